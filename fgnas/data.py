@@ -1,0 +1,206 @@
+"""Datasets: embedded, Planetoid, the user's own; sparse features kept sparse.
+
+`digits` needs nothing but scikit-learn. `cora`, `citeseer` and `pubmed` are read from
+`$FGNAS_DATA_ROOT/Planetoid/<Name>/raw` where the raw files are (the place may be read-only), else through
+PyG's own download.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+
+PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+NAMES = ("digits", *PLANETOID)
+
+DIGITS_NEIGHBOURS = 8
+DIGITS_SPLIT_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class GraphData:
+    """A node-classification task on one graph of N nodes.
+
+    Attributes:
+        name: as the user calls it.
+        features: [N, width_in] CSR float32, every row scaled to sum to 1 (PyG's NormalizeFeatures);
+            its stored entries are the non-zeros that the accelerator reads, in column order.
+        indptr, sources: the neighbourhoods S(i) = N(i) and i, as rows by target: node i hears from
+            sources[indptr[i]:indptr[i + 1]], ascending; exactly one self-loop each, repeated edges kept.
+        labels: [N] int64.
+        classes: number of classes.
+        train, val, test: [N] bool.
+    """
+
+    name: str
+    features: sp.csr_matrix
+    indptr: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    classes: int
+    train: NDArray[np.bool_]
+    val: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+    @property
+    def nodes(self) -> int:
+        """N."""
+        return len(self.labels)
+
+    @property
+    def width_in(self) -> int:
+        """Input features of a node."""
+        return int(self.features.shape[1])
+
+    @functools.cached_property
+    def non_zeros(self) -> NDArray[np.int64]:
+        """[N] stored features of each node."""
+        return np.diff(self.features.indptr).astype(np.int64)
+
+    @functools.cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """[N] |S(i)|, the self-loop included, repeated edges counted."""
+        return np.diff(self.indptr)
+
+    @functools.cached_property
+    def targets(self) -> NDArray[np.int64]:
+        """[edges] the node that each entry of `sources` reports to."""
+        return np.repeat(np.arange(self.nodes), self.degrees)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over everything above, shortened: names the data in a run's configuration."""
+        digest = hashlib.sha256()
+        arrays = (
+            self.features.indptr, self.features.indices, self.features.data, self.indptr, self.sources,
+            self.labels, self.train, self.val, self.test,
+        )  # fmt: skip
+        for array in arrays:
+            digest.update(str((array.dtype.kind, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def build(
+    name: str,
+    features: sp.spmatrix | NDArray[np.float32],
+    edge_index: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    train: NDArray[np.bool_],
+    val: NDArray[np.bool_],
+    test: NDArray[np.bool_],
+    classes: int | None = None,
+) -> GraphData:
+    """A task from raw arrays; `edge_index` [2, E] holds sources above targets, as in PyG.
+
+    Self-loops in the input are replaced by the one that every node gets; repeated edges stay.
+    """
+    nodes = len(labels)
+    features = sp.csr_matrix(features, dtype=np.float32)
+    features.sum_duplicates()
+    features.eliminate_zeros()
+    features.sort_indices()
+    total = np.asarray(features.sum(axis=1)).ravel()
+    scale = np.divide(1.0, total, out=np.ones_like(total), where=total > 0)
+    features = sp.csr_matrix(sp.diags_array(scale.astype(np.float32)) @ features)
+    source, target = np.asarray(edge_index, np.int64)
+    keep = source != target
+    loops = np.arange(nodes)
+    source, target = np.concatenate([source[keep], loops]), np.concatenate([target[keep], loops])
+    order = np.lexsort((source, target))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=nodes))])
+    return GraphData(
+        name=name,
+        features=features,
+        indptr=indptr.astype(np.int64),
+        sources=source[order],
+        labels=np.asarray(labels, np.int64),
+        classes=int(classes if classes is not None else labels.max() + 1),
+        train=np.asarray(train, bool),
+        val=np.asarray(val, bool),
+        test=np.asarray(test, bool),
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def load(name: str) -> GraphData:
+    """A dataset by name. Raises UserError with the mend where it cannot be had."""
+    if name == "digits":
+        return _digits()
+    if name in PLANETOID:
+        return _planetoid(name)
+    raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}")
+
+
+def _digits() -> GraphData:
+    """scikit-learn's 1,797 handwritten digits as a symmetric k-nearest-neighbour graph.
+
+    Split as Planetoid's: 20 nodes a class to train, 500 to validate, 1,000 to test, drawn once.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.neighbors import kneighbors_graph
+
+    digits = load_digits()
+    labels = digits.target.astype(np.int64)
+    neighbours = kneighbors_graph(digits.data, DIGITS_NEIGHBOURS, mode="connectivity")
+    edges = np.stack(sp.coo_matrix(neighbours.maximum(neighbours.T)).coords).astype(np.int64)
+    order = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
+    train_nodes = np.concatenate([order[labels[order] == label][:20] for label in range(10)])
+    rest = order[~np.isin(order, train_nodes)]
+    train, val, test = (np.zeros(len(labels), bool) for _ in range(3))
+    train[train_nodes], val[rest[:500]], test[rest[500:1500]] = True, True, True
+    return build("digits", digits.data.astype(np.float32), edges, labels, train, val, test)
+
+
+def _planetoid(name: str) -> GraphData:
+    from torch_geometric.io import read_planetoid_data
+
+    folder = _planetoid_folder(name)
+    try:
+        data = read_planetoid_data(str(folder), name)
+    except Exception as error:  # a damaged pickle can raise nearly anything
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{name}: cannot read the raw files in {folder} ({reason}); fetch them anew") from None
+    masks = (data.train_mask.numpy(), data.val_mask.numpy(), data.test_mask.numpy())
+    return build(name, data.x.numpy(), data.edge_index.numpy(), data.y.numpy(), *masks)
+
+
+def _planetoid_folder(name: str) -> Path:
+    """The folder with the raw files: the user's, else what PyG's download fills."""
+    proper = PLANETOID[name]
+    root = os.environ.get("FGNAS_DATA_ROOT")
+    if root:
+        folder = Path(root) / "Planetoid" / proper / "raw"
+        if (folder / f"ind.{name}.graph").is_file():
+            return folder
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fgnas" / "Planetoid"
+    folder = cache / proper / "raw"
+    if not (folder / f"ind.{name}.test.index").is_file():
+        _download(name, cache)
+    return folder
+
+
+def _download(name: str, cache: Path) -> None:
+    """PyG's own download, into a scratch folder first so that a broken one leaves nothing behind."""
+    from torch_geometric.datasets import Planetoid
+
+    proper = PLANETOID[name]
+    where = "set FGNAS_DATA_ROOT to a folder that holds " + f"Planetoid/{proper}/raw"
+    try:
+        (cache / proper).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            dataset = Planetoid(root=scratch, name=proper)
+            os.replace(dataset.raw_dir, cache / proper / "raw")
+    except Exception as error:  # urllib, ssl, socket and file errors alike
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{name}: PyG could not download it ({reason}); go online or {where}") from None

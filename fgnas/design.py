@@ -1,0 +1,154 @@
+"""The choices of every layer of a network and its accelerator; JSON in, JSON out, with a schema version and a stable hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import FixedPoint
+
+SCHEMA = 1
+
+Attention = Literal["constant", "gcn", "gat"]
+Aggregation = Literal["add", "mean", "max"]
+Activation = Literal["relu", "tanh", "sigmoid", "elu"]
+
+ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
+
+
+class Layer(BaseModel):
+    """One layer: structure, parallelism and fixed-point formats (FGNAS paper, Table II).
+
+    A choice without effect is None: d, activation and t_act in the last layer (its d is the number of
+    classes), t_attn unless the attention is gat.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    d: int | None = Field(ge=1, le=1024, description="features of each head; None in the last layer")
+    attention: Attention = Field(description="coefficient of each message")
+    aggregation: Aggregation = Field(description="how a node's messages are combined")
+    k: int = Field(ge=1, le=64, description="heads: concatenated in hidden layers, averaged in the last")
+    activation: Activation | None = Field(description="None in the last layer")
+    t_in: int = Field(ge=1, le=5, description="inputs that the linear stage takes a cycle")
+    t_out: int = Field(ge=1, le=8, description="outputs that the linear stage works on a cycle")
+    t_attn: int | None = Field(ge=1, le=8, description="lanes of the score stage; None unless attention is gat")
+    t_aggr: int = Field(ge=1, le=8, description="lanes of the aggregation, a power of two")
+    t_act: int | None = Field(ge=1, le=8, description="lanes of the activation; None in the last layer")
+    ai: int = Field(ge=0, le=8, description="integer bits of features, without the sign")
+    af: int = Field(ge=0, le=8, description="fraction bits of features")
+    wi: int = Field(ge=0, le=8, description="integer bits of weights, without the sign")
+    wf: int = Field(ge=0, le=8, description="fraction bits of weights")
+
+    @model_validator(mode="after")
+    def _widths(self) -> Self:
+        if self.t_aggr & (self.t_aggr - 1):
+            raise ValueError("t_aggr must be 1, 2, 4 or 8")
+        if self.k & (self.k - 1):
+            raise ValueError("k must be a power of two, so that the mean over heads is a shift")
+        for name, width in (("ai + af", self.ai + self.af), ("wi + wf", self.wi + self.wf)):
+            if not 1 <= width <= 9:
+                raise ValueError(f"{name} must be 1 to 9: the kernel carries features and weights in 10 bits")
+        if (self.attention == "gat") != (self.t_attn is not None):
+            raise ValueError("t_attn is given with attention gat, and only then")
+        return self
+
+    def value_format(self, scale: int = 0) -> FixedPoint:
+        """Format of the layer's features, stored as x * 2**scale."""
+        return FixedPoint.of(self.ai, self.af, scale)
+
+    def weight_format(self, scale: int = 0) -> FixedPoint:
+        """Format of the layer's weights, stored as w * 2**scale."""
+        return FixedPoint.of(self.wi, self.wf, scale)
+
+
+class Design(BaseModel):
+    """A graph neural network and the accelerator that runs it: what the search returns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    schema_version: int = Field(default=SCHEMA, alias="schema", serialization_alias="schema")
+    layers: tuple[Layer, ...] = Field(min_length=1, max_length=8, strict=False)
+    dsp: int = Field(ge=0, description="DSP slices that the multipliers may use")
+
+    @model_validator(mode="after")
+    def _last_layer(self) -> Self:
+        for index, layer in enumerate(self.layers):
+            last = index == len(self.layers) - 1
+            for name in ("d", "activation", "t_act"):
+                if (getattr(layer, name) is None) != last:
+                    state = "has no effect in the last layer: leave it null" if last else "is missing"
+                    raise ValueError(f"layer {index}: {name} {state}")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The design as plain JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def to_json(self) -> str:
+        """One line of canonical JSON: sorted keys, no spaces."""
+        return canonical_json(self.to_dict())
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that name the design, equal on every machine."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    def architecture(self) -> list[dict[str, Any]]:
+        """What float training depends on, per layer, as plain JSON values."""
+        return [{name: getattr(layer, name) for name in ARCHITECTURE_FIELDS} for layer in self.layers]
+
+    @property
+    def architecture_hash(self) -> str:
+        """Twelve hexadecimal digits that name the architecture alone."""
+        return hashlib.sha256(canonical_json(self.architecture()).encode()).hexdigest()[:12]
+
+    @classmethod
+    def from_dict(cls, data: Any, source: str = "design") -> Design:
+        """A checked design from JSON values. Raises UserError with the first thing that is wrong."""
+        if not isinstance(data, dict):
+            raise UserError(f"{source}: a design is a JSON object with the fields layers and dsp")
+        version = data.get("schema", SCHEMA)
+        if isinstance(version, int) and version > SCHEMA:
+            raise UserError(
+                f"{source}: written in schema {version}, but this fgnas reads up to {SCHEMA}; upgrade fgnas"
+            )
+        if version != SCHEMA or isinstance(version, bool):
+            raise UserError(f"{source}: schema must be the number {SCHEMA}, not {version!r}")
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "design"
+            message = first["msg"].removeprefix("Value error, ")
+            raise UserError(f"{source}: {place}: {message}; see docs/design.md for the fields") from None
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "design") -> Design:
+        """A checked design from JSON text; accepts a bare design or an object that holds one under `design`."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{source}: not JSON ({error}); write a design with `fgnas sample`") from None
+        if isinstance(data, dict) and "design" in data:
+            data = data["design"]
+        return cls.from_dict(data, source)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Design:
+        """A checked design from a file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read the design {path}: {error}") from None
+        return cls.from_json(text, str(path))
+
+
+def canonical_json(data: Any) -> str:
+    """JSON in one spelling only: sorted keys, no spaces, no NaN."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,144 @@
+"""A graph as the kernel reads it: integer features, integer coefficients, and both packed into beats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fgnas.data import GraphData
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.accelerator import (
+    BEAT_BYTES,
+    COLUMN_BITS,
+    EDGES_PER_BEAT,
+    INPUT_VALUE_BITS,
+    SOURCE_BITS,
+    Accelerator,
+)
+from fgnas.hardware.geometry import COEFFICIENT_BITS, COEFFICIENT_FRACTION_BITS
+
+Beats = NDArray[np.uint8]
+"""[beats, 16] bytes, little-endian within a beat."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedGraph:
+    """What the host sends with a graph of N nodes.
+
+    Attributes:
+        features: [N, width_in] CSR of int64 codes; the float matrix's structure, quantised zeros included.
+        indptr, sources: neighbourhoods by target, as in GraphData.
+        gcn: [edges] integer coefficients RNE(256 / sqrt(|S(i)| |S(j)|)).
+    """
+
+    features: sp.csr_matrix
+    indptr: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    gcn: Codes
+
+    @property
+    def nodes(self) -> int:
+        """N."""
+        return len(self.indptr) - 1
+
+
+def gcn_coefficients(data: GraphData) -> Codes:
+    """[edges] RNE(256 / sqrt(|S(i)| |S(j)|)) in float64, in the order of `data.sources`."""
+    degrees = data.degrees.astype(np.float64)
+    product = degrees[data.targets] * degrees[data.sources]
+    return np.rint(2.0**COEFFICIENT_FRACTION_BITS / np.sqrt(product)).astype(np.int64)
+
+
+def encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
+    """The graph in the accelerator's integers."""
+    features = data.features
+    codes = accelerator.layers[0].input_format.quantise(features.data)
+    # Built from parts, so that a value that quantises to zero keeps its place.
+    matrix = sp.csr_matrix((codes, features.indices, features.indptr), shape=features.shape)
+    return EncodedGraph(matrix, data.indptr, data.sources, gcn_coefficients(data))
+
+
+def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
+    """Raise UserError where a graph exceeds what the accelerator was built for."""
+    shape = accelerator.shape
+    limits = {
+        "nodes": (data.nodes, shape.node_capacity),
+        "largest neighbourhood": (int(data.degrees.max(initial=0)), shape.degree_capacity),
+    }
+    if data.width_in != shape.width_in:
+        raise UserError(f"the graph has {data.width_in} features a node, the accelerator reads {shape.width_in}")
+    for what, (found, limit) in limits.items():
+        if found > limit:
+            raise UserError(f"the graph's {what} is {found}, the accelerator holds {limit}: lower it for this graph")
+
+
+def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
+    """One beat an issue group: t_in x {column 14, value 10} from bit 0, count at bit 120, last-of-row at bit 123."""
+    t_in = accelerator.layers[0].t_in
+    indptr = graph.features.indptr.astype(np.int64)
+    counts = np.diff(indptr)
+    groups = np.maximum(1, -(-counts // t_in))
+    first_group = np.concatenate([[0], np.cumsum(groups)])
+    total = int(first_group[-1])
+    row = np.repeat(np.arange(graph.nodes), counts)
+    position = np.arange(len(row)) - indptr[row]
+    beat, lane = first_group[row] + position // t_in, position % t_in
+    fields = np.zeros((total, 8), np.uint64)
+    mask = (1 << INPUT_VALUE_BITS) - 1
+    field_bits = COLUMN_BITS + INPUT_VALUE_BITS
+    words = graph.features.indices.astype(np.uint64) | (
+        (graph.features.data & mask).astype(np.uint64) << np.uint64(COLUMN_BITS)
+    )
+    fields[beat, lane] = words
+    count = np.bincount(beat, minlength=total).astype(np.uint64)
+    last = np.zeros(total, np.uint64)
+    last[first_group[1:] - 1] = 1
+    return _pack(fields[:, :5], field_bits, count | (last << np.uint64(3)))
+
+
+def edge_beats(graph: EncodedGraph) -> Beats:
+    """Four edges a beat, each {source 20, coefficient 9, last-of-row 1} from bit 0 in steps of 30; rows by target."""
+    edges = len(graph.sources)
+    beats = -(-edges // EDGES_PER_BEAT)
+    last = np.zeros(edges, np.uint64)
+    last[graph.indptr[1:] - 1] = 1
+    words = np.zeros(beats * EDGES_PER_BEAT, np.uint64)
+    words[:edges] = (
+        graph.sources.astype(np.uint64)
+        | (graph.gcn.astype(np.uint64) << np.uint64(SOURCE_BITS))
+        | (last << np.uint64(SOURCE_BITS + COEFFICIENT_BITS))
+    )
+    return _pack(words.reshape(beats, EDGES_PER_BEAT), SOURCE_BITS + COEFFICIENT_BITS + 1, np.zeros(beats, np.uint64))
+
+
+def _pack(fields: NDArray[np.uint64], field_bits: int, top: NDArray[np.uint64]) -> Beats:
+    """Fields side by side from bit 0, and `top` at bit 120, as bytes."""
+    bits = np.zeros((len(fields), 8 * BEAT_BYTES), np.uint8)
+    places = np.arange(field_bits, dtype=np.uint64)
+    for lane in range(fields.shape[1]):
+        start = lane * field_bits
+        bits[:, start : start + field_bits] = (fields[:, lane, None] >> places) & np.uint64(1)
+    bits[:, 120:128] = (top[:, None] >> np.arange(8, dtype=np.uint64)) & np.uint64(1)
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def logit_rows(accelerator: Accelerator, logits: Codes) -> Beats:
+    """The logit region [N * beats, 16]: 16-bit words, every node's row padded with zeros to whole beats."""
+    rows = np.zeros((len(logits), accelerator.logit_beats * 8), np.int16)
+    rows[:, : logits.shape[1]] = logits
+    return rows.astype("<i2").view(np.uint8).reshape(-1, BEAT_BYTES)
+
+
+def read_logits(accelerator: Accelerator, region: bytes, nodes: int) -> Codes:
+    """[N, classes] logits out of the bytes of a logit region."""
+    rows = np.frombuffer(region, "<i2").reshape(nodes, accelerator.logit_beats * 8)
+    return rows[:, : accelerator.shape.classes].astype(np.int64)
+
+
+def parameter_region(accelerator: Accelerator) -> Beats:
+    """The parameter region [beats, 16]."""
+    return accelerator.parameters.astype("<i2").view(np.uint8).reshape(-1, BEAT_BYTES)

@@ -1,0 +1,86 @@
+"""The integer reference: the definition of "right", in NumPy, exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from fgnas.fixedpoint import Codes, FixedPoint, divide_even, shift_right_even
+from fgnas.hardware.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.encoding import EncodedGraph
+
+
+@dataclass
+class Trace:
+    """What every stage produced, for naming the first place where two levels part.
+
+    Attributes:
+        stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes.
+    """
+
+    stages: dict[str, Codes] = field(default_factory=dict)
+
+
+def run(accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None) -> Codes:
+    """[N, classes] logits as integers."""
+    stages = trace.stages if trace is not None else {}
+    x: Codes | sp.csr_matrix = graph.features
+    for layer in accelerator.layers:
+        h = linear(layer, x)
+        stages[f"{layer.index}.linear"] = h
+        y = aggregate(layer, graph, h)
+        stages[f"{layer.index}.aggregate"] = y
+        if layer.last:
+            return head_mean(layer, accelerator.logit_format, y)
+        x = activate(layer, y)
+        stages[f"{layer.index}.activate"] = x
+    raise AssertionError("an accelerator has a last layer")
+
+
+def predict(logits: Codes) -> Codes:
+    """[N] classes: the lowest index among equal logits."""
+    return np.argmax(logits, axis=1)
+
+
+def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
+    """[N, features] H = RQ of the exact sum of products."""
+    # float64 products and sums of these widths stay far below 2**53, so BLAS is exact here.
+    product = x @ layer.weight if sp.issparse(x) else _exact_matmul(np.asarray(x), layer.weight)
+    return layer.value_format.saturate(shift_right_even(product, layer.linear_shift))
+
+
+def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[N, features] Y: rounded once, not saturated."""
+    nodes, degrees = graph.nodes, np.diff(graph.indptr)
+    coefficients = graph.gcn if layer.weighted else np.ones(len(graph.sources), np.int64)
+    if layer.aggregation == "max":
+        messages = coefficients[:, None] * h[graph.sources]
+        total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0) if nodes else h
+    else:
+        adjacency = sp.csr_matrix((coefficients, graph.sources, graph.indptr), shape=(nodes, nodes))
+        total = adjacency @ h
+    shift = layer.aggregate_shift
+    if layer.aggregation != "mean":
+        return shift_right_even(total, shift)
+    return divide_even(total << max(0, -shift), degrees[:, None] << max(0, shift))
+
+
+def activate(layer: LayerAccelerator, y: Codes) -> Codes:
+    """[N, features] Z = table[U], U = saturate(Y + b)."""
+    assert layer.activation_table is not None
+    u = layer.value_format.saturate(y + layer.bias)
+    return layer.activation_table[u & ((1 << layer.value_format.width) - 1)]
+
+
+def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Codes:
+    """[N, classes] logits = RNE(sum over heads / k) + b at the logits' fraction bits, saturated."""
+    total = y.reshape(len(y), -1, layer.k).sum(axis=2)
+    mean = shift_right_even(total, layer.k.bit_length() - 1)
+    extra = logit_format.fraction_bits - layer.value_format.fraction_bits
+    return logit_format.saturate(mean + (layer.bias << extra))
+
+
+def _exact_matmul(x: Codes, weight: Codes) -> Codes:
+    return (x.astype(np.float64) @ weight.astype(np.float64)).astype(np.int64)

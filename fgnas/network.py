@@ -1,0 +1,109 @@
+"""The trained float parameters of a design's layers, with the power-of-two scales that quantisation uses.
+
+A tensor with scale s is stored by the accelerator as x * 2**s in its layer's format: a shift, never a multiplication.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+
+Float = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerParameters:
+    """One layer; d is the number of classes in the last.
+
+    Attributes:
+        weight: [width_in, k, d].
+        bias: [k * d] in hidden layers (head-major), [classes] in the last.
+        attention_source: [k, d], weights a_r of the sending node's features; None unless gat.
+        attention_target: [k, d], weights a_l of the receiving node's features; None unless gat.
+        weight_scale: scale of `weight` and of the attention vectors.
+        value_scale: scale of the linear stage's output, of the aggregation and of the bias.
+        output_scale: scale of the activation's output; unused in the last layer.
+    """
+
+    weight: Float
+    bias: Float
+    attention_source: Float | None = None
+    attention_target: Float | None = None
+    weight_scale: int = 0
+    value_scale: int = 0
+    output_scale: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The layers in order, and the scale of the input features."""
+
+    layers: tuple[LayerParameters, ...]
+    input_scale: int = 0
+
+    def check(self, design: Design, width_in: int, classes: int) -> None:
+        """Raise UserError unless every shape is the design's."""
+        if len(self.layers) != len(design.layers):
+            raise UserError(f"weights have {len(self.layers)} layers, the design {len(design.layers)}")
+        for index, (layer, parameters) in enumerate(zip(design.layers, self.layers, strict=True)):
+            d = layer.d if layer.d is not None else classes
+            last = index == len(design.layers) - 1
+            expected = {"weight": (width_in, layer.k, d), "bias": (classes,) if last else (layer.k * d,)}
+            if layer.attention == "gat":
+                expected["attention_source"] = expected["attention_target"] = (layer.k, d)
+            for name, shape in expected.items():
+                array = getattr(parameters, name)
+                if array is None or array.shape != shape:
+                    found = None if array is None else array.shape
+                    raise UserError(f"weights of layer {index}: {name} is {found}, the design needs {shape}")
+            width_in = layer.k * d
+
+    def to_bytes(self) -> bytes:
+        """An .npz archive; equal networks give equal bytes."""
+        arrays: dict[str, NDArray[np.generic]] = {"input_scale": np.int64(self.input_scale)}  # type: ignore[dict-item]
+        for index, layer in enumerate(self.layers):
+            for name, value in vars(layer).items():
+                if value is not None:
+                    arrays[f"{index}.{name}"] = np.asarray(value)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    def save(self, path: Path) -> str:
+        """Write the archive atomically; returns its SHA-256."""
+        data = self.to_bytes()
+        scratch = path.with_name(path.name + ".part")
+        scratch.write_bytes(data)
+        os.replace(scratch, path)
+        return hashlib.sha256(data).hexdigest()
+
+    @classmethod
+    def load(cls, path: Path, sha256: str | None = None) -> Network:
+        """Read an archive back; with `sha256` refuse any other content."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot read the weights {path}: {error.strerror}") from None
+        if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+            raise UserError(f"the weights {path} are not those that were scored (SHA-256 differs); search anew")
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except (ValueError, OSError, zipfile.BadZipFile) as error:
+            raise UserError(f"the weights {path} are damaged ({error}); search anew") from None
+        layers: list[LayerParameters] = []
+        while any(name.startswith(f"{len(layers)}.") for name in arrays):
+            prefix = f"{len(layers)}."
+            own = {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+            layers.append(LayerParameters(**{n: int(v) if v.ndim == 0 else v for n, v in own.items()}))
+        return cls(tuple(layers), int(arrays["input_scale"]))
