@@ -1,0 +1,25 @@
+"""Where the package keeps the files that are not Python: templates and the simulation bench."""
+
+from pathlib import Path
+
+from fgnas.errors import UserError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def templates_directory() -> Path:
+    """The folder of Jinja2 templates and of the hand-written parts they include."""
+    return _directory("templates")
+
+
+def sim_directory() -> Path:
+    """The folder of the cocotb test bench."""
+    return _directory("sim")
+
+
+def _directory(name: str) -> Path:
+    # An installed wheel carries the folder inside the package, a source checkout beside it.
+    for place in (_PACKAGE / name, _PACKAGE.parent / name):
+        if place.is_dir():
+            return place
+    raise UserError(f"this installation of fgnas lacks its folder {name}/; mend: install fgnas again")
