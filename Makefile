@@ -1,0 +1,81 @@
+# Short names for the work; each sets up whatever it needs first. `make help` lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: all search hls csim sim synth report test test-long lint bench setup clean help
+
+python := .venv/bin/python
+fgnas := .venv/bin/fgnas
+DESIGN ?= best
+
+# A variable that is not given adds no option: the command's own default holds.
+option = $(if $($(1)),--$(2) '$($(1))')
+search_options = $(strip $(call option,DATASET,dataset) $(call option,LATENCY_MS,latency-ms) \
+	$(call option,LUT,lut) $(call option,FF,ff) $(call option,DSP,dsp) $(call option,CLOCK_MHZ,clock-mhz) \
+	$(call option,CHILDREN,children) $(call option,SEED,seed) $(call option,WORKERS,workers) $(call option,RUN,run))
+
+# Verilator compiles through ccache where there is one.
+ifneq ($(shell command -v ccache),)
+export OBJCACHE ?= ccache
+endif
+
+all: ## the main job: search, generate the best design, check its C++ and its RTL
+	@$(MAKE) --no-print-directory search
+	@$(MAKE) --no-print-directory hls
+	@$(MAKE) --no-print-directory csim
+	@$(MAKE) --no-print-directory sim
+
+search: ## search: DATASET LATENCY_MS LUT FF DSP CLOCK_MHZ CHILDREN SEED WORKERS RUN
+	@scripts/setup.sh
+	$(fgnas) search $(search_options)
+
+hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
+	@scripts/setup.sh
+	$(fgnas) hls '$(or $(RUN),latest)' --design '$(DESIGN)' --out 'hls/$(DESIGN)'
+
+csim: ## compile the C++ of hls/DESIGN with g++ and hold it against the integer reference
+	@scripts/setup.sh compiler
+	$(fgnas) csim 'hls/$(DESIGN)'
+
+sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles
+	@scripts/setup.sh compiler simulator
+	$(fgnas) sim 'hls/$(DESIGN)'
+
+synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yosys
+	@scripts/setup.sh
+	$(fgnas) synth 'hls/$(DESIGN)'
+
+report: ## write the page of a run: RUN (default: the latest)
+	@scripts/setup.sh
+	$(fgnas) report '$(or $(RUN),latest)'
+
+# One thread for each test process: two that both take every core slow each other down.
+pytest = OMP_NUM_THREADS=1 $(python) -m pytest -n $(or $(WORKERS),2) --dist worksteal
+
+test: lint ## lint, types, and every test that is not slow: WORKERS (default: 2)
+	@scripts/setup.sh compiler simulator
+	$(pytest) -m 'not slow'
+
+test-long: lint ## lint, types, and every test
+	@scripts/setup.sh compiler simulator
+	$(pytest)
+
+lint:
+	@scripts/setup.sh
+	$(python) -m ruff check .
+	$(python) -m mypy
+
+bench: ## measure again what docs/results shows
+	@scripts/setup.sh compiler simulator
+	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(python) "$$benchmark" || exit; done
+
+setup: ## install everything now: .venv, the pinned packages, Verilator
+	@scripts/setup.sh compiler simulator
+
+clean: ## remove generated projects and caches; runs and .venv stay
+	find hls -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -r {} +
+	rm -rf build dist sim_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find fgnas sim tests benchmarks -name __pycache__ -prune -exec rm -r {} + 2>/dev/null || true
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
