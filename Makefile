@@ -52,15 +52,17 @@ report: ## write the page of a run: RUN (default: the latest)
 # One thread for each test process: two that both take every core slow each other down.
 pytest = OMP_NUM_THREADS=1 $(python) -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
-test: lint ## lint, types, and every test that is not slow: WORKERS (default: 2)
+test: ## lint, types, and every test that is not slow: WORKERS (default: 2)
 	@scripts/setup.sh compiler simulator
+	@$(MAKE) --no-print-directory lint
 	$(pytest) -m 'not slow'
 
-test-long: lint ## lint, types, and every test
+test-long: ## lint, types, and every test
 	@scripts/setup.sh compiler simulator
+	@$(MAKE) --no-print-directory lint
 	$(pytest)
 
-lint:
+lint: ## ruff and mypy alone
 	@scripts/setup.sh
 	$(python) -m ruff check .
 	$(python) -m mypy
