@@ -1,0 +1,112 @@
+"""Pricing: latency and resources of many designs at once, held against a specification."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fgnas.data import GraphData
+from fgnas.hardware.binding import bind_multipliers
+from fgnas.hardware.geometry import Bools, GraphShape, Ints, geometry
+from fgnas.hardware.latency import Workload, latency_cycles
+from fgnas.hardware.resources import resources
+from fgnas.space import Columns
+
+UNLIMITED_DSP = 1 << 20
+"""The DSP budget of a design that no specification limits."""
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What the hardware must keep to, all of it at once; None stands for no limit."""
+
+    latency_ms: float | None = None
+    lut: int | None = None
+    ff: int | None = None
+    dsp: int | None = None
+    clock_mhz: float = 100.0
+
+    def limits(self) -> dict[str, float]:
+        """Limits by the name of the price they bound; latency in cycles."""
+        found: dict[str, float] = {}
+        if self.latency_ms is not None:
+            found["latency_cycles"] = self.latency_ms * self.clock_mhz * 1000.0
+        for name in ("lut", "ff", "dsp"):
+            if (limit := getattr(self, name)) is not None:
+                found[name] = float(limit)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Latency (cycles) and resources of n designs, each an int64 array [n]."""
+
+    latency_cycles: Ints
+    lut: Ints
+    ff: Ints
+    dsp: Ints
+    bram36: Ints
+
+    def excess(self, specification: Specification) -> dict[str, Any]:
+        """Value over limit of each constraint, [n] floats; above 1 it is broken."""
+        return {
+            name: getattr(self, name) / max(limit, 1e-9) for name, limit in specification.limits().items()
+        }
+
+    def feasible(self, specification: Specification) -> Bools:
+        """[n] whether every constraint holds."""
+        ok = np.ones(len(self.latency_cycles), bool)
+        for name, limit in specification.limits().items():
+            ok &= getattr(self, name) <= limit
+        return ok
+
+    def violations(self, specification: Specification, i: int = 0) -> list[str]:
+        """One line for each constraint that design i breaks."""
+        lines: list[str] = []
+        for name, limit in specification.limits().items():
+            value = int(getattr(self, name)[i])
+            if value <= limit:
+                continue
+            if name == "latency_cycles":
+                milliseconds = value / specification.clock_mhz / 1000.0
+                lines.append(f"latency {milliseconds:.4f} ms is over {specification.latency_ms} ms")
+            else:
+                lines.append(f"{name} {value} is over {int(limit)}")
+        return lines
+
+    def row(self, specification: Specification, i: int = 0) -> dict[str, Any]:
+        """The price of design i as plain JSON values."""
+        cycles = int(self.latency_cycles[i])
+        return {
+            "latency_cycles": cycles,
+            "latency_ms": cycles / specification.clock_mhz / 1000.0,
+            "lut": int(self.lut[i]),
+            "ff": int(self.ff[i]),
+            "dsp": int(self.dsp[i]),
+            "bram36": int(self.bram36[i]),
+            "feasible": bool(self.feasible(specification)[i]),
+            "violations": self.violations(specification, i),
+        }
+
+
+class Pricer:
+    """Prices designs for one graph."""
+
+    def __init__(self, data: GraphData) -> None:
+        self.shape = GraphShape.of(data)
+        self.workload = Workload.of(data)
+
+    def price(self, columns: Columns, dsp: int | Ints) -> Prices:
+        """Prices of n designs given as columns, with the DSP budget of each."""
+        layers = geometry(columns, self.shape)
+        budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
+        multipliers = bind_multipliers(layers, budget)
+        used = resources(layers, multipliers, self.shape)
+        cycles = latency_cycles(layers, self.workload)
+        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36)
