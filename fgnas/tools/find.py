@@ -49,7 +49,9 @@ def find_verilator() -> Verilator:
         else:
             seen.append(f"{path} does not run ({output})")
     cause = f"Verilator {_dotted(MINIMUM_VERILATOR)} or newer is needed, found: {', '.join(seen) or 'none'}"
-    mend = "set FGNAS_VERILATOR to a newer one, or unset it" if named else "make setup"
+    mend = (
+        "set FGNAS_VERILATOR to such a one, or unset it" if named else "make setup, or put such a one on PATH"
+    )
     raise UserError(f"{cause}; mend: {mend}")
 
 
