@@ -1,0 +1,117 @@
+"""Training a child: Adam, validated every epoch, the best validated epoch kept."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fgnas.child.model import Architecture, Child, Field
+from fgnas.data import GraphData
+from fgnas.design import canonical_json
+from fgnas.network import LayerParameters, Network
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a child is trained (FGNAS paper, Table I and section IV-C)."""
+
+    epochs: int = 200
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    dropout: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained child.
+
+    Attributes:
+        network: parameters of the best epoch.
+        val: float validation accuracy of that epoch, 0 to 1.
+        epoch: which it was, from 0.
+    """
+
+    network: Network
+    val: float
+    epoch: int
+
+
+def recipe_for(dataset: str) -> Recipe:
+    """The paper's recipe for a dataset."""
+    return Recipe(weight_decay=1e-3) if dataset == "pubmed" else Recipe()
+
+
+def child_seed(run_seed: int, architecture: Architecture) -> int:
+    """The seed of a child in a run: it depends on nothing but these two, so trainings can be shared and repeated."""
+    text = canonical_json([run_seed, architecture])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+@functools.lru_cache(maxsize=8)
+def _fields(data: GraphData, layers: int) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
+    """Receptive field and labels of the training nodes, then of the validation nodes."""
+    train, val = np.flatnonzero(data.train), np.flatnonzero(data.val)
+    return (
+        Field(data, train, layers), torch.from_numpy(data.labels[train]),
+        Field(data, val, layers), torch.from_numpy(data.labels[val]),
+    )  # fmt: skip
+
+
+def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
+    """Train one child; a pure function of its arguments, for one thread and equal versions."""
+    train_field, train_labels, val_field, val_labels = _fields(data, len(architecture))
+    rng = np.random.default_rng(seed)
+    child = Child(architecture, data.width_in, data.classes, rng)
+    parameters = list(child.parameters())
+    optimiser = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
+    best, best_epoch, kept = -1, 0, [p.detach().clone() for p in parameters]
+    for epoch in range(recipe.epochs):
+        optimiser.zero_grad()
+        logits = child(train_field, rng, recipe.dropout)
+        torch.nn.functional.cross_entropy(logits, train_labels).backward()
+        optimiser.step()
+        with torch.no_grad():
+            right = int((child(val_field).argmax(1) == val_labels).sum())
+            if right > best:
+                best, best_epoch = right, epoch
+                for copy, parameter in zip(kept, parameters, strict=True):
+                    copy.copy_(parameter)
+    with torch.no_grad():
+        for copy, parameter in zip(kept, parameters, strict=True):
+            parameter.copy_(copy)
+    return Trained(to_network(child, data), best / max(1, len(val_labels)), best_epoch)
+
+
+def to_network(child: Child, data: GraphData) -> Network:
+    """The child's parameters as plain arrays, with the dataset's input scale."""
+    layers = []
+    for layer, weight, bias in zip(child.architecture, child.weights, child.biases, strict=True):
+        heads = weight.detach().numpy().reshape(len(weight), layer["k"], -1)
+        layers.append(LayerParameters(heads.astype(np.float32), bias.detach().numpy().astype(np.float32)))
+    return Network(tuple(layers), input_scale(data))
+
+
+def input_scale(data: GraphData) -> int:
+    """s of the stored input x * 2**s: it brings the mean stored feature just below one half."""
+    mean = float(data.features.data.mean()) if data.features.nnz else 0.5
+    return math.floor(math.log2(0.5 / mean)) if mean > 0 else 0
+
+
+def float_accuracy(architecture: Architecture, network: Network, data: GraphData) -> dict[str, float]:
+    """Accuracy of the float network on the validation and test nodes."""
+    child = Child(architecture, data.width_in, data.classes, np.random.default_rng(0))
+    with torch.no_grad():
+        for index, layer in enumerate(network.layers):
+            child.weights[index].copy_(torch.from_numpy(layer.weight.reshape(len(layer.weight), -1)))
+            child.biases[index].copy_(torch.from_numpy(layer.bias))
+        result = {}
+        for split in ("val", "test"):
+            nodes = np.flatnonzero(getattr(data, split))
+            predicted = child(Field(data, nodes, len(architecture))).argmax(1).numpy()
+            result[split] = float((predicted == data.labels[nodes]).mean())
+    return result
