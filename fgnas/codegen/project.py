@@ -1,0 +1,143 @@
+"""An accelerator as a project folder: HLS C++, RTL, test vectors, reports, and a README that explains them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fgnas.codegen.render import render, render_folder
+from fgnas.codegen.vectors import write_vectors
+from fgnas.data import GraphData
+from fgnas.errors import UserError
+from fgnas.hardware.accelerator import STATUS_BITS, Accelerator
+from fgnas.hardware.geometry import LOGIT_EXTRA_BITS
+from fgnas.network import Network
+
+MARK = "design.json"
+"""A folder that holds this file is a project, and may be replaced by a new one."""
+DEFAULT_PART = "xczu9eg-ffvb1156-2-e"
+DEFAULT_CLOCK_MHZ = 100
+ACTIVATION_TEMPLATE = "src/activation.h.j2"
+
+
+def write_project(
+    accelerator: Accelerator,
+    data: GraphData,
+    directory: Path,
+    evaluation: dict[str, Any] | None = None,
+    network: Network | None = None,
+) -> list[Path]:
+    """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
+
+    `evaluation` may hold `price` (goes to report/price.json), `part` and `clock_mhz` (what the vendor's tool is told).
+    With `network` its float weights are kept too. A project that stands there already is replaced.
+    """
+    evaluation = evaluation or {}
+    check_supported(accelerator)
+    directory = Path(directory).absolute()
+    _check_replaceable(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the target, so that the last step is a rename on one file system.
+        with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
+            built = Path(scratch) / "new"
+            _fill(accelerator, data, built, evaluation, network)
+            _swap(built, directory, Path(scratch) / "old")
+    except OSError as error:
+        raise UserError(f"cannot write the project {directory}: {error.strerror or error}") from None
+    return sorted(path for path in directory.rglob("*") if path.is_file())
+
+
+def check_supported(accelerator: Accelerator) -> None:
+    """Raise UserError for what the back ends cannot build yet."""
+    for layer in accelerator.layers:
+        if layer.attention == "gat":
+            raise UserError(
+                f"layer {layer.index} uses gat attention, which the generated hardware does not have yet; "
+                "choose a design with constant or gcn attention"
+            )
+
+
+def _fill(
+    accelerator: Accelerator,
+    data: GraphData,
+    built: Path,
+    evaluation: dict[str, Any],
+    network: Network | None,
+) -> None:
+    """Everything that a project holds, into the new folder `built`."""
+    built.mkdir()
+    values = _values(accelerator, evaluation, write_vectors(accelerator, data, built / "vectors"))
+    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE,), **values)
+    for layer in accelerator.layers[:-1]:
+        text = render(f"hls/{ACTIVATION_TEMPLATE}", layer=layer, **values)
+        (built / "src" / f"activation_{layer.index}.h").write_text(text, encoding="utf-8")
+    render_folder("project", built, **values)
+    _write_json(built / MARK, accelerator.design.to_dict())
+    _write_json(built / "report" / "accelerator.json", accelerator.summary())
+    if "price" in evaluation:
+        _write_json(built / "report" / "price.json", evaluation["price"])
+    if network is not None:
+        network.save(built / "weights.npz")
+    # The RTL back end is a sibling that may not be installed; a project without it still has its C++.
+    if importlib.util.find_spec("fgnas.codegen.rtl") is not None:
+        importlib.import_module("fgnas.codegen.rtl").write_rtl(accelerator, built)
+
+
+def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
+    """What the templates may name."""
+    beats = [layer.weight_beats + layer.bias_beats for layer in accelerator.layers]
+    clock_mhz = evaluation.get("clock_mhz", DEFAULT_CLOCK_MHZ)
+    return {
+        "a": accelerator,
+        "counts": counts,
+        "offsets": [0, *itertools.accumulate(beats)],
+        "weight": lambda layer: next(memory for memory in layer.memories if memory.name == "weight"),
+        "status_bits": STATUS_BITS,
+        "logit_extra_bits": LOGIT_EXTRA_BITS,
+        "part": evaluation.get("part", DEFAULT_PART),
+        "clock_mhz": clock_mhz,
+        "clock_ns": f"{1000 / clock_mhz:g}",
+    }
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_replaceable(directory: Path) -> None:
+    """Raise UserError rather than delete something that no command of ours wrote."""
+    if directory.is_dir():
+        if any(directory.iterdir()) and not (directory / MARK).is_file():
+            raise UserError(f"{directory} is not empty and holds no {MARK}: it is no project; name another folder")
+    elif directory.exists() or directory.is_symlink():
+        raise UserError(f"{directory} is not a folder; name another one")
+
+
+def _swap(built: Path, directory: Path, old: Path) -> None:
+    """Put `built` in the place of `directory`; if that fails, put back what was there."""
+    built.chmod(0o777 & ~_umask())
+    if not directory.exists():
+        os.replace(built, directory)
+        return
+    os.replace(directory, old)
+    try:
+        os.replace(built, directory)
+    except OSError:
+        os.replace(old, directory)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,52 @@
+"""Templates into text: one Jinja2 environment for everything that is generated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fgnas.paths import templates_directory
+
+SUFFIX = ".j2"
+
+
+def environment() -> Environment:
+    """The environment: an unknown name is an error, a line with only a tag leaves no line behind."""
+    return Environment(
+        loader=FileSystemLoader(templates_directory()),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a template, named by its path below templates/."""
+    return environment().get_template(template).render(**values)
+
+
+def render_folder(folder: str, target: Path, skip: tuple[str, ...] = (), **values: Any) -> list[Path]:
+    """Every file below templates/`folder` into `target`: .j2 rendered and renamed, the rest copied as it is.
+
+    `skip` names files, relative to the folder, that the caller renders itself.
+    """
+    root = templates_directory() / folder
+    written: list[Path] = []
+    for source in sorted(path for path in root.rglob("*") if path.is_file()):
+        name = source.relative_to(root)
+        if name.as_posix() in skip:
+            continue
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix == SUFFIX:
+            place = place.with_suffix("")
+            text = render(source.relative_to(templates_directory()).as_posix(), **values)
+            place.write_text(text, encoding="utf-8")
+        else:
+            place.write_bytes(source.read_bytes())
+        written.append(place)
+    return written

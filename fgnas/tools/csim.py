@@ -1,0 +1,109 @@
+"""Compile a project's C++ with g++ and hold its logits against the golden vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from fgnas.errors import UserError
+from fgnas.tools.find import find_ap_types, find_compiler
+
+# The default constructors of the ap_int headers touch a member that they have not set: nothing that uses ap_int
+# compiles without these two warnings, and they name no line of ours.
+FLAGS = (
+    "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-uninitialized", "-Wno-maybe-uninitialized",
+)  # fmt: skip
+RESULT = re.compile(r"^nodes (\d+) logits (\d+) mismatches (\d+) failed_checks (\d+)$", re.MULTILINE)
+FIRST = re.compile(r"^(?:first|second) run: (?:first mismatch at|refused with) .*$", re.MULTILINE)
+VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logits.bin")
+COMPILE_SECONDS, RUN_SECONDS = 600, 3600
+
+
+def run_csim(directory: Path) -> dict[str, Any]:
+    """Run the C++ simulation of the project in `directory`.
+
+    Returns nodes, logits, mismatches, failed_checks (of the runs that must write nothing), first_mismatch (a line,
+    or None) and seconds; writes the same to report/csim.json. Raises UserError where it cannot run.
+    """
+    directory = Path(directory).absolute()
+    _check_project(directory)
+    binary = _compile(directory)
+    log = binary.with_suffix(".log")
+    start = time.perf_counter()
+    try:
+        run = subprocess.run(
+            [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"the C++ of {directory} did not end within {RUN_SECONDS} s") from None
+    seconds = time.perf_counter() - start
+    log.write_text(run.stdout + run.stderr, encoding="utf-8")
+    found = RESULT.search(run.stdout)
+    if found is None:
+        raise UserError(f"{_why_no_result(run)}; see {log}")
+    nodes, logits, mismatches, failed = map(int, found.groups())
+    first = FIRST.search(run.stdout)
+    report = {
+        "nodes": nodes,
+        "logits": logits,
+        "mismatches": mismatches,
+        "failed_checks": failed,
+        "first_mismatch": first[0] if first else None,
+        "seconds": round(seconds, 3),
+    }
+    (directory / "report").mkdir(exist_ok=True)
+    (directory / "report" / "csim.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return report
+
+
+def _why_no_result(run: subprocess.CompletedProcess[str]) -> str:
+    """Why a run of the test bench printed no result."""
+    for line in run.stdout.splitlines():
+        if line.startswith("error: "):
+            return f"the test bench could not run: {line.removeprefix('error: ')}"
+    return f"the test bench crashed (exit code {run.returncode})"
+
+
+def _check_project(directory: Path) -> None:
+    mend = "write the project anew with `fgnas hls`"
+    if not (directory / "src").is_dir() or not (directory / "tb").is_dir():
+        raise UserError(f"{directory} is no generated project (no src/ and tb/); {mend}")
+    for name in VECTORS:
+        if not (directory / "vectors" / name).is_file():
+            raise UserError(f"{directory / 'vectors' / name} is missing; {mend}")
+
+
+def _compile(directory: Path) -> Path:
+    """The compiled test bench: build/csim/csim, kept while neither sources nor command change."""
+    folder = directory / "build" / "csim"
+    binary, stamp = folder / "csim", folder / "csim.sha256"
+    units = sorted([*directory.glob("src/*.cpp"), *directory.glob("tb/*.cpp")])
+    command = [str(find_compiler()), *FLAGS, "-isystem", str(find_ap_types()), *map(str, units), "-o", str(binary)]
+    digest = _digest(directory, command)
+    if binary.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
+        return binary
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"g++ did not finish the C++ of {directory} within {COMPILE_SECONDS} s") from None
+    log = folder / "compile.log"
+    log.write_text(run.stdout + run.stderr, encoding="utf-8")
+    if run.returncode != 0:
+        raise UserError(f"g++ does not compile the C++ of {directory}; see {log}")
+    stamp.write_text(digest, encoding="utf-8")
+    return binary
+
+
+def _digest(directory: Path, command: list[str]) -> str:
+    """SHA-256 over the command and every source."""
+    digest = hashlib.sha256("\0".join(command).encode())
+    for path in sorted([*directory.glob("src/*"), *directory.glob("tb/*")]):
+        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,70 @@
+// The aggregation: over the neighbourhood of each node the sum, or the maximum, of its weighted messages.
+#pragma once
+
+#include "multiply.h"
+#include "types.h"
+
+/// The messages c * h of one tile; without coefficients h itself, and no multiplier is built.
+template <class L>
+void weigh(const HWord<L>& word, int first_lane, ap_uint<9> coefficient, AggregateSum<L> message[L::T_AGGR]) {
+#pragma HLS INLINE
+    Value<L> value[L::T_AGGR];
+    ap_uint<9> weight[L::T_AGGR];
+#pragma HLS ARRAY_PARTITION variable=value type=complete
+#pragma HLS ARRAY_PARTITION variable=weight type=complete
+    for (int lane = 0; lane < L::T_AGGR; ++lane) {
+#pragma HLS UNROLL
+        value[lane] = word.lane[first_lane + lane];
+        weight[lane] = coefficient;
+        message[lane] = value[lane];
+    }
+    // L::WEIGHTED is a constant: of the two stages only one is ever built.
+    if (L::WEIGHTED) Multipliers<L::T_AGGR, L::AGGREGATE_DSP>::run(value, weight, message);
+}
+
+/// Edges outside, tiles inside: an edge is read once, its row of H a word after the other.
+template <class L>
+void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& edges,
+               hls::stream<TotalTile<L> >& totals) {
+    const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
+    AggregateSum<L> sums[L::AGGR_TILES][L::T_AGGR];
+#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+    Edge edge = {0, 0, false};
+    ap_uint<L::DEGREE_BITS> degree = 0;
+    int tile = 0;
+    unsigned node = 0;
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::AGGREGATE_TRIPS
+        if (tile == 0) {
+            edge = edges.read();
+            ++degree;
+        }
+        const unsigned row = edge.source.to_uint() * L::H_WORDS;
+#pragma HLS BIND_OP variable=row op=mul impl=fabric
+        const HWord<L> word = h[row + tile / TILES_PER_WORD];
+        AggregateSum<L> message[L::T_AGGR];
+#pragma HLS ARRAY_PARTITION variable=message type=complete
+        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, edge.coefficient, message);
+
+        TotalTile<L> total;
+        total.degree = degree;
+        for (int lane = 0; lane < L::T_AGGR; ++lane) {
+#pragma HLS UNROLL
+            const AggregateSum<L> before = sums[tile][lane], here = message[lane];
+            if (degree == 1) total.lane[lane] = here;
+            else if (L::MAXIMUM) total.lane[lane] = before > here ? before : here;
+            else total.lane[lane] = before + here;
+            sums[tile][lane] = total.lane[lane];
+        }
+        if (edge.last) totals.write(total);
+        if (++tile == L::AGGR_TILES) {
+            tile = 0;
+            if (edge.last) {
+                degree = 0;
+                ++node;
+            }
+        }
+    }
+}

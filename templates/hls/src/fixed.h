@@ -1,0 +1,61 @@
+// Rounding to nearest, ties to even, and saturation, on integers: every rounding in the kernel is one of these.
+#pragma once
+
+#include <ap_int.h>
+
+constexpr int larger(int a, int b) { return a > b ? a : b; }
+
+/// x / 2^SHIFT, rounded; a negative SHIFT is an exact shift to the left.
+template <int SHIFT, int BITS>
+ap_int<larger(BITS - SHIFT, 1) + 1> shift_right_even(ap_int<BITS> x) {
+#pragma HLS INLINE
+    const int RIGHT = larger(SHIFT, 0), LEFT = larger(-SHIFT, 0);
+    typedef ap_int<larger(BITS, RIGHT + 2) + LEFT> Wide;
+    const Wide wide = x;
+    if (RIGHT == 0) return wide << LEFT;
+    const Wide floor = wide >> RIGHT;
+    const Wide rest = wide - (floor << RIGHT);
+    const Wide half = (Wide(1) << RIGHT) >> 1;
+    const bool up = rest > half || (rest == half && (floor & 1) != 0);
+    return floor + Wide(up);
+}
+
+/// x clipped into the range of OUT bits.
+template <int OUT, int BITS>
+ap_int<OUT> saturate(ap_int<BITS> x) {
+#pragma HLS INLINE
+    typedef ap_int<larger(BITS, OUT) + 1> Wide;
+    const Wide top = (Wide(1) << (OUT - 1)) - 1;
+    const Wide wide = x;
+    if (wide > top) return top;
+    if (wide < ~top) return ~top;
+    return wide;
+}
+
+/// numerator / denominator, rounded, for a quotient that fits in OUT bits.
+///
+/// A restoring division, one bit of the quotient a step: unrolled in a pipeline it is one subtraction a stage, and
+/// its remainder is at hand for the rounding, where the operator / would need a multiplication to get it back.
+template <int OUT, int BITS, int DENOMINATOR>
+ap_int<OUT> divide_even(ap_int<BITS> numerator, ap_uint<DENOMINATOR> denominator) {
+#pragma HLS INLINE
+    const int WIDE = larger(BITS, OUT) + 1;
+    const bool negative = numerator < 0;
+    // Rounding to even is symmetric about 0, so the magnitude is divided and the sign put back.
+    const ap_uint<WIDE> magnitude = negative ? ap_int<WIDE>(-numerator) : ap_int<WIDE>(numerator);
+    ap_uint<larger(DENOMINATOR, WIDE - OUT) + 1> rest = magnitude >> OUT;
+    ap_uint<OUT + 1> quotient = 0;
+    for (int bit = OUT - 1; bit >= 0; --bit) {
+#pragma HLS UNROLL
+        rest = (rest << 1) | ((magnitude >> bit) & 1);
+        quotient = quotient << 1;
+        if (rest >= denominator) {
+            rest = rest - denominator;
+            quotient = quotient | 1;
+        }
+    }
+    const ap_uint<larger(DENOMINATOR, WIDE - OUT) + 2> twice = rest << 1;
+    if (twice > denominator || (twice == denominator && (quotient & 1) != 0)) quotient = quotient + 1;
+    const ap_int<OUT + 2> magnitude_quotient = quotient;
+    return negative ? ap_int<OUT + 2>(-magnitude_quotient) : magnitude_quotient;
+}

@@ -1,0 +1,117 @@
+// The linear stage: H = X W, T_IN inputs times T_OUT outputs a cycle, rounded once.
+//
+// Groups of inputs outside, tiles of outputs inside: an input is read once and every tile keeps its own sums.
+#pragma once
+
+#include "fixed.h"
+#include "multiply.h"
+#include "types.h"
+
+/// sums += x * rows, T_IN x T_OUT products; `first` starts them anew. Lane in * T_OUT + out has a fixed multiplier.
+template <class L>
+void multiply_accumulate(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN], bool first,
+                         LinearSum<L> sums[L::T_OUT]) {
+#pragma HLS INLINE
+    const int LANES = L::T_IN * L::T_OUT;
+    Input<L> left[LANES];
+    Weight<L> right[LANES];
+    ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[LANES];
+#pragma HLS ARRAY_PARTITION variable=left type=complete
+#pragma HLS ARRAY_PARTITION variable=right type=complete
+#pragma HLS ARRAY_PARTITION variable=product type=complete
+    for (int lane = 0; lane < LANES; ++lane) {
+#pragma HLS UNROLL
+        left[lane] = x[lane / L::T_OUT];
+        right[lane] = rows[lane / L::T_OUT].lane[lane % L::T_OUT];
+    }
+    Multipliers<LANES, L::LINEAR_DSP>::run(left, right, product);
+    for (int out = 0; out < L::T_OUT; ++out) {
+#pragma HLS UNROLL
+        LinearSum<L> sum = first ? LinearSum<L>(0) : sums[out];
+        for (int in = 0; in < L::T_IN; ++in) {
+#pragma HLS UNROLL
+            sum += product[in * L::T_OUT + out];
+        }
+        sums[out] = sum;
+    }
+}
+
+/// Exact sums as values of H: one rounding, then one saturation.
+template <class L>
+LinearTile<L> requantise(const LinearSum<L> sums[L::T_OUT]) {
+#pragma HLS INLINE
+    LinearTile<L> tile;
+    for (int out = 0; out < L::T_OUT; ++out) {
+#pragma HLS UNROLL
+        tile.lane[out] = saturate<L::VALUE_BITS>(shift_right_even<L::LINEAR_SHIFT>(sums[out]));
+    }
+    return tile;
+}
+
+/// The first layer: only the non-zero features arrive, each with the column that names its row of W.
+template <class L>
+void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
+                   hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
+    LinearSum<L> sums[L::OUT_TILES][L::T_OUT];
+#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+    FeatureGroup<L> group;
+    bool first = true;
+    int tile = 0, base = 0;  // base = tile * INPUT_WIDTH, without a multiplier
+    unsigned node = 0;
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::LINEAR_TRIPS
+        if (tile == 0) group = groups.read();
+        WeightWord<L> rows[L::T_IN];
+#pragma HLS ARRAY_PARTITION variable=rows type=complete
+        for (int lane = 0; lane < L::T_IN; ++lane) {
+#pragma HLS UNROLL
+            // Two lanes share a copy: block RAM has two ports.
+            rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
+        }
+        multiply_accumulate<L>(group.value, rows, first, sums[tile]);
+        if (group.last) tiles.write(requantise<L>(sums[tile]));
+        base += L::INPUT_WIDTH;
+        if (++tile == L::OUT_TILES) {
+            tile = base = 0;
+            first = group.last;
+            if (group.last) ++node;
+        }
+    }
+}
+
+/// A later layer: all inputs of a node arrive in order, IN_GROUPS groups of T_IN.
+template <class L>
+void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
+                  hls::stream<InputGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
+    LinearSum<L> sums[L::OUT_TILES][L::T_OUT];
+#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+    InputGroup<L> group;
+    int tile = 0, index = 0, address = 0;  // address = index * OUT_TILES + tile
+    unsigned node = 0;
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::LINEAR_TRIPS
+        if (tile == 0) group = groups.read();
+        WeightWord<L> rows[L::T_IN];
+#pragma HLS ARRAY_PARTITION variable=rows type=complete
+        for (int lane = 0; lane < L::T_IN; ++lane) {
+#pragma HLS UNROLL
+            rows[lane] = weight[lane][address];
+        }
+        multiply_accumulate<L>(group.lane, rows, index == 0, sums[tile]);
+        const bool last = index == L::IN_GROUPS - 1;
+        if (last) tiles.write(requantise<L>(sums[tile]));
+        ++address;
+        if (++tile == L::OUT_TILES) {
+            tile = 0;
+            ++index;
+            if (last) {
+                index = address = 0;
+                ++node;
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// Multipliers with a stated home: the first DSP lanes of a stage take a DSP slice each, the rest are built in LUTs.
+#pragma once
+
+#include <ap_int.h>
+
+/// A product in a DSP slice or in fabric. BIND_OP takes a literal, so each home has a body of its own.
+template <bool IN_DSP>
+struct Multiplier {
+    template <class A, class B, class P>
+    static void run(const A& a, const B& b, P& result) {
+#pragma HLS INLINE
+        const P product = a * b;
+#pragma HLS BIND_OP variable=product op=mul impl=dsp
+        result = product;
+    }
+};
+
+template <>
+struct Multiplier<false> {
+    template <class A, class B, class P>
+    static void run(const A& a, const B& b, P& result) {
+#pragma HLS INLINE
+        const P product = a * b;
+#pragma HLS BIND_OP variable=product op=mul impl=fabric
+        result = product;
+    }
+};
+
+/// LANES products in one cycle. The recursion makes every lane number a constant, as choosing its home needs.
+template <int LANES, int DSP, int LANE = 0>
+struct Multipliers {
+    template <class A, class B, class P>
+    static void run(const A a[LANES], const B b[LANES], P product[LANES]) {
+#pragma HLS INLINE
+        Multiplier<(LANE < DSP)>::run(a[LANE], b[LANE], product[LANE]);
+        Multipliers<LANES, DSP, LANE + 1>::run(a, b, product);
+    }
+};
+
+template <int LANES, int DSP>
+struct Multipliers<LANES, DSP, LANES> {
+    template <class A, class B, class P>
+    static void run(const A*, const B*, P*) {
+#pragma HLS INLINE
+    }
+};

@@ -1,0 +1,33 @@
+// Behind the aggregation: the one rounding that turns an exact total into Y, and the division of the mean.
+#pragma once
+
+#include "fixed.h"
+#include "types.h"
+
+/// total / |S(i)| at Y's fraction bits. A positive shift multiplies the divisor, a negative one the dividend.
+template <class L>
+Y<L> mean(const AggregateSum<L>& total, const ap_uint<L::DEGREE_BITS>& degree) {
+#pragma HLS INLINE
+    const int RIGHT = larger(L::AGGREGATE_SHIFT, 0), LEFT = larger(-L::AGGREGATE_SHIFT, 0);
+    const ap_int<L::AGGREGATE_BITS + LEFT> dividend = ap_int<L::AGGREGATE_BITS + LEFT>(total) << LEFT;
+    const ap_uint<L::DEGREE_BITS + RIGHT> divisor = ap_uint<L::DEGREE_BITS + RIGHT>(degree) << RIGHT;
+    return divide_even<L::Y_BITS>(dividend, divisor);
+}
+
+template <class L>
+void normalise(unsigned nodes, hls::stream<TotalTile<L> >& totals, hls::stream<YTile<L> >& tiles) {
+    const unsigned count = nodes * L::AGGR_TILES;
+#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    for (unsigned tile = 0; tile < count; ++tile) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::NORMALISE_TRIPS
+        const TotalTile<L> total = totals.read();
+        YTile<L> y;
+        for (int lane = 0; lane < L::T_AGGR; ++lane) {
+#pragma HLS UNROLL
+            if (L::MEAN) y.lane[lane] = mean<L>(total.lane[lane], total.degree);
+            else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.lane[lane]);
+        }
+        tiles.write(y);
+    }
+}
