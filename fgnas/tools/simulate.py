@@ -1,0 +1,244 @@
+"""Simulate a project's RTL on its whole graph: Verilator builds it, cocotb drives its AXI ports, every logit is compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
+from fgnas.hardware.latency import READ_LATENCY, WRITE_LATENCY
+from fgnas.paths import sim_directory
+from fgnas.tools.find import find_compiler, find_make, find_verilator
+
+PAGE_BEATS = 256
+SPARE_CYCLES = 100_000
+"""What a watchdog allows beyond four times the predicted cycles."""
+
+
+def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[str, Any]:
+    """Simulate the kernel of a project folder on its vectors; returns what `report/sim.json` then holds.
+
+    Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, seconds. With a stall seed
+    the memory stalls at random; with several runs the kernel is started again and the last result is compared.
+    """
+    directory = directory.resolve()
+    sizes = _read_json(directory / "vectors" / "vectors.json")
+    predicted = _read_json(directory / "report" / "accelerator.json").get("predicted_cycles", 0)
+    layout = memory_layout(sizes)
+    work = directory / "build" / "sim"
+    begin = time.monotonic()
+    build(directory, work, layout["memory_beats"])
+    built = time.monotonic()
+    write_memory(directory, work / "memory.hex", layout)
+    job = _job(sizes, layout, predicted, stall_seed, runs, work)
+    results = execute(work, job)
+    last = results[-1]
+    if last["timeout"]:
+        raise UserError(f"the kernel in {directory} sent no interrupt within {job['runs'][0]['limit_cycles']} cycles")
+    if last["status"]:
+        raise UserError(f"the kernel in {directory} refused the graph: status {last['status']:#x}; see its README")
+    golden = np.fromfile(directory / "vectors" / "logits.bin", "<i2")
+    got = read_dump(work / "logits.hex").view("<i2").ravel()
+    report = compare(sizes, golden, got) | {
+        "cycles": last["cycles"],
+        "predicted_cycles": predicted,
+        "beats_read": last["beats_read"],
+        "status": last["status"],
+        "protocol_errors": last["protocol_errors"],
+        "build_seconds": round(built - begin, 2),
+        "run_seconds": round(time.monotonic() - built, 2),
+    }
+    (directory / "report" / "sim.json").write_text(json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def memory_layout(sizes: dict[str, int], gap_beats: int = 0) -> dict[str, int]:
+    """First beats of the regions in the bench's memory, each on a 4 KiB page (plus `gap_beats`)."""
+    place = PAGE_BEATS
+    layout: dict[str, int] = {}
+    lengths = {
+        "parameters": sizes["parameter_beats"],
+        "features": sizes["feature_beats"],
+        "edges": sizes["edge_beats"],
+        "logits": sizes["nodes"] * sizes["logit_beats"],
+    }
+    for name, beats in lengths.items():
+        layout[name] = place + gap_beats
+        place = -(-(place + gap_beats + beats) // PAGE_BEATS) * PAGE_BEATS
+    layout["memory_beats"] = 1 << (place - 1).bit_length()
+    return layout
+
+
+def build(directory: Path, work: Path, memory_beats: int) -> None:
+    """Build the simulator, unless one for the same sources and tool stands there already."""
+    from cocotb_tools.runner import get_runner
+
+    verilator = find_verilator()
+    find_compiler(), find_make()
+    listing = directory / "rtl" / "files.f"
+    try:
+        sources = [directory / "rtl" / name for name in listing.read_text().split()]
+    except OSError:
+        raise UserError(f"{directory} holds no rtl/files.f: make it with `fgnas hls`") from None
+    sources.append(sim_directory() / "bench.sv")
+    key = _digest(sources, f"{verilator.version} {memory_beats}")
+    stamp = work / "built"
+    if stamp.is_file() and stamp.read_text() == key:
+        return
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    with tools_on_path(verilator.path):
+        try:
+            get_runner("verilator").build(
+                sources=sources,
+                hdl_toplevel="bench",
+                parameters={"MemoryBeats": memory_beats},
+                build_args=[
+                    "-O3", "-Wno-fatal", "-Wno-WIDTH", "-Wno-BLKSEQ", "--x-assign", "fast", "--x-initial", "fast",
+                    "--noassert", "-CFLAGS", "-O2", "-j", "2",
+                ],
+                build_dir=work,
+                log_file=work / "build.log",
+            )  # fmt: skip
+        except SystemExit:
+            raise UserError(f"Verilator could not build the kernel: see {work / 'build.log'}") from None
+    stamp.write_text(key)
+
+
+def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run the built simulator on a job; returns one result a run."""
+    from cocotb_tools.runner import get_runner
+
+    path = work / "job.json"
+    path.write_text(json.dumps(job))
+    result = Path(job["result"])
+    result.unlink(missing_ok=True)
+    Path(job["dump_file"]).unlink(missing_ok=True)
+    with tools_on_path(find_verilator().path):
+        try:
+            get_runner("verilator").test(
+                test_module="whole_graph",
+                hdl_toplevel_lang="verilog",
+                hdl_toplevel="bench",
+                build_dir=work,
+                test_dir=work,
+                plusargs=[f"+memory={job['memory_file']}", f"+dump={job['dump_file']}"],
+                extra_env={"FGNAS_SIM_JOB": str(path)},
+                log_file=work / "run.log",
+                results_xml=str(work / "results.xml"),
+            )
+        except SystemExit:
+            pass
+    if not result.is_file():
+        raise UserError(f"the simulation stopped before its end: see {work / 'run.log'}")
+    return list(json.loads(result.read_text()))
+
+
+def write_memory(directory: Path, path: Path, layout: dict[str, int]) -> None:
+    """The bench's memory image: the three regions that the kernel reads."""
+    with path.open("w") as out:
+        for name in ("parameters", "features", "edges"):
+            beats = np.fromfile(directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, BEAT_BYTES)
+            digits = beats[:, ::-1].tobytes().hex()
+            lines = (digits[i : i + 2 * BEAT_BYTES] for i in range(0, len(digits), 2 * BEAT_BYTES))
+            out.write(f"@{layout[name]:x}\n" + "\n".join(lines) + "\n")
+
+
+def read_dump(path: Path) -> NDArray[np.uint8]:
+    """[beats, 16] bytes of a region that the bench wrote out."""
+    words = [line for line in path.read_text().split() if not line.startswith(("//", "@"))]
+    return np.frombuffer(bytes.fromhex("".join(words)), np.uint8).reshape(-1, BEAT_BYTES)[:, ::-1].copy()
+
+
+def compare(sizes: dict[str, int], golden: NDArray[Any], got: NDArray[Any]) -> dict[str, Any]:
+    """Counts of nodes, logits and mismatches, every 16-bit word of the region compared; and the first mismatch."""
+    nodes, classes = sizes["nodes"], sizes["classes"]
+    words = sizes["logit_beats"] * 8
+    wrong = (golden != got).reshape(nodes, words)
+    report: dict[str, Any] = {"nodes": nodes, "logits": nodes * classes, "mismatches": int(wrong.sum())}
+    if report["mismatches"]:
+        node, word = (int(i) for i in np.argwhere(wrong)[0])
+        expected, found = (int(a.reshape(nodes, words)[node, word]) for a in (golden, got))
+        report["first_mismatch"] = {"node": node, "class": word, "expected": expected, "found": found}
+    return report
+
+
+def registers(sizes: dict[str, int], layout: dict[str, int]) -> list[tuple[int, int]]:
+    """(offset, value) of every argument register for a graph in the bench's memory."""
+    values = {"nodes": sizes["nodes"], "feature_beats": sizes["feature_beats"], "edge_beats": sizes["edge_beats"]}
+    values |= {name: layout[name] * BEAT_BYTES for name in ("parameters", "features", "edges", "logits")}
+    writes: list[tuple[int, int]] = []
+    for register in ARGUMENT_REGISTERS:
+        if register.access != "w":
+            continue
+        value = values[register.name]
+        writes.extend((register.offset + 4 * i, (value >> (32 * i)) & 0xFFFFFFFF) for i in range(register.bits // 32))
+    return writes
+
+
+@contextmanager
+def tools_on_path(verilator: Path) -> Iterator[None]:
+    """cocotb's runner looks Verilator up by name: put the one we chose first, for as long as it runs."""
+    before = os.environ["PATH"], os.environ.get("OBJCACHE")
+    os.environ["PATH"] = f"{verilator.parent}{os.pathsep}{before[0]}"
+    sys.path.insert(0, str(sim_directory()))  # the runner hands sys.path on to the simulator
+    if before[1] is None and shutil.which("ccache"):
+        os.environ["OBJCACHE"] = "ccache"
+    try:
+        yield
+    finally:
+        sys.path.remove(str(sim_directory()))
+        os.environ["PATH"] = before[0]
+        if before[1] is None:
+            os.environ.pop("OBJCACHE", None)
+
+
+def _job(
+    sizes: dict[str, int], layout: dict[str, int], predicted: int, stall_seed: int, runs: int, work: Path
+) -> dict[str, Any]:
+    last = layout["logits"] + max(1, sizes["nodes"] * sizes["logit_beats"]) - 1
+    status = next(register.offset for register in ARGUMENT_REGISTERS if register.name == "status")
+    run = {
+        "registers": registers(sizes, layout),
+        "status_register": status,
+        "read_latency": READ_LATENCY,
+        "write_latency": WRITE_LATENCY,
+        "limit_cycles": 4 * max(predicted, 1_000_000) + SPARE_CYCLES,
+    }
+    return {
+        "runs": [run] * runs,
+        "stall_seed": stall_seed,
+        "dump": [layout["logits"], last],
+        "memory_file": str(work / "memory.hex"),
+        "dump_file": str(work / "logits.hex"),
+        "result": str(work / "result.json"),
+    }
+
+
+def _digest(files: list[Path], extra: str) -> str:
+    import hashlib
+
+    digest = hashlib.sha256(extra.encode())
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{path.parent.parent} is no fgnas project ({path.name} is missing): make it with `fgnas hls`") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path} is damaged ({error}): make the project anew with `fgnas hls`") from None

@@ -1,0 +1,130 @@
+"""The cocotb test that `fgnas sim` runs: one graph through the kernel's AXI ports, whatever its size.
+
+Python only writes registers and waits for the interrupt; the bench's memory serves the kernel. The job is a JSON
+file (environment variable FGNAS_SIM_JOB): a list of runs, each with registers, knobs and the region to write out.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import First, ReadOnly, RisingEdge, Timer
+
+PERIOD_NS = 10
+
+
+class Bench:
+    """Owns clock, reset and the control port."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        for name in ("AWVALID", "WVALID", "BREADY", "ARVALID", "RREADY"):
+            getattr(dut, f"s_axi_control_{name}").value = 0
+        dut.dump_i.value = 0
+        dut.stall_seed_i.value = 0
+        Clock(dut.ap_clk, PERIOD_NS, unit="ns", impl="gpi").start()
+
+    async def reset(self):
+        """Hold the reset for some cycles."""
+        self.dut.ap_rst_n.value = 0
+        for _ in range(8):
+            await RisingEdge(self.dut.ap_clk)
+        self.dut.ap_rst_n.value = 1
+        await RisingEdge(self.dut.ap_clk)
+
+    async def _until(self, *signals):
+        """Wait for the edge at which each signal was seen high; returns after it."""
+        waiting = set(signals)
+        while waiting:
+            await ReadOnly()
+            seen = {name for name in waiting if int(getattr(self.dut, name).value)}
+            await RisingEdge(self.dut.ap_clk)
+            for name in seen:
+                if name.endswith("READY"):
+                    getattr(self.dut, name.replace("READY", "VALID")).value = 0
+            waiting -= seen
+
+    async def write(self, address, value):
+        """Write a 32-bit register."""
+        dut = self.dut
+        dut.s_axi_control_AWADDR.value = address
+        dut.s_axi_control_WDATA.value = value
+        dut.s_axi_control_WSTRB.value = 15
+        dut.s_axi_control_AWVALID.value = 1
+        dut.s_axi_control_WVALID.value = 1
+        dut.s_axi_control_BREADY.value = 1
+        await self._until("s_axi_control_AWREADY", "s_axi_control_WREADY")
+        await self._until("s_axi_control_BVALID")
+        dut.s_axi_control_BREADY.value = 0
+
+    async def read(self, address):
+        """Read a 32-bit register."""
+        dut = self.dut
+        dut.s_axi_control_ARADDR.value = address
+        dut.s_axi_control_ARVALID.value = 1
+        await self._until("s_axi_control_ARREADY")
+        while True:
+            await ReadOnly()
+            if int(dut.s_axi_control_RVALID.value):
+                break
+            await RisingEdge(dut.ap_clk)
+        value = int(dut.s_axi_control_RDATA.value)
+        await RisingEdge(dut.ap_clk)
+        dut.s_axi_control_RREADY.value = 1
+        await RisingEdge(dut.ap_clk)
+        dut.s_axi_control_RREADY.value = 0
+        return value
+
+    async def run(self, job):
+        """One start to one interrupt; returns what the bench counted, or {"timeout": True}."""
+        dut = self.dut
+        dut.read_latency_i.value = job["read_latency"]
+        dut.write_latency_i.value = job["write_latency"]
+        for address, value in job["registers"]:
+            await self.write(address, value)
+        await self.write(0x04, 1)
+        await self.write(0x08, 1)
+        interrupt = RisingEdge(dut.interrupt_o)
+        limit = Timer(PERIOD_NS * job["limit_cycles"], unit="ns")
+        await self.write(0x00, 1)
+        if not int(dut.interrupt_o.value):
+            if await First(interrupt, limit) is limit:
+                return {"timeout": True}
+        for _ in range(4):
+            await RisingEdge(dut.ap_clk)
+        result = {
+            "timeout": False,
+            "cycles": int(dut.cycles_o.value),
+            "beats_read": int(dut.beats_read_o.value),
+            "beats_written": int(dut.beats_written_o.value),
+            "protocol_errors": int(dut.protocol_errors_o.value),
+            "status": await self.read(job["status_register"]),
+            "control": await self.read(0x00),
+        }
+        await self.write(0x0C, 1)
+        return result
+
+
+@cocotb.test()
+async def whole_graph(dut):
+    """Run every job, write the logit region out, and report."""
+    job = json.loads(Path(os.environ["FGNAS_SIM_JOB"]).read_text())
+    bench = Bench(dut)
+    dut.stall_seed_i.value = job["stall_seed"]
+    await bench.reset()
+    results = []
+    for run in job["runs"]:
+        results.append(await bench.run(run))
+        if results[-1]["timeout"]:
+            break
+    first, last = job["dump"]
+    dut.dump_first_i.value = first
+    dut.dump_last_i.value = last
+    dut.dump_i.value = 1
+    await RisingEdge(dut.ap_clk)
+    await RisingEdge(dut.ap_clk)
+    dut.dump_i.value = 0
+    await RisingEdge(dut.ap_clk)
+    Path(job["result"]).write_text(json.dumps(results))

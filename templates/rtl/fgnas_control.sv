@@ -1,0 +1,138 @@
+// s_axilite as Vitis HLS makes it: block control, interrupts, arguments, and the status output.
+
+`default_nettype none
+
+module fgnas_control (
+  input  wire         clk_i,
+  input  wire         rst_i,
+  input  wire  [6:0]  awaddr_i,
+  input  wire         awvalid_i,
+  output logic        awready_o,
+  input  wire  [31:0] wdata_i,
+  input  wire  [3:0]  wstrb_i,
+  input  wire         wvalid_i,
+  output logic        wready_o,
+  output logic [1:0]  bresp_o,
+  output logic        bvalid_o,
+  input  wire         bready_i,
+  input  wire  [6:0]  araddr_i,
+  input  wire         arvalid_i,
+  output logic        arready_o,
+  output logic [31:0] rdata_o,
+  output logic [1:0]  rresp_o,
+  output logic        rvalid_o,
+  input  wire         rready_i,
+  output logic        interrupt_o,
+  output logic        start_o,
+  input  wire         idle_i,
+  input  wire         done_i,        // for one cycle
+  input  wire  [31:0] status_i,
+  output logic [31:0] nodes_o,
+  output logic [31:0] feature_beats_o,
+  output logic [31:0] edge_beats_o,
+  output logic [63:0] parameters_o,
+  output logic [63:0] features_o,
+  output logic [63:0] edges_o,
+  output logic [63:0] logits_o
+);
+  localparam logic [6:0] Control = 7'h00, GlobalEnable = 7'h04, Enable = 7'h08, Status = 7'h0c;
+
+  // A write is taken when its address and its data are both there.
+  logic write, read;
+  assign write     = awvalid_i && wvalid_i && !bvalid_o;
+  assign awready_o = write;
+  assign wready_o  = write;
+  assign bresp_o   = 2'b00;
+  assign read      = arvalid_i && !rvalid_o;
+  assign arready_o = read;
+  assign rresp_o   = 2'b00;
+
+  logic start_q, restart_q, done_q, global_enable_q, status_valid_q;
+  logic [1:0] enable_q, interrupt_q;
+  logic [31:0] argument_q[11];  // words at 0x10 to 0x50 that exist, in order
+  assign start_o     = start_q;
+  assign interrupt_o = global_enable_q && |interrupt_q;
+
+  function automatic logic [3:0] argument(input logic [6:0] address);
+    unique case (address)
+      7'h10: return 4'd0;
+      7'h18: return 4'd1;
+      7'h20: return 4'd2;
+      7'h28: return 4'd3;
+      7'h2c: return 4'd4;
+      7'h34: return 4'd5;
+      7'h38: return 4'd6;
+      7'h40: return 4'd7;
+      7'h44: return 4'd8;
+      7'h4c: return 4'd9;
+      7'h50: return 4'd10;
+      default: return 4'd15;
+    endcase
+  endfunction
+
+  logic [31:0] mask;
+  assign mask = {{8{wstrb_i[3]}}, {8{wstrb_i[2]}}, {8{wstrb_i[1]}}, {8{wstrb_i[0]}}};
+  always_ff @(posedge clk_i) begin
+    for (int unsigned a = 0; a < 11; a++) begin
+      if (write && argument(awaddr_i) == 4'(a)) argument_q[a] <= (wdata_i & mask) | (argument_q[a] & ~mask);
+    end
+  end
+  assign nodes_o         = argument_q[0];
+  assign feature_beats_o = argument_q[1];
+  assign edge_beats_o    = argument_q[2];
+  assign parameters_o    = {argument_q[4], argument_q[3]};
+  assign features_o      = {argument_q[6], argument_q[5]};
+  assign edges_o         = {argument_q[8], argument_q[7]};
+  assign logits_o        = {argument_q[10], argument_q[9]};
+
+  always_ff @(posedge clk_i) begin
+    if (done_i) begin
+      start_q        <= restart_q;
+      done_q         <= 1'b1;
+      status_valid_q <= 1'b1;
+      interrupt_q    <= interrupt_q | enable_q;
+    end else if (read && araddr_i == Control) begin
+      done_q <= 1'b0;
+    end else if (read && araddr_i == 7'h5c) begin
+      status_valid_q <= 1'b0;
+    end
+    if (write && wstrb_i[0]) begin
+      if (awaddr_i == Control) begin
+        if (wdata_i[0]) start_q <= 1'b1;
+        restart_q <= wdata_i[7];
+      end
+      if (awaddr_i == GlobalEnable) global_enable_q <= wdata_i[0];
+      if (awaddr_i == Enable) enable_q <= wdata_i[1:0];
+      if (awaddr_i == Status) interrupt_q <= interrupt_q ^ wdata_i[1:0];
+    end
+    bvalid_o <= write || (bvalid_o && !bready_i);
+    rvalid_o <= read || (rvalid_o && !rready_i);
+    if (rst_i) begin
+      start_q         <= 1'b0;
+      restart_q       <= 1'b0;
+      done_q          <= 1'b0;
+      status_valid_q  <= 1'b0;
+      global_enable_q <= 1'b0;
+      enable_q        <= '0;
+      interrupt_q     <= '0;
+      bvalid_o        <= 1'b0;
+      rvalid_o        <= 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (read) begin
+      unique case (araddr_i)
+        Control: rdata_o <= {22'b0, interrupt_o, 1'b0, restart_q, 3'b0, done_i, idle_i, done_q || done_i, start_q};
+        GlobalEnable: rdata_o <= {31'b0, global_enable_q};
+        Enable: rdata_o <= {30'b0, enable_q};
+        Status: rdata_o <= {30'b0, interrupt_q};
+        7'h58: rdata_o <= status_i;
+        7'h5c: rdata_o <= {31'b0, status_valid_q};
+        default: rdata_o <= (argument(araddr_i) == 4'd15) ? '0 : argument_q[argument(araddr_i)];
+      endcase
+    end
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,109 @@
+// t_in x t_out multipliers, an adder tree a lane, an accumulator a tile, and the requantiser.
+// A tile of a row takes one cycle for each group of t_in inputs; groups outside, tiles inside.
+
+`default_nettype none
+
+module fgnas_linear_datapath #(
+  parameter int unsigned InLanes    = 4,
+  parameter int unsigned OutLanes   = 4,
+  parameter int unsigned Tiles      = 2,
+  parameter int unsigned InBits     = 8,
+  parameter int unsigned WeightBits = 8,
+  parameter int unsigned SumBits    = 28,  // neither rounds nor overflows
+  parameter int          Shift      = 8,   // from the sum's fraction bits to H's
+  parameter int unsigned OutBits    = 8,
+  parameter int unsigned DspLanes   = 16   // multipliers in DSP slices, lane 0 first
+) (
+  input  wire                                             clk_i,
+  input  wire                                             rst_i,
+  input  wire                                             valid_i,
+  input  wire                                             first_i,     // first group of the row
+  input  wire                                             last_i,      // last group of the row
+  input  wire                                             row_last_i,  // ... and last tile
+  input  wire  [InLanes-1:0][InBits-1:0]                  input_i,
+  input  wire  [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_i,
+  output logic                                            write_o,
+  output logic                                            write_last_o,
+  output logic [OutLanes-1:0][OutBits-1:0]                data_o
+);
+  localparam int unsigned ProductBits = InBits + WeightBits;
+  localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
+
+  // Operands are registered behind the memories, then multiplied, then summed: three cycles.
+  logic [InLanes-1:0][InBits-1:0] input_q;
+  logic [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_q;
+  logic [InLanes-1:0][OutLanes-1:0][ProductBits-1:0] product;
+  logic [2:0] valid_q, first_q, last_q, row_last_q;
+
+  always_ff @(posedge clk_i) begin
+    input_q    <= input_i;
+    weight_q   <= weight_i;
+    valid_q    <= rst_i ? '0 : {valid_q[1:0], valid_i};
+    first_q    <= {first_q[1:0], first_i};
+    last_q     <= {last_q[1:0], last_i};
+    row_last_q <= {row_last_q[1:0], row_last_i};
+  end
+
+  for (genvar i = 0; i < InLanes; i++) begin : gen_in
+    for (genvar o = 0; o < OutLanes; o++) begin : gen_out
+      fgnas_multiplier #(
+        .LeftBits (InBits),
+        .RightBits(WeightBits),
+        .UseDsp   (i * OutLanes + o < DspLanes)
+      ) u_multiplier (
+        .clk_i    (clk_i),
+        .left_i   (input_q[i]),
+        .right_i  (weight_q[i][o]),
+        .product_o(product[i][o])
+      );
+    end
+  end
+
+  logic [OutLanes-1:0][SumBits-1:0] sum_d, sum_q, total_d, total_q, stored;
+  always_comb begin
+    for (int unsigned o = 0; o < OutLanes; o++) begin
+      sum_d[o] = '0;
+      for (int unsigned i = 0; i < InLanes; i++) sum_d[o] = sum_d[o] + SumBits'(signed'(product[i][o]));
+    end
+  end
+  always_ff @(posedge clk_i) sum_q <= sum_d;
+
+  // Accumulate: a tile's sum is read, added to and written back within a cycle.
+  logic [TileBits-1:0] tile_q;
+  always_ff @(posedge clk_i) begin
+    if (valid_q[2]) tile_q <= (tile_q == TileBits'(Tiles - 1)) ? '0 : tile_q + 1'b1;
+    if (rst_i) tile_q <= '0;
+  end
+  if (Tiles == 1) begin : gen_register
+    logic [OutLanes-1:0][SumBits-1:0] sums_q;
+    assign stored = sums_q;
+    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= total_d;
+  end else begin : gen_memory
+    (* ram_style = "distributed" *) logic [OutLanes*SumBits-1:0] sums[Tiles];
+    assign stored = sums[tile_q];
+    always_ff @(posedge clk_i) if (valid_q[2]) sums[tile_q] <= total_d;
+  end
+  always_comb begin
+    for (int unsigned o = 0; o < OutLanes; o++) total_d[o] = sum_q[o] + (first_q[2] ? '0 : stored[o]);
+  end
+
+  // Requantise, once.
+  logic done_q, row_done_q;
+  logic [OutLanes-1:0][OutBits-1:0] data_d;
+  for (genvar o = 0; o < OutLanes; o++) begin : gen_requantise
+    fgnas_requantise #(.InBits(SumBits), .Shift(Shift), .OutBits(OutBits)) u_requantise (
+      .value_i(total_q[o]),
+      .value_o(data_d[o])
+    );
+  end
+  always_ff @(posedge clk_i) begin
+    total_q      <= total_d;
+    done_q       <= valid_q[2] && last_q[2] && !rst_i;
+    row_done_q   <= valid_q[2] && row_last_q[2] && !rst_i;
+    data_o       <= data_d;
+    write_o      <= done_q && !rst_i;
+    write_last_o <= row_done_q && !rst_i;
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,141 @@
+// First layer: rows of non-zeros straight from main memory, a beat an issue group. Every lane names its own row
+// of W, so W is copied once for each two lanes. A beat stays in front for `Tiles` cycles.
+
+`default_nettype none
+
+module fgnas_linear_sparse #(
+  parameter int unsigned InputWidth = 1433,
+  parameter int unsigned InLanes    = 4,
+  parameter int unsigned OutLanes   = 4,
+  parameter int unsigned Tiles      = 2,
+  parameter int unsigned InBits     = 8,
+  parameter int unsigned WeightBits = 8,
+  parameter int unsigned SumBits    = 28,
+  parameter int          Shift      = 8,
+  parameter int unsigned OutBits    = 8,
+  parameter int unsigned DspLanes   = 16
+) (
+  input  wire                               clk_i,
+  input  wire                               rst_i,
+  input  wire                               load_i,         // a word of W; tiles outside, columns inside
+  /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
+  input  wire  [127:0]                      load_data_i,
+  input  wire                               beat_valid_i,
+  input  wire  [127:0]                      beat_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic                              beat_pop_o,
+  input  wire                               free_i,
+  output logic                              reserve_o,
+  output logic                              write_o,
+  output logic                              write_last_o,
+  output logic [OutLanes-1:0][OutBits-1:0]  data_o,
+  output logic                              row_issued_o,   // the row's last issue
+  output logic                              column_error_o
+);
+  localparam int unsigned Words = InputWidth * Tiles;
+  localparam int unsigned AddressBits = (Words > 1) ? $clog2(Words) : 1;
+  localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
+  localparam int unsigned Copies = (InLanes + 1) / 2;
+  localparam int unsigned WordBits = OutLanes * WeightBits;
+
+  // Issue: a tile of the beat in front, every cycle that the buffer behind has room for the row.
+  logic [TileBits-1:0] tile_q;
+  logic [AddressBits-1:0] base_q;
+  logic row_open_q, tile_last, issue;
+  assign tile_last    = tile_q == TileBits'(Tiles - 1);
+  assign issue        = beat_valid_i && (row_open_q || free_i);
+  assign beat_pop_o   = issue && tile_last;
+  assign reserve_o    = issue && !row_open_q;
+  assign row_issued_o = beat_pop_o && beat_i[123];
+
+  logic first_beat_q;  // of the row
+  always_ff @(posedge clk_i) begin
+    if (issue) begin
+      tile_q     <= tile_last ? '0 : tile_q + 1'b1;
+      base_q     <= tile_last ? '0 : base_q + AddressBits'(InputWidth);
+      row_open_q <= !row_issued_o;
+      if (tile_last) first_beat_q <= beat_i[123];
+    end
+    if (rst_i) begin
+      tile_q       <= '0;
+      base_q       <= '0;
+      row_open_q   <= 1'b0;
+      first_beat_q <= 1'b1;
+    end
+  end
+
+  logic [InLanes-1:0][AddressBits-1:0] address_q;
+  logic [InLanes-1:0][InBits-1:0] input_q, input_r_q;
+  logic [InLanes-1:0] out_of_range;
+  logic [1:0] valid_q, first_q, last_q, row_last_q;
+  for (genvar i = 0; i < InLanes; i++) begin : gen_lane
+    logic used;
+    assign used            = 3'(i) < beat_i[122:120];
+    assign out_of_range[i] = used && (beat_i[24*i+:14] >= 14'(InputWidth));
+    always_ff @(posedge clk_i) begin
+      address_q[i] <= base_q + AddressBits'(beat_i[24*i+:14]);
+      input_q[i]   <= used ? beat_i[24*i+14+:InBits] : '0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    input_r_q      <= input_q;
+    column_error_o <= issue && |out_of_range;
+    valid_q        <= rst_i ? '0 : {valid_q[0], issue};
+    first_q        <= {first_q[0], first_beat_q};
+    last_q         <= {last_q[0], beat_i[123]};
+    row_last_q     <= {row_last_q[0], beat_i[123] && tile_last};
+  end
+
+  // Weights: loading borrows the first port of each copy.
+  logic [AddressBits-1:0] load_address_q;
+  always_ff @(posedge clk_i) begin
+    if (load_i) load_address_q <= load_address_q + 1'b1;
+    if (rst_i) load_address_q <= '0;
+  end
+  logic [WordBits-1:0] load_word;
+  for (genvar o = 0; o < OutLanes; o++) begin : gen_word
+    assign load_word[o*WeightBits+:WeightBits] = load_data_i[16*o+:WeightBits];
+  end
+  logic [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight;
+  for (genvar c = 0; c < Copies; c++) begin : gen_copy
+    if (2 * c + 1 < InLanes) begin : gen_two
+      fgnas_dual_read_ram #(.Depth(Words), .Width(WordBits)) u_weights (
+        .clk_i       (clk_i),
+        .write_i     (load_i),
+        .write_data_i(load_word),
+        .address_a_i (load_i ? load_address_q : address_q[2*c]),
+        .read_a_o    (weight[2*c]),
+        .address_b_i (address_q[2*c+1]),
+        .read_b_o    (weight[2*c+1])
+      );
+    end else begin : gen_one
+      fgnas_block_ram #(.Depth(Words), .Width(WordBits)) u_weights (
+        .clk_i          (clk_i),
+        .write_i        (load_i),
+        .write_address_i(load_address_q),
+        .write_data_i   (load_word),
+        .read_address_i (address_q[2*c]),
+        .read_data_o    (weight[2*c])
+      );
+    end
+  end
+
+  fgnas_linear_datapath #(
+    .InLanes(InLanes), .OutLanes(OutLanes), .Tiles(Tiles), .InBits(InBits), .WeightBits(WeightBits),
+    .SumBits(SumBits), .Shift(Shift), .OutBits(OutBits), .DspLanes(DspLanes)
+  ) u_datapath (
+    .clk_i       (clk_i),
+    .rst_i       (rst_i),
+    .valid_i     (valid_q[1]),
+    .first_i     (first_q[1]),
+    .last_i      (last_q[1]),
+    .row_last_i  (row_last_q[1]),
+    .input_i     (input_r_q),
+    .weight_i    (weight),
+    .write_o     (write_o),
+    .write_last_o(write_last_o),
+    .data_o      (data_o)
+  );
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,19 @@
+// One product, registered, in a DSP slice. A module of its own, so that a tool can be told where it goes.
+
+`default_nettype none
+
+module fgnas_multiplier_dsp #(
+  parameter int unsigned LeftBits  = 8,
+  parameter int unsigned RightBits = 8
+) (
+  input  wire                                       clk_i,
+  input  wire signed  [LeftBits-1:0]                left_i,
+  input  wire signed  [RightBits-1:0]               right_i,
+  output logic signed [LeftBits+RightBits-1:0]      product_o
+);
+  (* use_dsp = "yes" *) logic signed [LeftBits+RightBits-1:0] product_q;
+  always_ff @(posedge clk_i) product_q <= left_i * right_i;
+  assign product_o = product_q;
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,100 @@
+// Reads a region in bursts that never cross 4 KiB, ahead of its consumer: a burst is asked for as soon as the
+// buffer has room for all of it, so data are always taken at once. Two 4 KiB halves of buffer cover each other.
+
+`default_nettype none
+
+module fgnas_reader #(
+  parameter int unsigned BufferBeats = 512
+) (
+  input  wire          clk_i,
+  input  wire          rst_i,
+  input  wire          start_i,     // a region begins; nothing may be outstanding
+  input  wire          cancel_i,    // ask for no more
+  /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
+  input  wire  [63:0]  address_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire  [31:0]  beats_i,
+  output logic         outstanding_o,
+  output logic         drained_o,   // every beat of the region was popped
+  output logic         error_o,
+  output logic         valid_o,
+  output logic [127:0] beat_o,
+  input  wire          pop_i,
+  output logic [63:0]  araddr_o,
+  output logic [7:0]   arlen_o,
+  output logic         arvalid_o,
+  input  wire          arready_i,
+  input  wire  [127:0] rdata_i,
+  input  wire  [1:0]   rresp_i,
+  input  wire          rvalid_i,
+  output logic         rready_o
+);
+  localparam int unsigned PointerBits = $clog2(BufferBeats);
+  localparam int unsigned CountBits = PointerBits + 1;
+
+  logic [59:0] address_q;        // in beats
+  logic [31:0] left_q;           // beats not yet asked for
+  logic [CountBits-1:0] reserved_q;     // asked for and not popped
+  logic [CountBits-1:0] outstanding_q;  // asked for and not there
+  logic [CountBits-1:0] to_page, burst;
+  assign to_page       = CountBits'(256) - CountBits'(address_q[7:0]);
+  assign burst         = (left_q < 32'(to_page)) ? left_q[CountBits-1:0] : to_page;
+  assign arvalid_o     = (left_q != '0) && (32'(reserved_q) + 32'(burst) <= BufferBeats);
+  assign araddr_o      = {address_q, 4'b0};
+  assign arlen_o       = 8'(burst - 1'b1);
+  assign rready_o      = 1'b1;
+  assign outstanding_o = (outstanding_q != '0) || arvalid_o;
+  assign drained_o     = (left_q == '0) && (reserved_q == '0);
+
+  logic asked, arrived;
+  assign asked   = arvalid_o && arready_i;
+  assign arrived = rvalid_i;
+  always_ff @(posedge clk_i) begin
+    reserved_q    <= reserved_q + (asked ? burst : '0) - CountBits'(pop_i);
+    outstanding_q <= outstanding_q + (asked ? burst : '0) - CountBits'(arrived);
+    if (asked) begin
+      address_q <= address_q + 60'(burst);
+      left_q    <= left_q - 32'(burst);
+    end
+    if (cancel_i && (asked || !arvalid_o)) left_q <= '0;
+    error_o <= arrived && (rresp_i != 2'b00);
+    if (start_i) begin
+      address_q  <= address_i[63:4];
+      left_q     <= beats_i;
+      reserved_q <= '0;
+    end
+    if (rst_i) begin
+      left_q        <= '0;
+      reserved_q    <= '0;
+      outstanding_q <= '0;
+      error_o       <= 1'b0;
+    end
+  end
+
+  // The buffer: block RAM behind an output register that falls through.
+  logic [PointerBits-1:0] write_q, read_q;
+  logic [CountBits-1:0] held_q;
+  logic fetch;
+  assign fetch = (held_q != '0) && (!valid_o || pop_i);
+  (* ram_style = "block" *) logic [127:0] mem[BufferBeats];
+  always_ff @(posedge clk_i) begin
+    if (arrived) mem[write_q] <= rdata_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (fetch) beat_o <= mem[read_q];
+  end
+  always_ff @(posedge clk_i) begin
+    if (arrived) write_q <= write_q + 1'b1;
+    if (fetch) read_q <= read_q + 1'b1;
+    held_q  <= held_q + CountBits'(arrived) - CountBits'(fetch);
+    valid_o <= fetch || (valid_o && !pop_i);
+    if (rst_i || start_i) begin
+      write_q <= '0;
+      read_q  <= '0;
+      held_q  <= '0;
+      valid_o <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,105 @@
+// A ring of rows between two stages that need not agree about lanes: written WriteLanes features at a time, read
+// ReadLanes at a time, each a tile a cycle, in feature order. Bank b holds the features f with f mod Banks = b,
+// so a tile that starts anywhere touches every bank at most once.
+//
+// A producer starts a row only while free_o is high, and says so with reserve_i; a row counts as there (row_o)
+// once its last tile is written; reading its last tile frees it. Both are seen in the next cycle.
+
+`default_nettype none
+
+module fgnas_row_buffer #(
+  parameter int unsigned Bits       = 8,
+  parameter int unsigned Features   = 16,
+  parameter int unsigned WriteLanes = 4,
+  parameter int unsigned ReadLanes  = 3,
+  parameter int unsigned Rows       = 32
+) (
+  input  wire                             clk_i,
+  input  wire                             rst_i,
+  output logic                            free_o,
+  input  wire                             reserve_i,
+  input  wire                             write_i,
+  input  wire                             write_last_i,
+  input  wire  [WriteLanes-1:0][Bits-1:0] write_data_i,
+  output logic                            row_o,
+  input  wire                             read_i,
+  input  wire                             read_last_i,
+  output logic [ReadLanes-1:0][Bits-1:0]  read_data_o
+);
+  localparam int unsigned Lanes = (WriteLanes > ReadLanes) ? WriteLanes : ReadLanes;
+  localparam int unsigned Banks = 1 << $clog2(Lanes);
+  localparam int unsigned PositionBits = (Banks > 1) ? $clog2(Banks) : 1;
+  localparam int unsigned Words = (Features + Banks - 1) / Banks;
+  localparam int unsigned Depth = Rows * Words;
+  localparam int unsigned AddressBits = (Depth > 1) ? $clog2(Depth) : 1;
+  localparam int unsigned CountBits = $clog2(Rows + 1);
+  // A row's last tile may be short: what lies beyond the row must not reach the next one.
+  localparam int unsigned LastLanes = Features - ((Features - 1) / WriteLanes) * WriteLanes;
+
+  typedef logic [AddressBits-1:0] address_t;
+  typedef logic [PositionBits-1:0] position_t;
+
+  address_t  write_row_q, write_word_q, read_row_q, read_word_q;
+  position_t write_position_q, read_position_q;
+  logic [CountBits-1:0] unreserved_q, waiting_q;
+
+  assign free_o = unreserved_q != '0;
+  assign row_o  = waiting_q != '0;
+
+  function automatic address_t next_row(input address_t row);
+    return (row == address_t'(Depth - Words)) ? '0 : row + address_t'(Words);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    unreserved_q <= unreserved_q + CountBits'(read_last_i) - CountBits'(reserve_i);
+    waiting_q    <= waiting_q + CountBits'(write_last_i) - CountBits'(read_last_i);
+    if (write_last_i) begin
+      write_row_q      <= next_row(write_row_q);
+      write_word_q     <= next_row(write_row_q);
+      write_position_q <= '0;
+    end else if (write_i) begin
+      write_position_q <= position_t'((32'(write_position_q) + WriteLanes) % Banks);
+      if (32'(write_position_q) + WriteLanes >= Banks) write_word_q <= write_word_q + 1'b1;
+    end
+    if (read_last_i) begin
+      read_row_q      <= next_row(read_row_q);
+      read_word_q     <= next_row(read_row_q);
+      read_position_q <= '0;
+    end else if (read_i) begin
+      read_position_q <= position_t'((32'(read_position_q) + ReadLanes) % Banks);
+      if (32'(read_position_q) + ReadLanes >= Banks) read_word_q <= read_word_q + 1'b1;
+    end
+    if (rst_i) begin
+      unreserved_q     <= CountBits'(Rows);
+      waiting_q        <= '0;
+      write_row_q      <= '0;
+      write_word_q     <= '0;
+      write_position_q <= '0;
+      read_row_q       <= '0;
+      read_word_q      <= '0;
+      read_position_q  <= '0;
+    end
+  end
+
+  logic [Banks-1:0][Bits-1:0] bank_data;
+  for (genvar b = 0; b < Banks; b++) begin : gen_bank
+    (* ram_style = "distributed" *) logic [Bits-1:0] mem[Depth];
+    position_t lane;  // of the tile that is written
+    logic      enable;
+    address_t  write_address, read_address;
+    assign lane          = position_t'((Banks + b - 32'(write_position_q)) % Banks);
+    assign enable        = write_i && (32'(lane) < (write_last_i ? LastLanes : WriteLanes));
+    assign write_address = write_word_q + address_t'(b < 32'(write_position_q));
+    assign read_address  = read_word_q + address_t'(b < 32'(read_position_q));
+    always_ff @(posedge clk_i) begin
+      if (enable) mem[write_address] <= write_data_i[32'(lane)%WriteLanes];
+    end
+    assign bank_data[b] = mem[read_address];
+  end
+
+  for (genvar l = 0; l < ReadLanes; l++) begin : gen_read
+    assign read_data_o[l] = bank_data[position_t'((32'(read_position_q) + l) % Banks)];
+  end
+endmodule
+
+`default_nettype wire

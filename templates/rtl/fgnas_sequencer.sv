@@ -1,0 +1,155 @@
+// Runs the phases one after the other. Phase 0 is the first linear stage, phase l the aggregation of layer l - 1
+// with what follows it, the last phase writes logits. A refusal is reported in the status bits; nothing is written
+// after one, and the kernel always ends.
+
+`default_nettype none
+
+module fgnas_sequencer #(
+  parameter int unsigned Layers         = 2,
+  parameter int unsigned NodeCapacity   = 3072,
+  parameter int unsigned ParameterBeats = 1000,
+  parameter int unsigned LogitBeats     = 1      // of a node
+) (
+  input  wire               clk_i,
+  input  wire               rst_i,
+  input  wire               start_i,
+  output logic              idle_o,
+  output logic              done_o,
+  output logic [31:0]       status_o,
+  input  wire  [31:0]       nodes_i,
+  input  wire  [31:0]       feature_beats_i,
+  input  wire  [31:0]       edge_beats_i,
+  input  wire  [63:0]       parameters_i,
+  input  wire  [63:0]       features_i,
+  input  wire  [63:0]       edges_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // checked for alignment only
+  input  wire  [63:0]       logits_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic              stage_reset_o,    // between runs
+  output logic              load_o,           // the beats in front are parameters
+  output logic [Layers:0]   phase_o,          // one bit a phase: its beats are in front
+  output logic              read_start_o,
+  output logic              read_cancel_o,
+  output logic [63:0]       read_address_o,
+  output logic [31:0]       read_beats_o,
+  input  wire               read_outstanding_i,
+  input  wire               read_drained_i,
+  input  wire               read_pop_i,
+  output logic              write_start_o,
+  output logic              write_flush_o,
+  output logic [31:0]       write_beats_o,
+  input  wire               write_done_i,
+  input  wire  [Layers-1:0] store_done_i,
+  input  wire               row_issued_i,     // by the stage that reads the beats
+  input  wire               degree_error_i,
+  input  wire               source_error_i,
+  input  wire               column_error_i,
+  input  wire               read_error_i,
+  input  wire               write_error_i
+);
+  typedef enum logic [2:0] {Idle, Check, Load, Run, Abort, Done} state_e;
+  localparam int unsigned PhaseBits = $clog2(Layers + 1);
+
+  state_e state_q;
+  logic first_q;  // first cycle of Load or of a phase
+  logic [PhaseBits-1:0] phase_q;
+  logic [31:0] count_q;  // beats loaded, or rows issued in this phase
+  logic [7:0] status_q;
+  logic output_phase, refused, starved, failed, phase_done;
+
+  assign output_phase  = phase_q == PhaseBits'(Layers);
+  assign idle_o        = state_q == Idle;
+  assign done_o        = state_q == Done;
+  assign status_o      = {24'b0, status_q};
+  assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
+  assign load_o        = state_q == Load;
+  for (genvar p = 0; p <= Layers; p++) begin : gen_phase
+    assign phase_o[p] = (state_q == Run) && (phase_q == PhaseBits'(p));
+  end
+
+  assign read_start_o   = first_q;
+  assign read_cancel_o  = (state_q == Abort) || (phase_done && !first_q);
+  assign write_start_o  = first_q && (state_q == Run) && output_phase;
+  assign write_flush_o  = state_q == Abort;
+  assign write_beats_o  = nodes_i * LogitBeats;
+  assign read_address_o = (state_q == Load) ? parameters_i : (phase_q == '0) ? features_i : edges_i;
+  assign read_beats_o   = (state_q == Load) ? ParameterBeats : (phase_q == '0) ? feature_beats_i : edge_beats_i;
+
+  always_comb begin
+    phase_done = 1'b0;
+    for (int unsigned p = 0; p < Layers; p++) begin
+      if (phase_o[p]) phase_done = store_done_i[p];
+    end
+    if (phase_o[Layers]) phase_done = write_done_i && !first_q;
+  end
+
+  logic [3:0] unaligned;
+  assign unaligned = parameters_i[3:0] | features_i[3:0] | edges_i[3:0] | logits_i[3:0];
+  assign refused   = (nodes_i > NodeCapacity) || (unaligned != '0);
+  assign starved   = (state_q == Run) && !first_q && read_drained_i && (count_q != nodes_i);
+  assign failed    = degree_error_i || source_error_i || column_error_i || read_error_i || starved;
+
+  always_ff @(posedge clk_i) begin
+    first_q <= 1'b0;
+    if (first_q) count_q <= '0;
+    else if (load_o ? read_pop_i : row_issued_i) count_q <= count_q + 1'b1;
+
+    if (degree_error_i) status_q[2] <= 1'b1;
+    if (starved) status_q[3] <= 1'b1;
+    if (read_error_i) status_q[4] <= 1'b1;
+    if (write_error_i) status_q[5] <= 1'b1;
+    if (source_error_i) status_q[6] <= 1'b1;
+    if (column_error_i) status_q[7] <= 1'b1;
+
+    unique case (state_q)
+      Idle: begin
+        phase_q <= '0;
+        count_q <= '0;
+        if (start_i) begin
+          state_q  <= Check;
+          status_q <= '0;
+        end
+      end
+      Check: begin
+        status_q[0] <= nodes_i > NodeCapacity;
+        status_q[1] <= unaligned != '0;
+        if (refused || nodes_i == '0) begin
+          state_q <= Done;
+        end else begin
+          state_q <= Load;
+          first_q <= 1'b1;
+        end
+      end
+      Load: begin
+        if (read_error_i) begin
+          state_q <= Abort;
+        end else if (read_pop_i && count_q == ParameterBeats - 1) begin
+          state_q <= Run;
+          first_q <= 1'b1;
+        end
+      end
+      Run: begin
+        if (failed) begin
+          state_q <= Abort;
+        end else if (phase_done && !read_outstanding_i) begin
+          if (output_phase) begin
+            state_q <= Done;
+          end else begin
+            phase_q <= phase_q + 1'b1;
+            first_q <= 1'b1;
+          end
+        end
+      end
+      Abort: if (!read_outstanding_i && write_done_i) state_q <= Done;
+      default: state_q <= Idle;
+    endcase
+
+    if (rst_i) begin
+      state_q  <= Idle;
+      first_q  <= 1'b0;
+      status_q <= '0;
+    end
+  end
+endmodule
+
+`default_nettype wire

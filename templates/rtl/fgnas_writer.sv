@@ -1,0 +1,87 @@
+// Writes a region in bursts that never cross 4 KiB. Addresses go ahead of their data; a beat leaves as soon as it
+// is there. `flush_i` ends a region whose data will not come: the beats that are left go out with no byte enabled.
+
+`default_nettype none
+
+module fgnas_writer (
+  input  wire          clk_i,
+  input  wire          rst_i,
+  input  wire          start_i,
+  input  wire          flush_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
+  input  wire  [63:0]  address_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire  [31:0]  beats_i,
+  output logic         done_o,
+  output logic         error_o,
+  input  wire          valid_i,
+  output logic         ready_o,
+  input  wire  [127:0] beat_i,
+  output logic [63:0]  awaddr_o,
+  output logic [7:0]   awlen_o,
+  output logic         awvalid_o,
+  input  wire          awready_i,
+  output logic [127:0] wdata_o,
+  output logic [15:0]  wstrb_o,
+  output logic         wlast_o,
+  output logic         wvalid_o,
+  input  wire          wready_i,
+  input  wire  [1:0]   bresp_i,
+  input  wire          bvalid_i,
+  output logic         bready_o
+);
+  logic [59:0] address_q;         // of the next burst, in beats
+  logic [31:0] left_q;            // beats without an address
+  logic [31:0] data_left_q;       // beats not yet taken in
+  logic [7:0] place_q;            // of the next beat in its page
+  logic [24:0] open_q;            // bursts whose data have not all been taken in
+  logic [24:0] unanswered_q;
+  logic [8:0] to_page, burst;
+  assign to_page   = 9'd256 - 9'(address_q[7:0]);
+  assign burst     = (left_q < 32'(to_page)) ? left_q[8:0] : to_page;
+  assign awvalid_o = left_q != '0;
+  assign awaddr_o  = {address_q, 4'b0};
+  assign awlen_o   = 8'(burst - 1'b1);
+  assign bready_o  = 1'b1;
+  assign done_o    = (left_q == '0) && (data_left_q == '0) && (unanswered_q == '0) && !wvalid_o;
+
+  logic asked, take, last;
+  assign asked   = awvalid_o && awready_i;
+  assign last    = (place_q == 8'hff) || (data_left_q == 32'd1);
+  assign ready_o = (open_q != '0) && (data_left_q != '0) && (!wvalid_o || wready_i);
+  assign take    = ready_o && (valid_i || flush_i);
+
+  always_ff @(posedge clk_i) begin
+    if (asked) begin
+      address_q <= address_q + 60'(burst);
+      left_q    <= left_q - 32'(burst);
+    end
+    if (take) begin
+      wdata_o     <= beat_i;
+      wstrb_o     <= valid_i && !flush_i ? '1 : '0;
+      wlast_o     <= last;
+      place_q     <= place_q + 1'b1;
+      data_left_q <= data_left_q - 1'b1;
+    end
+    wvalid_o     <= take || (wvalid_o && !wready_i);
+    open_q       <= open_q + 25'(asked) - 25'(take && last);
+    unanswered_q <= unanswered_q + 25'(asked) - 25'(bvalid_i);
+    error_o      <= bvalid_i && (bresp_i != 2'b00);
+    if (start_i) begin
+      address_q   <= address_i[63:4];
+      place_q     <= address_i[11:4];
+      left_q      <= beats_i;
+      data_left_q <= beats_i;
+    end
+    if (rst_i) begin
+      left_q       <= '0;
+      data_left_q  <= '0;
+      open_q       <= '0;
+      unanswered_q <= '0;
+      wvalid_o     <= 1'b0;
+      error_o      <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire
