@@ -1,4 +1,4 @@
-"""The choices of every layer of a network and its accelerator; JSON in, JSON out, with a schema version and a stable hash."""
+"""The choices of every layer of a network and its accelerator; JSON in and out, with a schema version and a hash."""
 
 from __future__ import annotations
 

@@ -93,13 +93,14 @@ class Maximum(torch.autograd.Function):
         out, ctx.winner = torch.empty(shape, dtype=h.dtype), np.empty(shape, np.int32)
         ctx.edges, ctx.nodes = (sources, coefficients), len(h)
         arrays = (indptr, sources, coefficients, h.detach().numpy(), out.numpy(), ctx.winner)
-        _max_forward(*arrays)  # type: ignore[call-arg]
+        _max_forward(*arrays)
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         result = torch.zeros((ctx.nodes, gradients[0].shape[1]), dtype=gradients[0].dtype)
-        _max_backward(*ctx.edges, ctx.winner, gradients[0].contiguous().numpy(), result.numpy())
+        arrays = (*ctx.edges, ctx.winner, gradients[0].contiguous().numpy(), result.numpy())
+        _max_backward(*arrays)
         return result, None, None, None
 
 

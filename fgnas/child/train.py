@@ -46,9 +46,12 @@ def recipe_for(dataset: str) -> Recipe:
     return Recipe(weight_decay=1e-3) if dataset == "pubmed" else Recipe()
 
 
-def child_seed(run_seed: int, architecture: Architecture) -> int:
-    """The seed of a child in a run: it depends on nothing but these two, so trainings can be shared and repeated."""
-    text = canonical_json([run_seed, architecture])
+def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -> int:
+    """The seed of a child in a run: it depends on nothing else, so trainings can be shared and repeated.
+
+    Repetition 0 is what the search sees; the others are the fresh seeds of a retraining.
+    """
+    text = canonical_json([run_seed, architecture, repetition])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 

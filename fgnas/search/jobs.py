@@ -1,0 +1,134 @@
+"""What a worker does: train one architecture, score designs of it; and a pool that outlives a killed worker."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from fgnas.child.model import Architecture
+from fgnas.child.quantised import quantised_accuracy
+from fgnas.child.train import Recipe, Trained, train
+from fgnas.data import load
+from fgnas.design import Design
+from fgnas.errors import UserError
+
+ATTEMPTS = 3
+"""How often a job is begun again after a worker died under it."""
+
+ExecutorFactory = Callable[[], Executor]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Designs of one architecture, to be scored with one trained network.
+
+    Attributes:
+        dataset, fingerprint: what to load, and what it must turn out to be.
+        architecture, seed, recipe: what to train, and how.
+        designs: what to score.
+        trained: the trained network, where it is there already.
+    """
+
+    dataset: str
+    fingerprint: str
+    architecture: Architecture
+    seed: int
+    recipe: Recipe
+    designs: tuple[Design, ...]
+    trained: Trained | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The trained network, and the quantised validation accuracy of each design."""
+
+    trained: Trained
+    val: list[float]
+
+
+def run_job(job: Job) -> Result:
+    """A pure function of the job, in one thread; it never looks at the test nodes."""
+    torch.set_num_threads(1)
+    data = load(job.dataset)
+    if data.fingerprint != job.fingerprint:
+        raise UserError(f"a worker read another {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
+    trained = job.trained or train(data, job.architecture, job.seed, job.recipe)
+    val = [quantised_accuracy(design, trained.network, data, ("val",))["val"] for design in job.designs]
+    return Result(trained, val)
+
+
+def process_pool(workers: int) -> ExecutorFactory:
+    """A factory of pools on this machine."""
+    context = multiprocessing.get_context("spawn")
+    return functools.partial(ProcessPoolExecutor, workers, mp_context=context, initializer=_start_worker)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it, even where it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+class Workers:
+    """Runs jobs on executors out of a factory; a broken executor is replaced, and what is unfinished begun again."""
+
+    def __init__(self, factory: ExecutorFactory) -> None:
+        self._factory = factory
+        self._executor: Executor | None = None
+
+    def run(self, jobs: Sequence[Any], function: Callable[[Any], Any] = run_job) -> list[Any]:
+        """The results in the order of the jobs, whatever the order they end in."""
+        results: dict[int, Any] = {}
+        for _ in range(1 + ATTEMPTS):
+            waiting = [place for place in range(len(jobs)) if place not in results]
+            if not waiting:
+                return [results[place] for place in range(len(jobs))]
+            self._run_once(waiting, jobs, function, results)
+        if len(results) == len(jobs):
+            return [results[place] for place in range(len(jobs))]
+        raise UserError(
+            f"workers died {1 + ATTEMPTS} times over the same job, most likely for want of memory: "
+            "give fewer --workers, then go on with --resume"
+        )
+
+    def _run_once(
+        self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any]
+    ) -> None:
+        """Fill in what ends before the executor breaks, if it does."""
+        try:
+            if self._executor is None:
+                self._executor = self._factory()
+            futures: dict[Future[Any], int] = {}
+            for place in waiting:
+                futures[self._executor.submit(function, jobs[place])] = place
+            for future in as_completed(futures):
+                results[futures[future]] = future.result()
+        except BrokenExecutor:
+            self.close()
+
+    def close(self) -> None:
+        """Drop what has not begun, and wait for what has."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,250 @@
+"""The search loop: ask, throw away what breaks a constraint, evaluate the rest, tell, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.child.train import Trained
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.pricing import Pricer, Prices, Specification
+from fgnas.network import Network
+from fgnas.search.evaluator import CoDesign, Score
+from fgnas.search.protocols import Searcher
+from fgnas.search.store import RunStore
+from fgnas.space import Columns, Indices, Space
+
+DRAWS_AT_ONCE = 2_000
+MAX_FRUITLESS_DRAWS = 200_000
+"""Samples drawn without a feasible one before a search gives up: a share of 0.005 % would show with 99.995 %."""
+SURVEY_DRAWS = 100_000
+
+PRICES = ("latency_cycles", "lut", "ff", "dsp", "bram36")
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a search stands.
+
+    Attributes:
+        done, children: valid samples so far, and wanted.
+        best: highest quantised validation accuracy so far, 0 to 1.
+        share: feasible share of the last batch's draws.
+        trainings: distinct float trainings so far.
+    """
+
+    done: int
+    children: int
+    best: float
+    share: float
+    trainings: int
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Feasible samples, what they cost, and the how-manieth draw each was (from 1)."""
+
+    samples: Indices
+    prices: list[dict[str, int]]
+    draws: NDArray[np.int64]
+
+
+def propose(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
+    """The first `count` feasible samples, redrawn in batches that grow to 2,000."""
+    samples: list[Indices] = []
+    prices: list[dict[str, int]] = []
+    draws: list[int] = []
+    drawn, fruitless, size = 0, 0, 4 * count
+    nearest = Nearest(evaluator.specification)
+    while len(draws) < count:
+        asked = searcher.ask(size)
+        priced, feasible = evaluator.check(asked)
+        accepted = np.flatnonzero(feasible)[: count - len(draws)]
+        for row in accepted:
+            samples.append(asked[row])
+            prices.append({name: int(getattr(priced, name)[row]) for name in PRICES})
+            draws.append(drawn + int(row) + 1)
+        drawn += size
+        fruitless = 0 if len(accepted) else fruitless + size
+        if not len(accepted):
+            nearest.see(priced)
+        if fruitless >= MAX_FRUITLESS_DRAWS:
+            raise UserError(f"no feasible design in {fruitless:,} draws: {nearest}")
+        size = min(4 * size, DRAWS_AT_ONCE)
+    return Proposal(np.array(samples), prices, np.array(draws))
+
+
+class Nearest:
+    """The infeasible design that came nearest to holding, by its worst constraint."""
+
+    def __init__(self, specification: Specification) -> None:
+        self.specification = specification
+        self.excess = np.inf
+        self.violation = ""
+
+    def see(self, prices: Prices) -> None:
+        """Take in designs of which none is feasible."""
+        excess = prices.excess(self.specification)
+        worst = np.max(np.stack(list(excess.values())), axis=0)
+        if worst.min() < self.excess:
+            row = int(worst.argmin())
+            self.excess = float(worst[row])
+            broken = [name for name, values in excess.items() if values[row] > 1]
+            lines = prices.violations(self.specification, row)
+            self.violation = lines[int(np.argmax([excess[name][row] for name in broken]))]
+
+    def __str__(self) -> str:
+        return f"in the nearest one {self.violation} (by {self.excess - 1:.1%}); relax that constraint"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What uniform draws say about a specification.
+
+    Attributes:
+        draws: how many there were.
+        share: feasible share of them.
+        holds: share in which each constraint holds by itself.
+        binding: the constraint that holds least often; None without constraints.
+        widest: largest k * d of a hidden layer in a feasible design; 0 where there is none.
+    """
+
+    draws: int
+    share: float
+    holds: dict[str, float]
+    binding: str | None
+    widest: int
+
+    def __str__(self) -> str:
+        binding = "none" if self.binding is None else f"{self.binding} (holds in {self.holds[self.binding]:.3%})"
+        return (
+            f"feasible {self.share:.3%} of {self.draws:,} uniform draws; "
+            f"binding constraint {binding}; widest k*d {self.widest}"
+        )
+
+
+def survey(space: Space, pricer: Pricer, specification: Specification, dsp: int) -> Survey:
+    """Price uniform draws before a search begins; raises UserError where none of many is feasible."""
+    rng = np.random.default_rng(0)
+    held = dict.fromkeys(specification.limits(), 0)
+    drawn = feasible = widest = 0
+    nearest = Nearest(specification)
+    while drawn < SURVEY_DRAWS or (feasible == 0 and drawn < MAX_FRUITLESS_DRAWS):
+        columns = space.columns(space.draw(SURVEY_DRAWS // 5, rng))
+        prices = pricer.price(columns, dsp)
+        ok = prices.feasible(specification)
+        for name, values in prices.excess(specification).items():
+            held[name] += int((values <= 1).sum())
+        drawn, feasible = drawn + len(ok), feasible + int(ok.sum())
+        if ok.any():
+            widest = max(widest, int(_width(columns)[ok].max()))
+        elif not feasible:
+            nearest.see(prices)
+    if not feasible:
+        raise UserError(f"no feasible design in {drawn:,} draws: {nearest}")
+    shares = {name: count / drawn for name, count in held.items()}
+    return Survey(drawn, feasible / drawn, shares, min(shares, key=shares.__getitem__, default=None), widest)
+
+
+def _width(columns: Columns) -> NDArray[np.int64]:
+    """[n] the largest k * d of the hidden layers."""
+    widths = [k * d for k, d in zip(columns["k"][:-1], columns["d"][:-1], strict=True)]
+    return np.max(np.stack(widths or [columns["k"][0]]), axis=0)
+
+
+class SearchLoop:
+    """Runs a searcher against an evaluator, batch by batch, into a store."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        evaluator: CoDesign,
+        store: RunStore,
+        *,
+        children: int,
+        batch: int,
+        leaders: int,
+        report: Callable[[Status], None] = lambda status: None,
+    ) -> None:
+        self.searcher, self.evaluator, self.store, self.report = searcher, evaluator, store, report
+        self.children, self.batch, self.leader_count = children, batch, leaders
+        self.trials: list[dict[str, Any]] = []
+        self.draws = 0
+
+    def resume(self) -> None:
+        """Go on from the last committed batch."""
+        state = self.store.resume()
+        if state is None:
+            return
+        self.searcher.restore(state["searcher"])
+        self.trials, self.draws = self.store.trials(), state["draws"]
+        for trial in self.trials:
+            score = Score(trial["val"], trial["float_val"], trial["epoch"], False, False)
+            self.evaluator.remember(Design.from_dict(trial["design"]), score)
+            path = self.store.children / f"{trial['architecture_hash']}.npz"
+            if path.is_file():
+                trained = Trained(Network.load(path), trial["float_val"], trial["epoch"])
+                self.evaluator.keep(trial["architecture_hash"], trained)
+        self.evaluator.trainings = sum(trial["trained"] for trial in self.trials)
+
+    def run(self) -> list[dict[str, Any]]:
+        """Search until there are enough children; returns every trial."""
+        while len(self.trials) < self.children:
+            start = time.monotonic()
+            count = min(self.batch, self.children - len(self.trials))
+            proposal = propose(self.searcher, self.evaluator, count)
+            priced = time.monotonic()
+            designs = [self.evaluator.space.design(row, self.evaluator.dsp) for row in proposal.samples]
+            scores = self.evaluator.evaluate(designs)
+            self.searcher.tell(proposal.samples, np.array([score.val for score in scores]))
+            new = self._record(designs, scores, proposal)
+            self._keep_networks()
+            self.store.commit(new, {"searcher": self.searcher.state(), "draws": self.draws})
+            self.store.record_timing({
+                "trials": len(self.trials),
+                "trained": sum(score.trained for score in scores),
+                "sampling_s": round(priced - start, 4),
+                "total_s": round(time.monotonic() - start, 4),
+            })  # fmt: skip
+            share = count / int(proposal.draws[-1])
+            best = max(trial["val"] for trial in self.trials)
+            self.report(Status(len(self.trials), self.children, best, share, self.evaluator.trainings))
+        return self.trials
+
+    def _record(self, designs: list[Design], scores: list[Score], proposal: Proposal) -> list[dict[str, Any]]:
+        """The batch as trials, which join the others."""
+        new = [
+            {
+                "trial": len(self.trials) + place,
+                "draws": self.draws + int(proposal.draws[place]),
+                "design": design.to_dict(),
+                "design_hash": design.hash,
+                "architecture_hash": design.architecture_hash,
+                **vars(score),
+                **proposal.prices[place],
+            }
+            for place, (design, score) in enumerate(zip(designs, scores, strict=True))
+        ]
+        self.draws += int(proposal.draws[-1])
+        self.trials += new
+        return new
+
+    def _keep_networks(self) -> None:
+        """Hold on disk the networks of the best designs so far."""
+        best = [trial["architecture_hash"] for trial in leaders(self.trials, self.leader_count)]
+        for name, trained in self.evaluator.networks(best).items():
+            if not (self.store.children / f"{name}.npz").is_file():
+                self.store.save_network(name, trained.network)
+        self.store.keep_networks(best)
+
+
+def leaders(trials: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The best distinct designs by quantised validation accuracy; the earlier of equals first."""
+    first = {trial["design_hash"]: trial for trial in reversed(trials)}
+    return sorted(first.values(), key=lambda trial: (-trial["val"], trial["trial"]))[:count]

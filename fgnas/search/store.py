@@ -1,0 +1,178 @@
+"""A run on disk: every trial, appended and synced before the searcher's state moves on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fgnas.design import canonical_json
+from fgnas.errors import UserError
+from fgnas.network import Network
+
+LATEST = "latest"
+
+
+class RunStore:
+    """The folder of one run.
+
+    A batch is committed by appending its trials and syncing, then replacing `state.pt`, which holds how many bytes
+    of `trials.jsonl` belong to it. Whatever lies beyond was written by a batch that never ended; `resume` cuts it off.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.children = folder / "children"
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.folder.name
+
+    @classmethod
+    def create(cls, root: Path, name: str, config: dict[str, Any]) -> RunStore:
+        """A new run; refuses a name that is taken."""
+        store = cls(root / name)
+        if "/" in name or name in ("", ".", "..", LATEST):
+            raise UserError(f"a run cannot be called {name!r}: give --run a plain folder name")
+        try:
+            store.children.mkdir(parents=True)
+        except FileExistsError:
+            raise UserError(
+                f"the run {store.folder} exists; go on with --run {name} --resume, or give another name"
+            ) from None
+        except OSError as error:
+            raise UserError(f"cannot create the run {store.folder}: {error.strerror}") from None
+        (store.folder / "trials.jsonl").touch()
+        write_atomically(store.folder / "config.json", json.dumps(config, indent=2, sort_keys=True).encode() + b"\n")
+        write_atomically(root / LATEST, name.encode() + b"\n")
+        return store
+
+    @classmethod
+    def find(cls, root: Path, name: str) -> RunStore:
+        """A run by name or path, or the latest."""
+        if name == LATEST:
+            try:
+                name = (root / LATEST).read_text().strip()
+            except OSError:
+                raise UserError(f"there is no latest run in {root}: start one with `fgnas search`") from None
+        for folder in (root / name, Path(name)):
+            if (folder / "config.json").is_file():
+                return cls(folder)
+        known = sorted(path.parent.name for path in root.glob("*/config.json"))
+        have = f"there are {', '.join(known)}" if known else "there are none yet: start one with `fgnas search`"
+        raise UserError(f"no run {name!r} in {root}; {have}")
+
+    def config(self) -> dict[str, Any]:
+        """Everything that determines the run."""
+        return self._read_json("config.json")
+
+    def best(self) -> dict[str, Any] | None:
+        """The delivered design, once the run is finished."""
+        return self._read_json("best.json") if (self.folder / "best.json").is_file() else None
+
+    def leaders(self) -> list[dict[str, Any]]:
+        """The retrained designs, best first."""
+        if not (self.folder / "leaders.json").is_file():
+            raise UserError(
+                f"the run {self.name} is not finished: go on with `fgnas search --run {self.name} --resume`"
+            )
+        return self._read_json("leaders.json")
+
+    def _read_json(self, name: str) -> Any:
+        path = self.folder / name
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot read {path}: {error}") from None
+
+    def trials(self) -> list[dict[str, Any]]:
+        """Every trial, in order."""
+        with (self.folder / "trials.jsonl").open(encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def commit(self, trials: Iterable[dict[str, Any]], state: dict[str, Any]) -> None:
+        """Append a batch, then move the state on."""
+        with (self.folder / "trials.jsonl").open("ab") as file:
+            for trial in trials:
+                file.write(canonical_json(trial).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+            offset = file.tell()
+        buffer = io.BytesIO()
+        torch.save({"offset": offset, "state": state}, buffer)
+        write_atomically(self.folder / "state.pt", buffer.getvalue())
+
+    def resume(self) -> dict[str, Any] | None:
+        """The state of the last committed batch, with the trials cut back to it; None where nothing was committed."""
+        path, offset, state = self.folder / "state.pt", 0, None
+        if path.is_file():
+            try:
+                saved = torch.load(path, weights_only=True)
+            except Exception as error:  # a damaged pickle can raise nearly anything
+                raise UserError(f"cannot read {path} ({type(error).__name__}): start a new run") from None
+            offset, state = saved["offset"], saved["state"]
+        with (self.folder / "trials.jsonl").open("ab") as file:
+            if file.tell() < offset:
+                raise UserError(f"{self.folder / 'trials.jsonl'} lost trials that were committed: start a new run")
+            file.truncate(offset)
+        return state
+
+    def record_timing(self, timing: dict[str, Any]) -> None:
+        """Append what a batch took; clocks go nowhere else."""
+        with (self.folder / "timings.jsonl").open("a", encoding="utf-8") as file:
+            file.write(canonical_json(timing) + "\n")
+
+    def save_network(self, name: str, network: Network) -> tuple[str, str]:
+        """Store weights under children/; returns the path within the run, and the SHA-256."""
+        path = self.children / f"{name}.npz"
+        return f"children/{path.name}", network.save(path)
+
+    def load_network(self, entry: dict[str, Any]) -> Network:
+        """The weights that an entry of best.json or leaders.json names, checked."""
+        return Network.load(self.folder / entry["weights"], entry["sha256"])
+
+    def keep_networks(self, names: Iterable[str]) -> None:
+        """Remove all weights but the named ones."""
+        kept = {f"{name}.npz" for name in names}
+        for path in self.children.iterdir():
+            if path.name not in kept:
+                path.unlink()
+
+    def write_json(self, name: str, content: Any) -> None:
+        """A readable JSON file, replaced whole."""
+        write_atomically(self.folder / name, json.dumps(content, indent=2, sort_keys=True).encode() + b"\n")
+
+
+def next_name(root: Path, dataset: str) -> str:
+    """`<dataset>-<n>` with the first free n after the highest one taken."""
+    taken = [path.name.removeprefix(f"{dataset}-") for path in root.glob(f"{dataset}-*")]
+    return f"{dataset}-{max((int(n) for n in taken if n.isdecimal()), default=0) + 1}"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file so that a reader, or a power cut, finds the old or the new content whole."""
+    scratch = path.with_name(path.name + ".part")
+    with scratch.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)
+
+
+def compare(stored: Any, current: Any, field: str = "") -> str | None:
+    """The first field in which two configurations differ, with both values; None where they are equal."""
+    if isinstance(stored, dict) and isinstance(current, dict):
+        for name in sorted(stored.keys() | current.keys()):
+            place = f"{field}.{name}" if field else name
+            if difference := compare(stored.get(name), current.get(name), place):
+                return difference
+        return None
+    if stored != current:
+        return f"{field} is {json.dumps(stored)} there and {json.dumps(current)} now"
+    return None
