@@ -16,7 +16,7 @@ from fgnas.codegen.render import render, render_folder
 from fgnas.codegen.vectors import write_vectors
 from fgnas.data import GraphData
 from fgnas.errors import UserError
-from fgnas.hardware.accelerator import STATUS_BITS, Accelerator
+from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, CONTROL_REGISTERS, STATUS_BITS, Accelerator
 from fgnas.hardware.geometry import LOGIT_EXTRA_BITS
 from fgnas.network import Network
 
@@ -100,6 +100,7 @@ def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[s
         "counts": counts,
         "offsets": [0, *itertools.accumulate(beats)],
         "weight": lambda layer: next(memory for memory in layer.memories if memory.name == "weight"),
+        "registers": CONTROL_REGISTERS + ARGUMENT_REGISTERS,
         "status_bits": STATUS_BITS,
         "logit_extra_bits": LOGIT_EXTRA_BITS,
         "part": evaluation.get("part", DEFAULT_PART),

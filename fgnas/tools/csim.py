@@ -82,15 +82,21 @@ def _compile(directory: Path) -> Path:
     """The compiled test bench: build/csim/csim, kept while neither sources nor command change."""
     folder = directory / "build" / "csim"
     binary, stamp = folder / "csim", folder / "csim.sha256"
-    units = sorted([*directory.glob("src/*.cpp"), *directory.glob("tb/*.cpp")])
-    command = [str(find_compiler()), *FLAGS, "-isystem", str(find_ap_types()), *map(str, units), "-o", str(binary)]
+    # Paths below the project, so that a project that was moved or copied keeps its binary.
+    units = sorted(
+        str(path.relative_to(directory)) for part in ("src", "tb") for path in (directory / part).glob("*.cpp")
+    )
+    output = str(binary.relative_to(directory))
+    command = [str(find_compiler()), *FLAGS, "-isystem", str(find_ap_types()), *units, "-o", output]
     digest = _digest(directory, command)
     if binary.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
         return binary
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
+        run = subprocess.run(
+            command, cwd=directory, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         raise UserError(f"g++ did not finish the C++ of {directory} within {COMPILE_SECONDS} s") from None
     log = folder / "compile.log"
