@@ -40,7 +40,7 @@ FETCH_CYCLES = 3
 """From a phase's first cycle to its first beat at a stage, beyond the memory's read latency."""
 TURN_CYCLES = 1
 """From the end of a phase's last stage to the first cycle of the next phase."""
-FINISH_CYCLES = 5
+FINISH_CYCLES = 3
 """From the last write beat's response to the interrupt."""
 OUTPUT_BUFFER_BEATS = 32
 

@@ -34,7 +34,7 @@ def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[
     """
     directory = directory.resolve()
     sizes = _read_json(directory / "vectors" / "vectors.json")
-    predicted = _read_json(directory / "report" / "accelerator.json").get("predicted_cycles", 0)
+    predicted = int(_read_json(directory / "report" / "price.json")["latency_cycles"])
     layout = memory_layout(sizes)
     work = directory / "build" / "sim"
     begin = time.monotonic()
