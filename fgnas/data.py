@@ -148,18 +148,32 @@ def _digits() -> GraphData:
     Split as Planetoid's: 20 nodes a class to train, 500 to validate, 1,000 to test, drawn once.
     """
     from sklearn.datasets import load_digits
-    from sklearn.neighbors import kneighbors_graph
 
     digits = load_digits()
     labels = digits.target.astype(np.int64)
-    neighbours = kneighbors_graph(digits.data, DIGITS_NEIGHBOURS, mode="connectivity")
-    edges = np.stack(sp.coo_matrix(neighbours.maximum(neighbours.T)).coords).astype(np.int64)
+    edges = _nearest_neighbours(digits.data, DIGITS_NEIGHBOURS)
     order = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
     train_nodes = np.concatenate([order[labels[order] == label][:20] for label in range(10)])
     rest = order[~np.isin(order, train_nodes)]
     train, val, test = (np.zeros(len(labels), bool) for _ in range(3))
     train[train_nodes], val[rest[:500]], test[rest[500:1500]] = True, True, True
     return build("digits", digits.data.astype(np.float32), edges, labels, train, val, test)
+
+
+def _nearest_neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """[2, edges] both directions between each point (of small integers) and its nearest; the lower index of equals.
+
+    scikit-learn's search leaves open which of equally near points it takes, and takes others with other threads.
+    """
+    nodes = len(points)
+    squares = (points**2).sum(axis=1)
+    distances = (squares[:, None] + squares - 2 * points @ points.T).astype(np.int64)
+    keys = distances * nodes + np.arange(nodes)
+    np.fill_diagonal(keys, np.iinfo(np.int64).max)
+    nearest = np.argpartition(keys, count, axis=1)[:, :count]
+    adjacent = np.zeros((nodes, nodes), bool)
+    adjacent[np.arange(nodes)[:, None], nearest] = True
+    return np.stack(np.nonzero(adjacent | adjacent.T)).astype(np.int64)
 
 
 def _planetoid(name: str) -> GraphData:
