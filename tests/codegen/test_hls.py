@@ -113,7 +113,8 @@ CASES: dict[str, tuple[tuple[int, int, int, int], int, tuple[Choices, ...]]] = {
     ),
     "one node": ((1, 6, 4, 0), 2, (kinds("mean", "constant", d=4), kinds("mean", "gcn", k=4))),
     "three layers": (
-        (41, 17, 5, 100), 3, (kinds("max", "gcn", d=8, k=1), kinds("mean", "gcn", d=4, k=2), kinds("add", "constant")),
+        (41, 17, 5, 100), 3,
+        (kinds("max", "gcn", d=8, k=1, af=5), kinds("mean", "gcn", d=4, k=2, af=5), kinds("add", "constant", af=4)),
     ),
     "one layer": ((25, 13, 10, 60), 1, (kinds("mean", "gcn", k=4, t_aggr=2),)),
 }  # fmt: skip

@@ -22,14 +22,15 @@ void weigh(const HWord<L>& word, int first_lane, ap_uint<9> coefficient, Aggrega
     if (L::WEIGHTED) Multipliers<L::T_AGGR, L::AGGREGATE_DSP>::run(value, weight, message);
 }
 
-/// Edges outside, tiles inside: an edge is read once, its row of H a word after the other.
+/// Edges outside, tiles inside: an edge is read once, its row of H a word after the other. Sums are kept as in linear.h.
 template <class L>
 void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& edges,
                hls::stream<TotalTile<L> >& totals) {
     const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
-    AggregateSum<L> sums[L::AGGR_TILES][L::T_AGGR];
-#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+    AggregateSums<L> sums[L::AGGR_TILES], recent = {};
+#pragma HLS AGGREGATE variable=sums compact=bit
 #pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
     Edge edge = {0, 0, false};
     ap_uint<L::DEGREE_BITS> degree = 0;
     int tile = 0;
@@ -48,17 +49,19 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
 #pragma HLS ARRAY_PARTITION variable=message type=complete
         weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, edge.coefficient, message);
 
-        TotalTile<L> total;
-        total.degree = degree;
+        const AggregateSums<L> before = L::AGGR_TILES == 1 ? recent : sums[tile];
         for (int lane = 0; lane < L::T_AGGR; ++lane) {
 #pragma HLS UNROLL
-            const AggregateSum<L> before = sums[tile][lane], here = message[lane];
-            if (degree == 1) total.lane[lane] = here;
-            else if (L::MAXIMUM) total.lane[lane] = before > here ? before : here;
-            else total.lane[lane] = before + here;
-            sums[tile][lane] = total.lane[lane];
+            const AggregateSum<L> there = before.lane[lane], here = message[lane];
+            if (degree == 1) recent.lane[lane] = here;
+            else if (L::MAXIMUM) recent.lane[lane] = there > here ? there : here;
+            else recent.lane[lane] = there + here;
         }
-        if (edge.last) totals.write(total);
+        sums[tile] = recent;
+        if (edge.last) {
+            const TotalTile<L> total = {recent, degree};
+            totals.write(total);
+        }
         if (++tile == L::AGGR_TILES) {
             tile = 0;
             if (edge.last) {

@@ -1,16 +1,18 @@
 // The linear stage: H = X W, T_IN inputs times T_OUT outputs a cycle, rounded once.
 //
-// Groups of inputs outside, tiles of outputs inside: an input is read once and every tile keeps its own sums.
+// Groups of inputs outside, tiles of outputs inside: an input is read once and every tile keeps its own sums. The sums of
+// a tile come back after OUT_TILES cycles. With two tiles or more that leaves LUTRAM the time to be written and read;
+// a single tile needs its sums in the very next cycle, so it finds them in the register `recent`.
 #pragma once
 
 #include "fixed.h"
 #include "multiply.h"
 #include "types.h"
 
-/// sums += x * rows, T_IN x T_OUT products; `first` starts them anew. Lane in * T_OUT + out has a fixed multiplier.
+/// before + x * rows, T_IN x T_OUT products; `first` starts at 0. Lane in * T_OUT + out has a multiplier of its own.
 template <class L>
-void multiply_accumulate(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN], bool first,
-                         LinearSum<L> sums[L::T_OUT]) {
+LinearSums<L> multiply_accumulate(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN], bool first,
+                                  const LinearSums<L>& before) {
 #pragma HLS INLINE
     const int LANES = L::T_IN * L::T_OUT;
     Input<L> left[LANES];
@@ -25,25 +27,27 @@ void multiply_accumulate(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::
         right[lane] = rows[lane / L::T_OUT].lane[lane % L::T_OUT];
     }
     Multipliers<LANES, L::LINEAR_DSP>::run(left, right, product);
+    LinearSums<L> sums;
     for (int out = 0; out < L::T_OUT; ++out) {
 #pragma HLS UNROLL
-        LinearSum<L> sum = first ? LinearSum<L>(0) : sums[out];
+        LinearSum<L> sum = first ? LinearSum<L>(0) : before.lane[out];
         for (int in = 0; in < L::T_IN; ++in) {
 #pragma HLS UNROLL
             sum += product[in * L::T_OUT + out];
         }
-        sums[out] = sum;
+        sums.lane[out] = sum;
     }
+    return sums;
 }
 
 /// Exact sums as values of H: one rounding, then one saturation.
 template <class L>
-LinearTile<L> requantise(const LinearSum<L> sums[L::T_OUT]) {
+LinearTile<L> requantise(const LinearSums<L>& sums) {
 #pragma HLS INLINE
     LinearTile<L> tile;
     for (int out = 0; out < L::T_OUT; ++out) {
 #pragma HLS UNROLL
-        tile.lane[out] = saturate<L::VALUE_BITS>(shift_right_even<L::LINEAR_SHIFT>(sums[out]));
+        tile.lane[out] = saturate<L::VALUE_BITS>(shift_right_even<L::LINEAR_SHIFT>(sums.lane[out]));
     }
     return tile;
 }
@@ -52,9 +56,10 @@ LinearTile<L> requantise(const LinearSum<L> sums[L::T_OUT]) {
 template <class L>
 void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                    hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
-    LinearSum<L> sums[L::OUT_TILES][L::T_OUT];
-#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+    LinearSums<L> sums[L::OUT_TILES], recent = {};
+#pragma HLS AGGREGATE variable=sums compact=bit
 #pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
     FeatureGroup<L> group;
     bool first = true;
     int tile = 0, base = 0;  // base = tile * INPUT_WIDTH, without a multiplier
@@ -70,8 +75,10 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
             // Two lanes share a copy: block RAM has two ports.
             rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
         }
-        multiply_accumulate<L>(group.value, rows, first, sums[tile]);
-        if (group.last) tiles.write(requantise<L>(sums[tile]));
+        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
+        recent = multiply_accumulate<L>(group.value, rows, first, before);
+        sums[tile] = recent;
+        if (group.last) tiles.write(requantise<L>(recent));
         base += L::INPUT_WIDTH;
         if (++tile == L::OUT_TILES) {
             tile = base = 0;
@@ -85,9 +92,10 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
 template <class L>
 void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
                   hls::stream<InputGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
-    LinearSum<L> sums[L::OUT_TILES][L::T_OUT];
-#pragma HLS ARRAY_PARTITION variable=sums type=complete dim=2
+    LinearSums<L> sums[L::OUT_TILES], recent = {};
+#pragma HLS AGGREGATE variable=sums compact=bit
 #pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
     InputGroup<L> group;
     int tile = 0, index = 0, address = 0;  // address = index * OUT_TILES + tile
     unsigned node = 0;
@@ -101,9 +109,11 @@ void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_
 #pragma HLS UNROLL
             rows[lane] = weight[lane][address];
         }
-        multiply_accumulate<L>(group.lane, rows, index == 0, sums[tile]);
+        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
+        recent = multiply_accumulate<L>(group.lane, rows, index == 0, before);
+        sums[tile] = recent;
         const bool last = index == L::IN_GROUPS - 1;
-        if (last) tiles.write(requantise<L>(sums[tile]));
+        if (last) tiles.write(requantise<L>(recent));
         ++address;
         if (++tile == L::OUT_TILES) {
             tile = 0;

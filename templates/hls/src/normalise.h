@@ -25,8 +25,8 @@ void normalise(unsigned nodes, hls::stream<TotalTile<L> >& totals, hls::stream<Y
         YTile<L> y;
         for (int lane = 0; lane < L::T_AGGR; ++lane) {
 #pragma HLS UNROLL
-            if (L::MEAN) y.lane[lane] = mean<L>(total.lane[lane], total.degree);
-            else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.lane[lane]);
+            if (L::MEAN) y.lane[lane] = mean<L>(total.sums.lane[lane], total.degree);
+            else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.sums.lane[lane]);
         }
         tiles.write(y);
     }

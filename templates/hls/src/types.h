@@ -35,7 +35,9 @@ template <class L> using WeightWord = Lanes<Weight<L>, L::T_OUT>;
 template <class L> using BiasWord = Lanes<Value<L>, L::BIAS_LANES>;
 template <class L> using HWord = Lanes<Value<L>, L::H_LANES>;
 template <class L> using InputGroup = Lanes<Input<L>, L::T_IN>;
+template <class L> using LinearSums = Lanes<LinearSum<L>, L::T_OUT>;
 template <class L> using LinearTile = Lanes<Value<L>, L::T_OUT>;
+template <class L> using AggregateSums = Lanes<AggregateSum<L>, L::T_AGGR>;
 template <class L> using YTile = Lanes<Y<L>, L::T_AGGR>;
 template <class L> using ActivateTile = Lanes<Value<L>, L::T_ACT>;
 
@@ -50,6 +52,6 @@ struct FeatureGroup {
 /// A tile of a node's aggregate before its one rounding, with what the mean divides by.
 template <class L>
 struct TotalTile {
-    AggregateSum<L> lane[L::T_AGGR];
+    AggregateSums<L> sums;
     ap_uint<L::DEGREE_BITS> degree;  ///< |S(i)|
 };
