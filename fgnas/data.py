@@ -112,7 +112,7 @@ def build(
     features.sort_indices()
     total = np.asarray(features.sum(axis=1)).ravel()
     scale = np.divide(1.0, total, out=np.ones_like(total), where=total > 0)
-    features = sp.csr_matrix(sp.diags_array(scale.astype(np.float32)) @ features)
+    features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
     source, target = np.asarray(edge_index, np.int64)
     keep = source != target
     loops = np.arange(nodes)

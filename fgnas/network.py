@@ -11,6 +11,7 @@ import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,5 +106,6 @@ class Network:
         while any(name.startswith(f"{len(layers)}.") for name in arrays):
             prefix = f"{len(layers)}."
             own = {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
-            layers.append(LayerParameters(**{n: int(v) if v.ndim == 0 else v for n, v in own.items()}))
+            fields: dict[str, Any] = {n: int(v) if v.ndim == 0 else v for n, v in own.items()}
+            layers.append(LayerParameters(**fields))
         return cls(tuple(layers), int(arrays["input_scale"]))

@@ -89,9 +89,8 @@ class Bench:
         interrupt = RisingEdge(dut.interrupt_o)
         limit = Timer(PERIOD_NS * job["limit_cycles"], unit="ns")
         await self.write(0x00, 1)
-        if not int(dut.interrupt_o.value):
-            if await First(interrupt, limit) is limit:
-                return {"timeout": True}
+        if not int(dut.interrupt_o.value) and await First(interrupt, limit) is limit:
+            return {"timeout": True}
         for _ in range(4):
             await RisingEdge(dut.ap_clk)
         result = {

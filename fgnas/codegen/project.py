@@ -18,7 +18,9 @@ from fgnas.data import GraphData
 from fgnas.errors import UserError
 from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, CONTROL_REGISTERS, STATUS_BITS, Accelerator
 from fgnas.hardware.geometry import LOGIT_EXTRA_BITS
+from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.network import Network
+from fgnas.space import columns_of
 
 MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
@@ -82,13 +84,18 @@ def _fill(
     render_folder("project", built, **values)
     _write_json(built / MARK, accelerator.design.to_dict())
     _write_json(built / "report" / "accelerator.json", accelerator.summary())
-    if "price" in evaluation:
-        _write_json(built / "report" / "price.json", evaluation["price"])
+    _write_json(built / "report" / "price.json", evaluation.get("price") or price(accelerator, data))
     if network is not None:
         network.save(built / "weights.npz")
     # The RTL back end is a sibling that may not be installed; a project without it still has its C++.
     if importlib.util.find_spec("fgnas.codegen.rtl") is not None:
         importlib.import_module("fgnas.codegen.rtl").write_rtl(accelerator, built)
+
+
+def price(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:
+    """What the models predict for this design on this graph, held against no limit."""
+    design = accelerator.design
+    return Pricer(data).price(columns_of([design]), design.dsp).row(Specification())
 
 
 def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:

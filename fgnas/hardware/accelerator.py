@@ -172,8 +172,8 @@ class LayerAccelerator:
         padded = np.zeros((self.in_groups * self.t_in, self.out_tiles * self.t_out), np.int64)
         padded[: self.input_width, : self.features] = self.weight
         if self.first:
-            tiles = padded[: self.input_width].reshape(self.input_width, self.out_tiles, self.t_out)
-            words = tiles.transpose(1, 0, 2).reshape(-1, self.t_out)
+            columns = padded[: self.input_width].reshape(self.input_width, self.out_tiles, self.t_out)
+            words = columns.transpose(1, 0, 2).reshape(-1, self.t_out)
         else:
             tiles = padded.reshape(self.in_groups, self.t_in, self.out_tiles, self.t_out)
             words = tiles.transpose(0, 2, 1, 3).reshape(-1, self.t_out)

@@ -1,0 +1,64 @@
+"""What tests of several packages make: random graphs, random designs, random weights, and a plain layer."""
+
+from typing import Any
+
+import numpy as np
+
+from fgnas.data import GraphData, build
+from fgnas.design import Design, Layer
+from fgnas.hardware.accelerator import Accelerator
+from fgnas.hardware.geometry import GraphShape
+from fgnas.hardware.lowering import lower
+from fgnas.network import LayerParameters, Network
+from fgnas.space import fgnas_space
+
+Choices = dict[str, Any]
+SPACE_OPTIONS: Choices = {"attention": ("constant", "gcn")}
+
+
+def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: int, edges: int) -> GraphData:
+    """A graph with repeated edges, isolated nodes and nodes without a feature, as chance has it."""
+    features = rng.random((nodes, width_in)) * (rng.random((nodes, width_in)) < 0.3)
+    features[0] = 0
+    ends = rng.integers(0, max(1, 3 * nodes // 4), (2, edges))
+    ends = np.concatenate([ends, ends[:, : edges // 4]], axis=1)
+    labels = rng.integers(0, classes, nodes)
+    everyone = np.ones(nodes, bool)
+    return build("random", features, ends, labels, everyone, everyone, everyone, classes)
+
+
+def random_design(rng: np.random.Generator, layers: int, overrides: tuple[Choices, ...] = ()) -> Design:
+    """A design of the paper's space, with some choices of some layers fixed."""
+    space = fgnas_space(layers).restrict(**SPACE_OPTIONS)
+    drawn = space.design(space.draw(1, rng)[0], int(rng.integers(0, 40)))
+    fixed = [*overrides, *[{}] * (layers - len(overrides))]
+    made = [Layer(**{**layer.model_dump(), **own}) for layer, own in zip(drawn.layers, fixed, strict=True)]
+    return Design(schema=1, layers=tuple(made), dsp=drawn.dsp)
+
+
+def random_network(rng: np.random.Generator, design: Design, data: GraphData) -> Network:
+    """Normal weights, and random scales, which make shifts to either side."""
+    width, layers = data.width_in, []
+    for layer in design.layers:
+        d = layer.d or data.classes
+        weight = rng.normal(size=(width, layer.k, d)).astype(np.float32)
+        bias = rng.normal(size=layer.k * d if layer.d else d).astype(np.float32)
+        attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(2)]
+        vectors = attention if layer.attention == "gat" else [None, None]
+        layers.append(LayerParameters(weight, bias, *vectors, *rng.integers(-2, 4, 3).tolist()))
+        width = layer.k * d
+    return Network(tuple(layers), int(rng.integers(0, 4)))
+
+
+def random_accelerator(rng: np.random.Generator, design: Design, data: GraphData) -> Accelerator:
+    """The design with random weights, lowered for the graph."""
+    return lower(design, random_network(rng, design, data), GraphShape.of(data), data.name)
+
+
+def plain_layer(**choices: Any) -> Layer:
+    """A one-headed layer that adds what it hears, with a step of one half."""
+    plain = Layer(
+        d=2, attention="constant", aggregation="add", k=1, activation="relu", t_in=2, t_out=2, t_attn=None,
+        t_aggr=2, t_act=1, ai=5, af=1, wi=3, wf=0,
+    )  # fmt: skip
+    return plain.model_copy(update=choices)

@@ -1,0 +1,96 @@
+"""The RTL against the integer reference and the latency model: small graphs first, then the whole of Cora."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Choices, random_accelerator, random_design, random_graph
+
+from fgnas.codegen.project import write_project
+from fgnas.data import GraphData
+from fgnas.errors import UserError
+from fgnas.tools.simulate import run_simulation
+
+CASES: list[tuple[Choices, Choices]] = [
+    ({"d": 12, "k": 2, "attention": "gcn", "aggregation": "add", "t_in": 5, "t_out": 3, "t_aggr": 4, "t_act": 5},
+     {"k": 4, "attention": "constant", "aggregation": "mean", "t_in": 3, "t_out": 5, "t_aggr": 2}),
+    ({"d": 4, "k": 1, "attention": "constant", "aggregation": "max", "t_in": 1, "t_out": 5, "t_aggr": 8, "t_act": 1,
+      "activation": "tanh"},
+     {"k": 1, "attention": "gcn", "aggregation": "mean", "t_in": 5, "t_out": 1, "t_aggr": 8}),
+    ({"d": 4, "k": 16, "attention": "gcn", "aggregation": "mean", "t_in": 2, "t_out": 4, "t_aggr": 1, "t_act": 3},
+     {"k": 16, "attention": "gcn", "aggregation": "max", "t_in": 4, "t_out": 2, "t_aggr": 4}),
+]  # fmt: skip
+
+
+def assert_right(accelerator, data: GraphData, folder: Path, **options: int) -> dict:
+    write_project(accelerator, data, folder)
+    report = run_simulation(folder, **options)
+    assert report["mismatches"] == 0, report
+    assert report["protocol_errors"] == 0
+    assert report["logits"] == data.nodes * data.classes
+    return report
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_small_graphs(case: int, tmp_path: Path) -> None:
+    """Logits and cycles are exact; a second run without a reset gives the same."""
+    rng = np.random.default_rng(case)
+    data = random_graph(rng, 40, 50, 11 - 3 * case, 120)
+    accelerator = random_accelerator(rng, random_design(rng, 2, tuple(c | {"t_attn": None} for c in CASES[case])), data)
+    report = assert_right(accelerator, data, tmp_path / "p", runs=2)
+    assert report["cycles"] == report["predicted_cycles"]
+
+
+def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    data = random_graph(rng, 30, 20, 3, 70)
+    accelerator = random_accelerator(rng, random_design(rng, 3), data)
+    exact = assert_right(accelerator, data, tmp_path / "p")
+    assert exact["cycles"] == exact["predicted_cycles"]
+    assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
+
+
+def test_one_node(tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    data = random_graph(rng, 1, 5, 4, 0)
+    report = assert_right(random_accelerator(rng, random_design(rng, 2), data), data, tmp_path / "p")
+    assert report["cycles"] == report["predicted_cycles"]
+
+
+def test_a_wrong_golden_logit_is_found(tmp_path: Path) -> None:
+    rng = np.random.default_rng(13)
+    data = random_graph(rng, 9, 12, 5, 20)
+    write_project(random_accelerator(rng, random_design(rng, 2), data), data, tmp_path / "p")
+    golden = tmp_path / "p" / "vectors" / "logits.bin"
+    words = np.fromfile(golden, "<i2")
+    words[8 * 3 + 2] += 1
+    words.tofile(golden)
+    report = run_simulation(tmp_path / "p")
+    assert report["mismatches"] == 1
+    assert (report["first_mismatch"]["node"], report["first_mismatch"]["class"]) == (3, 2)
+
+
+def test_no_project(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no fgnas project"):
+        run_simulation(tmp_path)
+
+
+def test_a_build_that_fails_names_its_log(tmp_path: Path) -> None:
+    rng = np.random.default_rng(14)
+    data = random_graph(rng, 4, 6, 2, 5)
+    write_project(random_accelerator(rng, random_design(rng, 2), data), data, tmp_path / "p")
+    (tmp_path / "p" / "rtl" / "fgnas_relu.sv").write_text("module broken")
+    with pytest.raises(UserError, match=r"see .*build\.log"):
+        run_simulation(tmp_path / "p")
+
+
+def test_whole_cora(cora: GraphData, tmp_path: Path) -> None:
+    rng = np.random.default_rng(15)
+    first = {"d": 8, "k": 1, "attention": "gcn", "aggregation": "add", "t_in": 5, "t_out": 4, "t_aggr": 8, "t_act": 4,
+             "t_attn": None}  # fmt: skip
+    last = {"k": 1, "attention": "gcn", "aggregation": "mean", "t_in": 4, "t_out": 4, "t_aggr": 8, "t_attn": None}
+    report = assert_right(random_accelerator(rng, random_design(rng, 2, (first, last)), cora), cora, tmp_path / "p")
+    assert report["logits"] == 18_956
+    assert report["cycles"] == report["predicted_cycles"]
+    assert json.loads((tmp_path / "p" / "report" / "sim.json").read_text()) == report
