@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 import json
 import os
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.codegen.render import render, render_folder
+from fgnas.codegen.rtl import write_rtl
 from fgnas.codegen.vectors import write_vectors
 from fgnas.data import GraphData
 from fgnas.errors import UserError
@@ -87,9 +86,7 @@ def _fill(
     _write_json(built / "report" / "price.json", evaluation.get("price") or price(accelerator, data))
     if network is not None:
         network.save(built / "weights.npz")
-    # The RTL back end is a sibling that may not be installed; a project without it still has its C++.
-    if importlib.util.find_spec("fgnas.codegen.rtl") is not None:
-        importlib.import_module("fgnas.codegen.rtl").write_rtl(accelerator, built)
+    write_rtl(accelerator, built)
 
 
 def price(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def test_files(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) 
         "README.md", "design.json", "hls_config.cfg", "run_hls.tcl", "weights.npz", "src/fgnas_top.cpp",
         "src/fgnas_top.h", "src/parameters.h", "src/activation_0.h", "src/linear.h", "tb/testbench.cpp",
         "vectors/vectors.json", "vectors/logits.bin", "report/accelerator.json", "report/price.json",
+        "rtl/fgnas_top.sv", "rtl/files.f",
     } <= names  # fmt: skip
     assert not [name for name in names if name.endswith(".j2")]
     assert Design.load(tmp_path / "p" / "design.json") == accelerator.design
