@@ -56,8 +56,8 @@ def parser() -> Parser:
     sub.add_argument("--dataset", help=f"default: {DEFAULTS['dataset']}")
     sub.add_argument("--method", choices=("reinforce", "random"), help=f"default: {DEFAULTS['method']}")
     _add_specification(sub, DEFAULTS)
-    sub.add_argument("--children", type=int, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
-    sub.add_argument("--seed", type=int, metavar="N", help=f"default: {DEFAULTS['seed']}")
+    sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
+    sub.add_argument("--seed", type=_natural, metavar="N", help=f"default: {DEFAULTS['seed']}")
     sub.add_argument("--workers", type=_positive, metavar="N", help="processes that train; default: one a core")
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
     sub.add_argument("--resume", action="store_true", help="go on with --run, or with the latest run")
@@ -169,7 +169,7 @@ def _search(options: argparse.Namespace) -> int:
     from fgnas.search.jobs import process_pool
     from fgnas.search.progress import SearchProgress
     from fgnas.search.run import SearchConfig, check_resumable, search
-    from fgnas.search.store import LATEST, RunStore, next_name
+    from fgnas.search.store import LATEST, RunStore, check_name, next_name
 
     found = RunStore.find(RUNS, options.name or LATEST) if options.resume else None
     chosen = _search_options(options, found.config() if found else None)
@@ -180,6 +180,8 @@ def _search(options: argparse.Namespace) -> int:
     if found is not None:
         check_resumable(found, config, data)
     name = found.name if found else options.name or next_name(RUNS, data.name)
+    if found is None:
+        check_name(RUNS, name)
 
     def open_store() -> RunStore:
         return found or RunStore.create(RUNS, name, config.to_dict(data))
@@ -254,7 +256,7 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     from rich.box import ASCII
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=ASCII)
+    table = Table(title=title, title_justify="left", title_style="bold", box=ASCII)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
     for row in rows:

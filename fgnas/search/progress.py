@@ -25,7 +25,7 @@ class SearchProgress:
 
     def __enter__(self) -> SearchProgress:
         if self.console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+            columns = (TextColumn("{task.description}"), BarColumn(16), TextColumn("{task.fields[text]}"))
             self._bar = Progress(*columns, TimeRemainingColumn(), console=self.console)
             self._bar.start()
         return self
@@ -41,15 +41,13 @@ class SearchProgress:
 
     def searched(self, status: Status) -> None:
         """A batch is done."""
-        text = (
-            f"{status.done}/{status.children} children, best {status.best:.1%} validated, "
-            f"{status.share:.2%} of samples feasible, {status.trainings} trainings"
-        )
+        best, share = f"best {status.best:.1%}", f"feasible {status.share:.2%}"
+        text = f"{status.done}/{status.children}, {best}, {share}, {status.trainings} trained"
         self._show("search", status.done, status.children, text)
 
     def retrained(self, done: int, total: int) -> None:
         """A seed of the leaders is done."""
-        self._show("retrain", done, total, f"{done}/{total} seeds of the leaders")
+        self._show("retrain", done, total, f"{done}/{total} seeds")
 
     def _show(self, what: str, done: int, total: int, text: str) -> None:
         if self._bar is not None:

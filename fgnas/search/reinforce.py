@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fgnas.search.policy import Policy
 from fgnas.space import Indices, Space
@@ -54,7 +55,7 @@ class Reinforce:
         log_probability, entropy = self.policy(samples)
         weights = torch.from_numpy(advantages(rewards)).float()
         objective = (
-            (weights * log_probability).sum() / max(1, len(rewards) - 1)
+            surrogate(log_probability, weights)
             + self.settings.acceptance * log_probability.mean()
             + self.settings.entropy * entropy.mean()
         )
@@ -75,6 +76,11 @@ class Reinforce:
         self.policy.load_state_dict(state["policy"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.generator.set_state(state["generator"])
+
+
+def surrogate(log_probability: Tensor, weights: Tensor) -> Tensor:
+    """A scalar whose gradient, for weights R_k - mean R, estimates the gradient of the expected reward."""
+    return (weights * log_probability).sum() / max(1, len(weights) - 1)
 
 
 def advantages(rewards: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -37,15 +37,10 @@ class RunStore:
     @classmethod
     def create(cls, root: Path, name: str, config: dict[str, Any]) -> RunStore:
         """A new run; refuses a name that is taken."""
+        check_name(root, name)
         store = cls(root / name)
-        if "/" in name or name in ("", ".", "..", LATEST):
-            raise UserError(f"a run cannot be called {name!r}: give --run a plain folder name")
         try:
             store.children.mkdir(parents=True)
-        except FileExistsError:
-            raise UserError(
-                f"the run {store.folder} exists; go on with --run {name} --resume, or give another name"
-            ) from None
         except OSError as error:
             raise UserError(f"cannot create the run {store.folder}: {error.strerror}") from None
         (store.folder / "trials.jsonl").touch()
@@ -147,6 +142,14 @@ class RunStore:
     def write_json(self, name: str, content: Any) -> None:
         """A readable JSON file, replaced whole."""
         write_atomically(self.folder / name, json.dumps(content, indent=2, sort_keys=True).encode() + b"\n")
+
+
+def check_name(root: Path, name: str) -> None:
+    """Raise UserError unless a new run can have this name."""
+    if "/" in name or name in ("", ".", "..", LATEST):
+        raise UserError(f"a run cannot be called {name!r}: give --run a plain folder name")
+    if (root / name).exists():
+        raise UserError(f"the run {root / name} exists; go on with --run {name} --resume, or give another name")
 
 
 def next_name(root: Path, dataset: str) -> str:

@@ -1,0 +1,188 @@
+"""The whole loop on four nodes: equal bytes for any workers and any interruption; the leaders' end."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.pricing import Specification
+from fgnas.search.jobs import Workers
+from fgnas.search.leaders import Leaders, spread
+from fgnas.search.loop import SearchLoop, leaders, propose, survey
+from fgnas.search.random_search import RandomSearch
+from fgnas.search.reinforce import Reinforce
+from fgnas.search.store import RunStore
+
+METHODS = {"reinforce": Reinforce, "random": RandomSearch}
+
+
+class Killed(Exception):
+    """Stands for a signal."""
+
+
+@pytest.fixture
+def make_loop(make_evaluator, space, tmp_path):
+    def make(name, method="reinforce", run=None, report=lambda status: None, children=13):
+        folder = tmp_path / name
+        store = RunStore(folder) if folder.exists() else RunStore.create(tmp_path, name, {})
+        searcher = METHODS[method](space, 5)
+        evaluator = make_evaluator(run)
+        return SearchLoop(searcher, evaluator, store, children=children, batch=4, leaders=3, report=report)
+
+    return make
+
+
+def content(loop):
+    return (loop.store.folder / "trials.jsonl").read_bytes()
+
+
+def killed_after(batches):
+    def report(status):
+        if status.done >= 4 * batches:
+            raise Killed
+
+    return report
+
+
+def test_trials_hold_what_they_must(make_loop):
+    loop = make_loop("whole")
+    trials = loop.run()
+    assert [trial["trial"] for trial in trials] == list(range(13))
+    draws = [trial["draws"] for trial in trials]
+    assert draws == sorted(set(draws))
+    for trial in trials:
+        design = Design.from_dict(trial["design"])
+        assert design.hash == trial["design_hash"] and design.dsp == 20
+        assert trial["latency_cycles"] <= 250 and trial["dsp"] <= 20
+    assert trials == loop.store.trials()
+    assert len((loop.store.folder / "timings.jsonl").read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
+    whole = make_loop("whole", method)
+    whole.run()
+    cut = make_loop("cut", method, report=killed_after(batches))
+    with pytest.raises(Killed):
+        cut.run()
+    with (cut.store.folder / "trials.jsonl").open("a") as file:
+        file.write('{"trial":')
+    again = make_loop("cut", method)
+    again.resume()
+    assert len(again.trials) == 4 * batches
+    again.run()
+    assert content(again) == content(whole)
+
+
+def test_killed_between_trials_and_state(make_loop, monkeypatch):
+    """The trials of the second batch are on disk, the state is still the first's."""
+    from fgnas.search import store as module
+
+    whole, cut = make_loop("whole"), make_loop("cut")
+    whole.run()
+    write, written = module.write_atomically, []
+
+    def fail_the_second_time(path, data):
+        if path.name == "state.pt":
+            written.append(path)
+            if len(written) == 2:
+                raise Killed
+        write(path, data)
+
+    monkeypatch.setattr(module, "write_atomically", fail_the_second_time)
+    with pytest.raises(Killed):
+        cut.run()
+    monkeypatch.undo()
+    assert content(cut).count(b"\n") == 8
+    from fgnas.search import jobs
+
+    monkeypatch.setattr(jobs, "load", lambda name: whole.evaluator.data)
+    again = make_loop("cut")
+    again.resume()
+    assert len(again.trials) == 4
+    again.run()
+    assert content(again) == content(whole)
+
+
+def test_the_number_of_workers_changes_nothing(make_loop):
+    one = make_loop("one")
+    one.run()
+    with Workers(lambda: ThreadPoolExecutor(1)) as workers:
+        several = make_loop("several", run=workers.run)
+        several.run()
+    assert content(one) == content(several)
+
+
+def test_leaders_are_distinct_and_the_earlier_of_equals_comes_first():
+    trials = [
+        {"trial": place, "design_hash": name, "val": val}
+        for place, (name, val) in enumerate([("a", 0.5), ("b", 0.7), ("a", 0.5), ("c", 0.7), ("d", 0.1)])
+    ]
+    assert [trial["design_hash"] for trial in leaders(trials, 3)] == ["b", "c", "a"]
+    assert [trial["trial"] for trial in leaders(trials, 3)] == [1, 3, 0]
+
+
+def test_the_best_children_are_kept_on_disk(make_loop):
+    loop = make_loop("whole")
+    trials = loop.run()
+    kept = {path.stem for path in loop.store.children.iterdir()}
+    assert kept == {trial["architecture_hash"] for trial in leaders(trials, 3)}
+
+
+def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop):
+    loop = make_loop("whole")
+    chosen = Leaders(loop.evaluator, leaders(loop.run(), 3), 3)
+    chosen.retrain()
+    chosen.val = dict(zip(chosen.designs, ([0.5, 0.9, 0.1], [0.8, 0.6, 0.8], [0.2, 0.3, 0.4]), strict=True))
+    best = chosen.deliver(loop.store)
+    entries = loop.store.leaders()
+    assert [entry["val"]["mean"] for entry in entries] == pytest.approx([0.733333, 0.5, 0.3])
+    assert [entry["repetition"] for entry in entries] == [1, 2, 3]
+    assert best == loop.store.best() and best["design_hash"] == list(chosen.designs)[1]
+    assert best["seed"] == best["retrained"]["seeds"][0]
+    assert len(best["retrained"]["quantised"]["test"]["values"]) == 3
+    assert best["delivered"]["quantised"]["test"] == best["retrained"]["quantised"]["test"]["values"][0]
+    for entry in entries:
+        Design.from_dict(entry["design"])
+        loop.store.load_network(entry)
+
+
+def test_spread_of_three():
+    assert spread([1.0, 2.0, 3.0]) == {"mean": 2.0, "std": 1.0, "values": [1.0, 2.0, 3.0]}
+    assert spread([4.0])["std"] == 0.0
+
+
+def test_proposals_are_the_first_feasible_draws(make_evaluator, space):
+    evaluator = make_evaluator()
+    proposal = propose(RandomSearch(space, 3), evaluator, 5)
+    twin = RandomSearch(space, 3)
+    asked = np.concatenate([twin.ask(20), twin.ask(80), twin.ask(320)])
+    feasible = np.flatnonzero(evaluator.check(asked)[1])[:5]
+    assert np.array_equal(proposal.samples, asked[feasible])
+    assert proposal.draws.tolist() == (feasible + 1).tolist()
+
+
+def test_an_impossible_constraint_is_named_with_what_it_lacks(make_evaluator, space, monkeypatch):
+    from fgnas.search import loop as module
+
+    monkeypatch.setattr(module, "MAX_FRUITLESS_DRAWS", 2000)
+    evaluator = make_evaluator(specification=Specification(latency_ms=1.0, lut=100))
+    with pytest.raises(UserError, match=r"nearest one lut \d+ is over 100 \(by [\d.]+%\)"):
+        propose(RandomSearch(space, 0), evaluator, 2)
+
+
+def test_survey_counts_each_constraint(make_evaluator, space, monkeypatch):
+    from fgnas.search import loop as module
+
+    monkeypatch.setattr(module, "SURVEY_DRAWS", 5000)
+    evaluator = make_evaluator()
+    specification = Specification(latency_ms=0.0025, lut=10**6)
+    found = survey(space, evaluator.pricer, specification, 20)
+    assert found.draws == 5000 and found.binding == "latency_cycles"
+    assert found.holds["lut"] == 1.0 and found.holds["latency_cycles"] == found.share
+    assert 0.01 < found.share < 0.99 and found.widest == 16
+    free = survey(space, evaluator.pricer, Specification(), 20)
+    assert free.share == 1.0 and free.binding is None and "none" in str(free)

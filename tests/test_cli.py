@@ -1,0 +1,209 @@
+"""The command line: what it prints, its exit codes, and one line for every bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fgnas.cli import main
+
+TIGHT = ["--dataset", "digits", "--latency-ms", "2", "--dsp", "100", "--children", "6", "--workers", "2"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command; returns its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def designs(call, elsewhere):
+    """Three random designs in a file, and the first of them in another."""
+    _, out, _ = call("sample", "--dataset", "digits", "--seed", 1, "-n", 3)
+    (elsewhere / "some.jsonl").write_text(out)
+    (elsewhere / "one.json").write_text(out.splitlines()[0])
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def refused(result, *parts):
+    code, out, err = result
+    assert code == 2 and out == ""
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("fgnas: ") and "Traceback" not in err
+    for part in parts:
+        assert part in last
+    return err.count("\n") == 1
+
+
+def test_samples_are_repeatable_designs(call, designs):
+    assert len({json.dumps(design) for design in designs}) == 3
+    again = call("sample", "--dataset", "digits", "--seed", 1, "-n", 3)[1]
+    assert [json.loads(line) for line in again.splitlines()] == designs
+
+
+def test_price_as_json_has_exactly_its_keys(call, designs):
+    code, out, err = call("price", "one.json", "--dataset", "digits", "--latency-ms", "0.001", "--json")
+    row = json.loads(out)
+    assert code == 0 and err == ""
+    assert set(row) == {
+        "latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "feasible", "violations",
+    }  # fmt: skip
+    assert row["latency_ms"] == pytest.approx(row["latency_cycles"] / 100_000)
+    assert not row["feasible"] and len(row["violations"]) == 1
+
+
+def test_many_designs_are_priced_in_order(call, designs, elsewhere):
+    rows = [json.loads(line) for line in call("price", "some.jsonl", "--json")[1].splitlines()]
+    for design, row in zip(designs, rows, strict=True):
+        (elsewhere / "each.json").write_text(json.dumps(design))
+        assert json.loads(call("price", "each.json", "--json")[1]) == row
+
+
+def test_prices_for_people(call, designs):
+    code, out, _ = call("price", "one.json", "--lut", "1")
+    assert code == 0
+    assert "Used" in out and "Available" in out and "Util%" in out and "is over 1" in out
+
+
+def test_evaluate(call, designs):
+    code, out, _ = call("evaluate", "one.json", "--dataset", "digits", "--seeds", 2, "--json")
+    result = json.loads(out)
+    assert code == 0 and result["seeds"] == 2
+    for kind in ("float", "quantised"):
+        for split in ("val", "test"):
+            assert 0 <= result[kind][split]["mean"] <= 1 and result[kind][split]["std"] >= 0
+
+
+@pytest.mark.parametrize(
+    "arguments, parts",
+    [
+        ([], ["COMMAND"]),
+        (["frob"], ["frob"]),
+        (["search", "--frob"], ["--frob"]),
+        (["search", "--children", "x"], ["--children", "whole number"]),
+        (["search", "--children", "0"], ["--children"]),
+        (["search", "--latency-ms", "-1"], ["--latency-ms"]),
+        (["search", "--latency-ms", "nan"], ["--latency-ms"]),
+        (["search", "--dataset", "nope"], ["unknown dataset 'nope'", "digits"]),
+        (["search", "--method", "magic"], ["magic", "reinforce"]),
+        (["search", "--resume"], ["latest"]),
+        (["search", "--run", "nope", "--resume"], ["nope"]),
+        (["search", "--run", "a/b"], ["a/b"]),
+        (["price", "missing.json"], ["missing.json"]),
+        (["price", "missing.jsonl"], ["missing.jsonl"]),
+        (["sample", "--space", "nope"], ["unknown space 'nope'"]),
+        (["hls", "nope"], ["nope"]),
+        (["hls", "nope.json"], ["nope.json"]),
+        (["csim", "nowhere"], ["nowhere"]),
+        (["sim", "nowhere"], ["nowhere"]),
+    ],
+)
+def test_bad_input_is_one_line(call, arguments, parts):
+    assert refused(call(*arguments), *parts)
+
+
+@pytest.mark.parametrize(
+    "change, part",
+    [
+        ({"schema": 2}, "upgrade fgnas"),
+        ({"dsp": "many"}, "dsp"),
+        ({"layers": None}, "layers"),
+    ],
+)
+def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
+    (elsewhere / "bad.json").write_text(json.dumps({**designs[0], **change}))
+    for command in ("price", "evaluate", "hls"):
+        assert refused(call(command, "bad.json"), "bad.json", part)
+    (elsewhere / "bad.jsonl").write_text(json.dumps(designs[0]) + "\n{\n")
+    assert refused(call("price", "bad.jsonl"), "bad.jsonl:2", "not JSON")
+
+
+def test_what_cannot_be_trained_yet_is_named(call, designs, elsewhere):
+    first = {**designs[0]["layers"][0], "attention": "gat", "t_attn": 2}
+    design = {**designs[0], "layers": [first, designs[0]["layers"][1]]}
+    (elsewhere / "gat.json").write_text(json.dumps(design))
+    assert refused(call("evaluate", "gat.json"), "layer 0", "gat", "constant or gcn")
+
+
+def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
+    from fgnas.search import loop
+
+    monkeypatch.setattr(loop, "MAX_FRUITLESS_DRAWS", 1000)
+    monkeypatch.setattr(loop, "SURVEY_DRAWS", 1000)
+    assert refused(call("search", "--latency-ms", "0.001"), "latency", "is over 0.001 ms", "relax")
+    assert not (elsewhere / "runs").exists()
+
+
+def test_a_search_from_start_to_project(call, elsewhere):
+    code, out, err = call("search", *TIGHT, "--json")
+    best = json.loads(out)
+    assert code == 0 and best["run"] == "digits-1"
+    assert "feasible" in err and "6/6" in err
+    assert best["prices"]["latency_cycles"] <= 200_000
+    folder = elsewhere / "runs" / "digits-1"
+    assert len((folder / "trials.jsonl").read_text().splitlines()) == 6
+    assert (elsewhere / "runs" / "latest").read_text() == "digits-1\n"
+    leaders = json.loads((folder / "leaders.json").read_text())
+    assert [entry["rank"] for entry in leaders] == list(range(1, len(leaders) + 1))
+    assert leaders[0]["sha256"] == best["sha256"]
+
+    # A finished run is shown again, another configuration refused by the name of what differs.
+    assert json.loads(call("search", "--resume", "--json")[1]) == best
+    assert refused(call("search", "--resume", "--lut", "50"), "specification.lut")
+    assert refused(call("search", "--run", "digits-1"), "exists")
+    (folder / "best.json").rename(folder / "hidden.json")
+    config = json.loads((folder / "config.json").read_text())
+    config["versions"]["numpy"] = "0.1"
+    (folder / "config.json").write_text(json.dumps(config))
+    assert refused(call("search", "--resume"), "versions.numpy")
+
+    assert refused(call("hls", "latest", "--design", "99"), "99")
+    assert refused(call("hls", "latest", "--dataset", "cora"), "digits")
+    assert call("hls", "latest", "--design", "2")[:2] == (0, "hls/2\n")
+    assert (elsewhere / "hls" / "2").is_dir()
+    weights = folder / leaders[0]["weights"]
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert refused(call("hls", "digits-1"), "SHA-256")
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_by_real_signals(elsewhere):
+    """SIGKILL in mid-search, then Ctrl-C, then the end: the bytes of an undisturbed run."""
+    command = [sys.executable, "-m", "fgnas.cli", "search", *TIGHT[:-4], "--children", "60"]
+
+    def trials(name):
+        path = elsewhere / "runs" / name / "trials.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def stop(name, after, how, *more):
+        process = subprocess.Popen([*command, "--run", name, *more], stderr=subprocess.PIPE, text=True)
+        while trials(name) < after and process.poll() is None:
+            time.sleep(0.05)
+        os.kill(process.pid, how)
+        return process.communicate()[1], process.returncode
+
+    subprocess.run([*command, "--run", "whole", "--workers", "1"], check=True, capture_output=True)
+    _, code = stop("cut", 10, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    message, code = stop("cut", 30, signal.SIGINT, "--resume")
+    assert code == 130 and "fgnas search --run cut --resume" in message and "Traceback" not in message
+    subprocess.run([*command, "--run", "cut", "--resume"], check=True, capture_output=True)
+    for name in ("trials.jsonl", "leaders.json", "best.json"):
+        whole, cut = (elsewhere / "runs" / run / name for run in ("whole", "cut"))
+        assert whole.read_bytes() == cut.read_bytes(), name

@@ -1,0 +1,101 @@
+"""Designs as JSON: what goes in comes out, and what is wrong is named in one line."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fgnas.design import SCHEMA, Design, canonical_json
+from fgnas.errors import UserError
+from fgnas.space import find_space
+
+HIDDEN = {
+    "d": 8, "attention": "gcn", "aggregation": "add", "k": 1, "activation": "relu", "t_in": 2, "t_out": 3,
+    "t_attn": None, "t_aggr": 4, "t_act": 1, "ai": 2, "af": 4, "wi": 1, "wf": 5,
+}  # fmt: skip
+LAST = {**HIDDEN, "d": None, "activation": None, "t_act": None}
+
+
+def plain(**changes):
+    return {"schema": 1, "dsp": 10, "layers": [HIDDEN, LAST], **changes}
+
+
+def hidden(**changes):
+    return plain(layers=[{**HIDDEN, **changes}, LAST])
+
+
+def test_a_design_survives_json():
+    design = Design.from_dict(plain())
+    assert design.to_dict() == plain()
+    assert Design.from_json(design.to_json()) == design
+    assert Design.from_json(json.dumps({"design": plain(), "rank": 1})) == design
+
+
+@given(st.integers(0, 2**32))
+def test_any_sample_survives_json(seed):
+    space = find_space("fgnas")
+    design = space.design(space.draw(1, np.random.default_rng(seed))[0], 7)
+    assert Design.from_json(design.to_json()) == design
+
+
+def test_hashes_name_what_they_should():
+    design = Design.from_dict(plain())
+    reordered = Design.from_dict(dict(reversed(plain().items())))
+    finer = Design.from_dict(hidden(wf=6))
+    wider = Design.from_dict(hidden(d=16))
+    assert design.hash == reordered.hash and len(design.hash) == 12
+    assert design.hash != finer.hash and design.architecture_hash == finer.architecture_hash
+    assert design.architecture_hash != wider.architecture_hash
+
+
+def test_the_hash_is_the_same_on_every_machine():
+    assert Design.from_dict(plain()).hash == "fcca4395d497"
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        ([1], "JSON object"),
+        (plain(schema=SCHEMA + 1), "upgrade fgnas"),
+        (plain(schema="1"), "schema must be the number 1"),
+        (plain(schema=True), "schema must be"),
+        (plain(dsp=-1), "dsp"),
+        (plain(layers=[]), "layers"),
+        (plain(layers=[HIDDEN, HIDDEN]), "no effect in the last layer"),
+        (plain(layers=[LAST, LAST]), "layer 0: d is missing"),
+        (plain(more=1), "more"),
+        (hidden(t_in=6), "layers.0.t_in"),
+        (hidden(t_in="2"), "layers.0.t_in"),
+        (hidden(t_aggr=3), "t_aggr must be 1, 2, 4 or 8"),
+        (hidden(k=3), "power of two"),
+        (hidden(ai=4, af=6), "ai + af must be 1 to 9"),
+        (hidden(attention="gat"), "t_attn is given with attention gat"),
+        (hidden(t_attn=2), "t_attn is given with attention gat"),
+        (hidden(attention="transformer"), "layers.0.attention"),
+    ],
+)
+def test_what_is_wrong_is_named(data, message):
+    with pytest.raises(UserError) as caught:
+        Design.from_dict(data, "some.json")
+    assert str(caught.value).startswith("some.json: ") and message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_designs(tmp_path):
+    path = tmp_path / "design.json"
+    with pytest.raises(UserError, match="cannot read"):
+        Design.load(path)
+    path.write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        Design.load(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="cannot read"):
+        Design.load(path)
+
+
+def test_canonical_json_has_one_spelling():
+    assert canonical_json({"b": 1, "a": [1.5, None]}) == '{"a":[1.5,null],"b":1}'
+    with pytest.raises(ValueError):
+        canonical_json(float("nan"))

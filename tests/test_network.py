@@ -1,0 +1,54 @@
+"""Weights on disk: whole, checked, and of the design's shape."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.network import LayerParameters, Network
+
+HIDDEN = {
+    "d": 4, "attention": "gcn", "aggregation": "add", "k": 2, "activation": "relu", "t_in": 1, "t_out": 1,
+    "t_attn": None, "t_aggr": 1, "t_act": 1, "ai": 2, "af": 4, "wi": 1, "wf": 5,
+}  # fmt: skip
+LAST = {**HIDDEN, "d": None, "activation": None, "t_act": None, "k": 1}
+DESIGN = Design.from_dict({"schema": 1, "dsp": 0, "layers": [HIDDEN, LAST]})
+
+
+def network(width_in=3, features=4, classes=2):
+    rng = np.random.default_rng(0)
+    arrays = ((width_in, 2, features), (2 * features,), (2 * features, 1, classes), (classes,))
+    first, bias, second, last = (rng.normal(size=shape).astype(np.float32) for shape in arrays)
+    return Network((LayerParameters(first, bias, weight_scale=2), LayerParameters(second, last)), input_scale=3)
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    original, path = network(), tmp_path / "weights.npz"
+    sha256 = original.save(path)
+    assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    loaded = Network.load(path, sha256)
+    assert loaded.input_scale == 3 and loaded.layers[0].weight_scale == 2
+    assert np.array_equal(loaded.layers[1].weight, original.layers[1].weight)
+    assert loaded.to_bytes() == original.to_bytes()
+
+
+def test_other_or_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "weights.npz"
+    with pytest.raises(UserError, match="cannot read"):
+        Network.load(path)
+    path.write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(UserError, match="damaged"):
+        Network.load(path)
+    with pytest.raises(UserError, match="SHA-256"):
+        Network.load(path, "0" * 64)
+
+
+def test_shapes_are_checked_against_the_design():
+    network().check(DESIGN, 3, 2)
+    for wrong, place in ((network(width_in=4), "layer 0: weight"), (network(classes=3), "layer 1: weight")):
+        with pytest.raises(UserError, match=place):
+            wrong.check(DESIGN, 3, 2)
+    with pytest.raises(UserError, match="1 layers, the design 2"):
+        Network(network().layers[:1]).check(DESIGN, 3, 2)
