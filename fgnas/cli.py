@@ -7,7 +7,7 @@ import json
 import os
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "dataset": "digits", "method": "reinforce", "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100,
     "clock_mhz": 100.0, "children": 1_000, "seed": 0,
 }  # fmt: skip
-"""Of `fgnas search`; about three minutes on two cores."""
+"""Of `fgnas search`; a minute or two on two cores."""
 
 SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "clock_mhz")
 
@@ -46,13 +46,23 @@ def parser() -> Parser:
     """The commands and their options."""
     root = Parser(prog="fgnas", description="Search graph neural networks together with their FPGA accelerators.")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-
-    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+    for name, run, add_options, about in (
+        ("search", _search, _add_search, "search for a design that keeps to a specification"),
+        ("price", _price, _add_price, "predict cycles, LUT, FF, DSP and block RAM of designs"),
+        ("evaluate", _evaluate, _add_evaluate, "train a design and measure its accuracy, float and quantised"),
+        ("sample", _sample, _add_sample, "write random designs, one a line"),
+        ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
+        ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
+        ("sim", _sim, _add_check, "simulate a project's RTL with Verilator: logits and cycles"),
+    ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
-        return sub
+        add_options(sub)
+    return root
 
-    sub = command("search", _search, "search for a design that keeps to a specification")
+
+def _add_search(sub: argparse.ArgumentParser) -> None:
+    # None stands for "not given": a resumed run then keeps what it has.
     sub.add_argument("--dataset", help=f"default: {DEFAULTS['dataset']}")
     sub.add_argument("--method", choices=("reinforce", "random"), help=f"default: {DEFAULTS['method']}")
     _add_specification(sub, DEFAULTS)
@@ -63,39 +73,43 @@ def parser() -> Parser:
     sub.add_argument("--resume", action="store_true", help="go on with --run, or with the latest run")
     _add_json(sub)
 
-    sub = command("price", _price, "predict cycles, LUT, FF, DSP and block RAM of designs")
+
+def _add_price(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path, help="a design, or a .jsonl file with a design a line")
-    sub.add_argument("--dataset", default=DEFAULTS["dataset"], help="default: %(default)s")
+    _add_dataset(sub)
     _add_specification(sub, {})
     _add_json(sub)
 
-    sub = command("evaluate", _evaluate, "train a design and measure its accuracy, float and quantised")
+
+def _add_evaluate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path)
-    sub.add_argument("--dataset", default=DEFAULTS["dataset"], help="default: %(default)s")
+    _add_dataset(sub)
     sub.add_argument("--seeds", type=_positive, default=5, metavar="N", help="trainings; default: %(default)s")
     _add_json(sub)
 
-    sub = command("sample", _sample, "write random designs, one a line")
+
+def _add_sample(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--space", default="fgnas", help="default: %(default)s")
-    sub.add_argument("--dataset", default=DEFAULTS["dataset"], help="default: %(default)s")
+    _add_dataset(sub)
     sub.add_argument("--seed", type=_natural, default=0, metavar="N", help="default: %(default)s")
     sub.add_argument("-n", type=_positive, default=1, metavar="N", help="how many; default: %(default)s")
 
-    sub = command("hls", _hls, "write the C++ and RTL project of a design")
+
+def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
     sub.add_argument("--design", default="best", metavar="best|RANK", help="of a run; default: %(default)s")
     sub.add_argument("--dataset", help=f"of a bare design; default: {DEFAULTS['dataset']}")
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
     _add_json(sub)
 
-    for name, run, about in (
-        ("csim", _csim, "compile a project's C++ with g++ and hold it against the integer reference"),
-        ("sim", _sim, "simulate a project's RTL with Verilator: logits and cycles"),
-    ):
-        sub = command(name, run, about)
-        sub.add_argument("directory", type=Path, metavar="DIR")
-        _add_json(sub)
-    return root
+
+def _add_check(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
+    _add_json(sub)
+
+
+def _add_dataset(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--dataset", default=DEFAULTS["dataset"], help="default: %(default)s")
 
 
 def _add_specification(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
