@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,9 +21,11 @@ from fgnas.errors import UserError
 from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
 from fgnas.hardware.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.paths import sim_directory
-from fgnas.tools.find import find_compiler, find_make, find_verilator
+from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
 
 PAGE_BEATS = 256
+MAKE_FLAGS = "OPT_FAST=-O2 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
+"""For the makefile that Verilator writes: what runs every cycle is optimised, what runs once is not."""
 SPARE_CYCLES = 100_000
 """What a watchdog allows beyond four times the predicted cycles."""
 
@@ -99,7 +102,11 @@ def build(directory: Path, work: Path, memory_beats: int) -> None:
         return
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    with tools_on_path(verilator.path):
+    runtime = _runtime_cache(verilator)
+    objects = sorted(runtime.glob("*.o"))
+    link = ["-LDFLAGS", " ".join(map(str, objects))] if objects else []
+    # Objects that are linked from the cache must not be built again.
+    with tools_on_path(verilator.path, f"{MAKE_FLAGS} VM_GLOBAL_FAST= VM_GLOBAL_SLOW=" if objects else MAKE_FLAGS):
         try:
             get_runner("verilator").build(
                 sources=sources,
@@ -108,13 +115,15 @@ def build(directory: Path, work: Path, memory_beats: int) -> None:
                 build_args=[
                     # Only what bench.vlt names is public: the runner's default would forbid most optimisation.
                     "-O3", "--no-public-flat-rw", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
-                    "-CFLAGS", "-O2", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-Wno-BLKSEQ",
+                    "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-Wno-BLKSEQ", "-Wno-PINMISSING", *link,
                 ],
                 build_dir=work,
                 log_file=work / "build.log",
             )  # fmt: skip
-        except SystemExit:
+        except (SystemExit, RuntimeError):
             raise UserError(f"Verilator could not build the kernel: see {work / 'build.log'}") from None
+    if not objects:
+        _keep_runtime(work, runtime)
     stamp.write_text(key)
 
 
@@ -127,20 +136,19 @@ def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
     result = Path(job["result"])
     result.unlink(missing_ok=True)
     Path(job["dump_file"]).unlink(missing_ok=True)
-    with tools_on_path(find_verilator().path):
-        # A failed test ends the runner; what is missing then is the result.
-        with suppress(SystemExit):
-            get_runner("verilator").test(
-                test_module="whole_graph",
-                hdl_toplevel_lang="verilog",
-                hdl_toplevel="bench",
-                build_dir=work,
-                test_dir=work,
-                plusargs=[f"+memory={job['memory_file']}", f"+dump={job['dump_file']}"],
-                extra_env={"FGNAS_SIM_JOB": str(path)},
-                log_file=work / "run.log",
-                results_xml=str(work / "results.xml"),
-            )
+    # A failed test ends the runner; what is missing then is the result.
+    with tools_on_path(find_verilator().path), suppress(SystemExit):
+        get_runner("verilator").test(
+            test_module="whole_graph",
+            hdl_toplevel_lang="verilog",
+            hdl_toplevel="bench",
+            build_dir=work,
+            test_dir=work,
+            plusargs=[f"+memory={job['memory_file']}", f"+dump={job['dump_file']}"],
+            extra_env={"FGNAS_SIM_JOB": str(path)},
+            log_file=work / "run.log",
+            results_xml=str(work / "results.xml"),
+        )
     if not result.is_file():
         raise UserError(f"the simulation stopped before its end: see {work / 'run.log'}")
     return list(json.loads(result.read_text()))
@@ -189,20 +197,41 @@ def registers(sizes: dict[str, int], layout: dict[str, int]) -> list[tuple[int, 
 
 
 @contextmanager
-def tools_on_path(verilator: Path) -> Iterator[None]:
+def tools_on_path(verilator: Path, make_flags: str = MAKE_FLAGS) -> Iterator[None]:
     """cocotb's runner looks Verilator up by name: put the one we chose first, for as long as it runs."""
-    before = os.environ["PATH"], os.environ.get("OBJCACHE")
-    os.environ["PATH"] = f"{verilator.parent}{os.pathsep}{before[0]}"
+    changed = {"PATH": f"{verilator.parent}{os.pathsep}{os.environ['PATH']}", "MAKEFLAGS": make_flags}
+    if shutil.which("ccache"):
+        changed.setdefault("OBJCACHE", os.environ.get("OBJCACHE", "ccache"))
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
     sys.path.insert(0, str(sim_directory()))  # the runner hands sys.path on to the simulator
-    if before[1] is None and shutil.which("ccache"):
-        os.environ["OBJCACHE"] = "ccache"
     try:
         yield
     finally:
         sys.path.remove(str(sim_directory()))
-        os.environ["PATH"] = before[0]
-        if before[1] is None:
-            os.environ.pop("OBJCACHE", None)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _runtime_cache(verilator: Verilator) -> Path:
+    """Where the compiled runtime of this Verilator is kept: it is the same for every design, and half of a build."""
+    compiler = find_compiler()
+    identity = f"{verilator.path} {verilator.version} {compiler} {compiler.resolve().stat().st_mtime_ns} {MAKE_FLAGS}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return cache / "fgnas" / "verilator" / hashlib.sha256(identity.encode()).hexdigest()[:16]
+
+
+def _keep_runtime(work: Path, cache: Path) -> None:
+    """Keep the runtime's objects for the next build; a cache that cannot be written costs time only."""
+    with suppress(OSError):
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=cache.parent))
+        for built in work.glob("verilated*.o"):
+            shutil.copyfile(built, scratch / built.name)
+        os.replace(scratch, cache)
 
 
 def _job(

@@ -75,7 +75,10 @@ module fgnas_reader #(
   logic [PointerBits-1:0] write_q, read_q;
   logic [CountBits-1:0] held_q;
   logic fetch;
-  assign fetch = (held_q != '0) && (!valid_o || pop_i);
+  // What a region leaves behind (edges that pad its last beat) must not pass for the next one's first beat.
+  logic valid_q;
+  assign valid_o = valid_q && !start_i;
+  assign fetch = (held_q != '0) && (!valid_q || pop_i);
   (* ram_style = "block" *) logic [127:0] mem[BufferBeats];
   always_ff @(posedge clk_i) begin
     if (arrived) mem[write_q] <= rdata_i;
@@ -87,12 +90,12 @@ module fgnas_reader #(
     if (arrived) write_q <= write_q + 1'b1;
     if (fetch) read_q <= read_q + 1'b1;
     held_q  <= held_q + CountBits'(arrived) - CountBits'(fetch);
-    valid_o <= fetch || (valid_o && !pop_i);
+    valid_q <= fetch || (valid_q && !pop_i);
     if (rst_i || start_i) begin
       write_q <= '0;
       read_q  <= '0;
       held_q  <= '0;
-      valid_o <= 1'b0;
+      valid_q <= 1'b0;
     end
   end
 endmodule
