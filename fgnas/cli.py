@@ -469,14 +469,19 @@ def _sim(options: argparse.Namespace) -> int:
     return _show_check(run_simulation(options.directory), options.json)
 
 
+FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
+"""Counts and codes in a check's result that must be zero."""
+
+
 def _show_check(result: dict[str, Any], as_json: bool) -> int:
-    """Exit code 1 where anything differs."""
+    """Exit code 1 where anything is wrong."""
     if as_json:
         _print_json(result)
     else:
         for name, value in result.items():
-            print(f"{name.replace('_', ' ')}: {value}")
-    return 1 if result["mismatches"] else 0
+            if value is not None:
+                print(f"{name.replace('_', ' ')}: {value}")
+    return 1 if any(result.get(name) for name in FAULTS) else 0
 
 
 if __name__ == "__main__":

@@ -182,6 +182,19 @@ def test_a_search_from_start_to_project(call, elsewhere):
     assert refused(call("hls", "digits-1"), "SHA-256")
 
 
+@pytest.mark.parametrize("fault", ["mismatches", "failed_checks", "protocol_errors"])
+def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
+    from fgnas.tools import csim, simulate
+
+    right = {"nodes": 4, "logits": 8, "mismatches": 0}
+    for module, function, command in ((csim, "run_csim", "csim"), (simulate, "run_simulation", "sim")):
+        monkeypatch.setattr(module, function, lambda directory: right)
+        assert call(command, "x") == (0, "nodes: 4\nlogits: 8\nmismatches: 0\n", "")
+        monkeypatch.setattr(module, function, lambda directory: {**right, fault: 1})
+        code, out, _ = call(command, "x", "--json")
+        assert code == 1 and json.loads(out)[fault] == 1
+
+
 @pytest.mark.slow
 def test_killed_and_resumed_by_real_signals(elsewhere):
     """SIGKILL in mid-search, then Ctrl-C, then the end: the bytes of an undisturbed run."""
