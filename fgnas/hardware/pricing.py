@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from fgnas.data import GraphData
+from fgnas.design import Design
 from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.geometry import Bools, GraphShape, Ints, geometry
 from fgnas.hardware.latency import Workload, latency_cycles
 from fgnas.hardware.resources import resources
-from fgnas.space import Columns
+from fgnas.space import Columns, columns_of
 
 UNLIMITED_DSP = 1 << 20
 """The DSP budget of a design that no specification limits."""
@@ -110,3 +111,10 @@ class Pricer:
         used = resources(layers, multipliers, self.shape)
         cycles = latency_cycles(layers, self.workload)
         return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36)
+
+
+def design_resources(design: Design, shape: GraphShape, family: str = "xc7") -> dict[str, float]:
+    """Resources of one design by name, on a family of devices."""
+    layers = geometry(columns_of([design]), shape)
+    used = resources(layers, bind_multipliers(layers, np.array([design.dsp])), shape, family)
+    return {name: float(value[0]) for name, value in vars(used).items()}

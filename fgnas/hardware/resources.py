@@ -23,7 +23,9 @@ class Resources:
     bram36: Ints
 
 
-def resources(layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape) -> Resources:
+def resources(
+    layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape, family: str = "xc7"
+) -> Resources:
     """The resources of n designs."""
     zero = np.zeros_like(layers[0].k)
     lut, ff, dsp = zero + 1800, zero + 2000, zero

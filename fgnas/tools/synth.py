@@ -1,0 +1,185 @@
+"""Synthesise a project's RTL with Yosys and count what it takes, beside what the model predicted.
+
+Counting, for xc7 and xcup alike:
+
+- LUT: LUT1 to LUT6, and the LUTs that are used as shift registers and memories (`LUTS_OF`). Inverters cost nothing:
+  the tool that places the netlist takes them into the LUTs behind them.
+- FF: every flip-flop and latch.
+- DSP: DSP48 slices.
+- BRAM36: a RAMB36 is one, a RAMB18 a half.
+- URAM: UltraRAM blocks, which nothing here asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fgnas.errors import UserError
+
+FAMILIES = ("xc7", "xcup")
+TOP = "fgnas_top"
+RESOURCES = ("lut", "ff", "dsp", "bram36", "uram")
+SECONDS = 3600
+
+LUTS_OF = {
+    "SRL16E": 1, "SRLC16E": 1, "SRLC32E": 1,
+    "RAM32X1S": 1, "RAM32X2S": 2, "RAM64X1S": 1, "RAM128X1S": 2, "RAM256X1S": 4, "RAM512X1S": 8,
+    "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8,
+    "RAM32M": 4, "RAM64M": 4, "RAM32M16": 8, "RAM64M8": 8,
+}  # fmt: skip
+"""LUTs that a shift register or a LUTRAM takes: UG474 table 2-3 (xc7), UG574 tables 5-2 and 5-3 (xcup)."""
+UNITS: tuple[tuple[str, str, float], ...] = (
+    (r"LUT[1-6]", "lut", 1),
+    *((name, "lut", luts) for name, luts in LUTS_OF.items()),
+    (r"FD[RSCP]E|LD[CP]E", "ff", 1),
+    (r"DSP48E[12]", "dsp", 1),
+    (r"RAMB36E[12]", "bram36", 1),
+    (r"RAMB18E[12]", "bram36", 0.5),
+    (r"URAM288", "uram", 1),
+)
+FREE = re.compile(r"INV|CARRY[48]|MUXF[789]|BUFG|\$scopeinfo")
+"""Cells that are parts of slices counted otherwise, or no hardware at all."""
+
+
+def count_cells(cells: Mapping[str, int]) -> dict[str, float]:
+    """Resources of primitive cells, given as {type: count}. An unknown type is an error, not a zero."""
+    total = dict.fromkeys(RESOURCES, 0.0)
+    for kind, count in cells.items():
+        for pattern, resource, units in UNITS:
+            if re.fullmatch(pattern, kind):
+                total[resource] += units * count
+                break
+        else:
+            if not FREE.fullmatch(kind):
+                raise UserError(f"synthesis made {count} cells of type {kind}, which fgnas does not know how to count")
+    return total
+
+
+def run_synthesis(directory: Path, family: str = "xc7") -> dict[str, Any]:
+    """Synthesise the project in `directory` and write report/synth.json and report/synth.txt.
+
+    Returns `family`, `tool`, `total` and `predicted` ({lut, ff, dsp, bram36, ...}; predicted is None for a project
+    without design), `instances` ({path: total below it}), `cells` ({type: count}) and `seconds`.
+    """
+    directory = Path(directory).absolute()
+    if not (directory / "rtl" / "files.f").is_file():
+        raise UserError(f"{directory} has no rtl/files.f; write a project with `fgnas hls`")
+    start = time.perf_counter()
+    log = directory / "build" / f"synth-{family}.log"
+    result = synthesise(["-f", "files.f"], TOP, family, directory / "rtl", log)
+    instances = instance_totals(result["modules"], TOP)
+    report: dict[str, Any] = {
+        "family": family,
+        "tool": result["version"],
+        "total": instances[TOP],
+        "predicted": predicted(directory, family),
+        "instances": instances,
+        "cells": dict(sorted(cells_below(result["modules"], TOP).items())),
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+    folder = directory / "report"
+    folder.mkdir(exist_ok=True)
+    (folder / "synth.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    (folder / "synth.txt").write_text(utilisation_table(report), encoding="utf-8")
+    return report
+
+
+def synthesise(files: list[str], top: str, family: str, folder: Path, log: Path) -> dict[str, Any]:
+    """Run `fgnas.tools.yosys` in a process of its own, in `folder`; returns its result."""
+    if family not in FAMILIES:
+        raise UserError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
+    if find_spec("pyosys") is None:
+        raise UserError("Yosys is missing; mend: make setup, or pip install 'fgnas[synth]'")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        job, result = Path(scratch) / "job.json", Path(scratch) / "result.json"
+        job.write_text(json.dumps({"files": files, "top": top, "family": family}), encoding="utf-8")
+        command = [sys.executable, "-m", "fgnas.tools.yosys", str(job), str(result)]
+        try:
+            with log.open("w", encoding="utf-8") as output:
+                run = subprocess.run(
+                    command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
+                )
+        except subprocess.TimeoutExpired:
+            raise UserError(f"Yosys did not end within {SECONDS} s; see {log}") from None
+        if run.returncode != 0 or not result.is_file():
+            raise UserError(f"Yosys failed{_why(log)}; see {log}")
+        return json.loads(result.read_text(encoding="utf-8"))
+
+
+def _why(log: Path) -> str:
+    """The first error of a log, as ": ..."."""
+    found = re.search(r"^ERROR: (.*)$|(error: .*)$", log.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return f": {found[1] or found[2]}" if found else ""
+
+
+def cells_below(modules: dict[str, Any], name: str) -> Counter[str]:
+    """Primitive cells of a module and of everything that it instantiates."""
+    total = Counter(modules[name]["cells"])
+    for kind in modules[name]["instances"].values():
+        total += cells_below(modules, kind)
+    return total
+
+
+def instance_totals(modules: dict[str, Any], top: str) -> dict[str, dict[str, Any]]:
+    """{path: resources of everything below it, and its module}, the top first, then by path."""
+    totals: dict[str, dict[str, Any]] = {}
+
+    def walk(path: str, name: str) -> dict[str, float]:
+        totals[path] = {"module": name.split("$")[0]}
+        total = count_cells(modules[name]["cells"])
+        for instance, kind in sorted(modules[name]["instances"].items()):
+            below = walk(f"{path}.{instance}", kind)
+            total = {resource: total[resource] + below[resource] for resource in RESOURCES}
+        totals[path].update(tidy(total))
+        return total
+
+    walk(top, top)
+    return totals
+
+
+def tidy(total: dict[str, float]) -> dict[str, float]:
+    """Whole numbers as integers; half block RAMs stay."""
+    return {resource: int(value) if value == int(value) else value for resource, value in total.items()}
+
+
+def predicted(directory: Path, family: str) -> dict[str, float] | None:
+    """What the resource model says about the project's design, for the shape that it was generated for."""
+    from fgnas.design import Design
+    from fgnas.hardware.geometry import GraphShape
+    from fgnas.hardware.pricing import design_resources
+
+    summary = directory / "report" / "accelerator.json"
+    if not summary.is_file():
+        return None
+    shape = GraphShape(**json.loads(summary.read_text(encoding="utf-8"))["shape"])
+    return tidy(design_resources(Design.load(directory / "design.json"), shape, family))
+
+
+def utilisation_table(report: dict[str, Any], available: Mapping[str, float] | None = None) -> str:
+    """The report in the shape of a Vivado utilisation report: used, predicted, and with a device available and %."""
+    names = {"lut": "Slice LUTs", "ff": "Slice Registers", "dsp": "DSPs", "bram36": "Block RAM Tile", "uram": "URAM"}
+    header = ("Site Type", "Used", "Predicted", "Available", "Util%")
+    rows = [header]
+    for name, title in names.items():
+        used = report["total"][name]
+        guess = (report["predicted"] or {}).get(name)
+        limit = (available or {}).get(name)
+        share = f"{100 * used / limit:.2f}" if limit else "-"
+        rows.append((title, f"{used}", "-" if guess is None else f"{guess}", f"{limit or '-'}", share))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    shape = f"| {{:<{widths[0]}}} | " + " | ".join(f"{{:>{width}}}" for width in widths[1:]) + " |"
+    body = [shape.format(*row) for row in rows]
+    title = f"Utilisation of {TOP}, family {report['family']}, {report['tool']}, hierarchy kept"
+    return "\n".join([title, "", line, body[0], line, *body[1:], line, ""])
