@@ -13,7 +13,7 @@ from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
 
 Choices = dict[str, Any]
-SPACE_OPTIONS: Choices = {"attention": ("constant", "gcn")}
+SPACE_OPTIONS: Choices = {"attention": ("constant", "gat", "gcn")}
 
 
 def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: int, edges: int) -> GraphData:

@@ -84,15 +84,17 @@ class LayerAccelerator:
     Attributes:
         index, first, last: position.
         attention, aggregation, activation: choices; activation is None in the last layer.
-        k, d, features, input_width: shape; feature f of the last layer is head f mod k of class f // k
-            (class-major, so that the head mean adds neighbours), of the others head f // d.
+        k, d, d_padded, features, input_width: shape; feature f is head f // d_padded, but in a last layer without
+            gat head f mod k of class f // k (class-major, so that the head mean adds neighbours).
         t_in … logit_beats: as in LayerGeometry.
         input_format, weight_format, value_format, output_format: of X, W, (H, U, bias) and Z.
         linear_shift: right shift of the requantiser behind the linear stage; may be negative.
         aggregate_shift: right shift that takes an aggregate to Y's fraction bits; may be negative. Mean divides
-            by the degree besides.
-        linear_dsp, aggregate_dsp: multipliers of the stage in DSP slices, lane 0 first.
+            by the degree besides, gat by the sum of the coefficients.
+        linear_dsp, score_dsp, aggregate_dsp: multipliers of the stage in DSP slices, lane 0 first.
         weight: [input_width, features] codes. bias: [features], in the last layer [classes].
+        attention_target, attention_source: [k, d] codes in the weights' format (gat; else None).
+        exponential_table: coefficients by D; beyond its end they are 0 (gat; else None).
         activation_table: [2**width] codes of Z by the unsigned bits of U; None in the last layer.
     """
 
@@ -104,14 +106,20 @@ class LayerAccelerator:
     activation: str | None
     k: int
     d: int
+    d_padded: int
     features: int
+    group_heads: int
+    head_groups: int
+    group_tiles: int
     input_width: int
     t_in: int
     t_out: int
+    t_attn: int
     t_aggr: int
     t_act: int
     out_tiles: int
     in_groups: int
+    score_tiles: int
     aggr_tiles: int
     act_tiles: int
     h_lanes: int
@@ -121,7 +129,11 @@ class LayerAccelerator:
     store_rows: int
     aggr_rows: int
     act_rows: int
+    score_rows: int
+    maximum_rows: int
     linear_bits: int
+    score_bits: int
+    exponent_bits: int
     aggregate_bits: int
     y_bits: int
     class_lanes: int
@@ -135,15 +147,24 @@ class LayerAccelerator:
     linear_shift: int
     aggregate_shift: int
     linear_dsp: int
+    score_dsp: int
     aggregate_dsp: int
     weight: Codes
     bias: Codes
+    attention_target: Codes | None
+    attention_source: Codes | None
+    exponential_table: Codes | None
     activation_table: Codes | None
 
     @property
     def weighted(self) -> bool:
         """Whether messages are multiplied by the coefficient that comes with the edge."""
         return self.attention == "gcn"
+
+    @property
+    def gat(self) -> bool:
+        """Whether messages are weighted by a softmax over scores."""
+        return self.attention == "gat"
 
     @functools.cached_property
     def memories(self) -> tuple[Memory, ...]:
@@ -166,8 +187,8 @@ class LayerAccelerator:
     def parameter_words(self) -> NDArray[np.int64]:
         """[beats, 8] what the load phase reads for this layer: weights, then biases, a memory word a beat.
 
-        First layer: tile outside, input column inside. Others: group, tile, lane. Lanes beyond the layer's
-        shape are zero.
+        First layer: tile outside, input column inside. Others: group, tile, lane. The attention vectors of gat stand
+        between weights and biases. Lanes beyond the layer's shape are zero.
         """
         padded = np.zeros((self.in_groups * self.t_in, self.out_tiles * self.t_out), np.int64)
         padded[: self.input_width, : self.features] = self.weight
@@ -180,12 +201,26 @@ class LayerAccelerator:
         lanes, count = (self.class_lanes, self.class_tiles) if self.last else (self.t_act, self.act_tiles)
         bias = np.zeros(lanes * count, np.int64)
         bias[: len(self.bias)] = self.bias
-        return np.concatenate([_in_beats(words), _in_beats(bias.reshape(count, lanes))])
+        return np.concatenate([_in_beats(words), self._score_words(), _in_beats(bias.reshape(count, lanes))])
+
+    def _score_words(self) -> NDArray[np.int64]:
+        """[beats, 8] attention vectors: head, then tile, then the target's word and the source's; none without gat."""
+        if self.attention_target is None or self.attention_source is None:
+            return np.zeros((0, BEAT_WORDS), np.int64)
+        pair = np.stack([self.attention_target, self.attention_source], axis=2)
+        padded = np.pad(pair, ((0, 0), (0, self.score_tiles * self.t_attn - self.d), (0, 0)))
+        tiles = padded.reshape(self.k, self.score_tiles, self.t_attn, 2)
+        return _in_beats(tiles.transpose(0, 1, 3, 2).reshape(-1, self.t_attn))
 
     @property
     def weight_beats(self) -> int:
         """Beats of the parameter region that hold this layer's weights."""
         return self.out_tiles * (self.input_width if self.first else self.in_groups * self.t_in)
+
+    @property
+    def score_beats(self) -> int:
+        """Beats of the parameter region that hold this layer's attention vectors."""
+        return 2 * self.k * self.score_tiles
 
     @property
     def bias_beats(self) -> int:
@@ -207,7 +242,7 @@ class Accelerator:
     @property
     def parameter_beats(self) -> int:
         """Beats of the parameter region."""
-        return sum(layer.weight_beats + layer.bias_beats for layer in self.layers)
+        return sum(layer.weight_beats + layer.score_beats + layer.bias_beats for layer in self.layers)
 
     @functools.cached_property
     def parameters(self) -> NDArray[np.int16]:
@@ -228,7 +263,9 @@ class Accelerator:
 
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""
-        skipped = {"weight", "bias", "activation_table"}
+        skipped = {
+            "weight", "bias", "activation_table", "attention_target", "attention_source", "exponential_table",
+        }  # fmt: skip
         layers = []
         for layer in self.layers:
             plain = {name: value for name, value in vars(layer).items() if name not in skipped}

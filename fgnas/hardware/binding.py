@@ -17,7 +17,7 @@ class Multipliers:
     """The equal multipliers of one stage, over designs.
 
     Attributes:
-        layer, stage: where they stand ("linear" or "aggregate").
+        layer, stage: where they stand ("linear", "score" or "aggregate").
         left_bits, right_bits: operand widths.
         lanes: how many there are; 0 where the stage multiplies nothing.
         dsp: how many of them, lane 0 first, take a DSP slice.
@@ -37,6 +37,8 @@ def bind_multipliers(layers: list[LayerGeometry], budget: Ints) -> list[Multipli
     for index, layer in enumerate(layers):
         lanes = layer.t_in * layer.t_out
         groups.append((index, "linear", layer.input_bits, layer.weight_bits, lanes))
+        scores = np.where(layer.gat, layer.t_attn, 0)
+        groups.append((index, "score", layer.value_bits, layer.weight_bits, scores))
         weighted = np.where(layer.gcn | layer.gat, layer.t_aggr, 0)
         groups.append((index, "aggregate", layer.value_bits, np.full_like(lanes, COEFFICIENT_BITS), weighted))
     widths = np.stack([left + right for _, _, left, right, _ in groups])

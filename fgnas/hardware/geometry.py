@@ -75,21 +75,28 @@ class LayerGeometry:
         first, last: position of the layer (plain booleans).
         gcn, gat, mean, maximum: what attention and aggregation were chosen.
         k, d: heads and features a head (classes in the last layer).
-        features: k * d, the width of H.
+        d_padded: d, rounded up under gat so that a tile of t_aggr lanes holds whole heads or a part of one.
+        features: k * d_padded, the width of H.
+        group_heads: heads that an issue of the gat aggregation works on; 1 without gat.
+        head_groups: k / group_heads.
+        group_tiles: tiles of a group of heads; aggr_tiles / head_groups.
         input_width: features that the linear stage reads.
-        t_in, t_out, t_aggr, t_act: lanes; t_act is 0 in the last layer.
+        t_in, t_out, t_attn, t_aggr, t_act: lanes; t_act is 0 in the last layer, t_attn without gat.
         out_tiles: ceil(features / t_out), tiles of the linear stage.
         in_groups: ceil(input_width / t_in), groups of a dense input.
+        score_tiles: ceil(d / t_attn), tiles of a head's score; 0 without gat.
         aggr_tiles: ceil(features / t_aggr).
         act_tiles: ceil(features / t_act), 0 in the last layer.
         h_lanes, h_words: features in a word of the H memory, and words in a row of it.
         aggr_buffer_lanes, act_buffer_lanes: features in a word of the row buffer behind that stage.
         store_rows, aggr_rows, act_rows: rows that the buffers behind linear, aggregate and activate hold.
+        score_rows, maximum_rows: rows that the buffers before the scores and behind the row maximum hold (gat).
         input_bits, value_bits, weight_bits: widths of the linear stage's input, of H, of W.
-        linear_bits, aggregate_bits, y_bits: widths of the accumulators and of Y.
+        linear_bits, score_bits, aggregate_bits, y_bits: widths of the accumulators and of Y.
+        exponent_bits: width of 5 LeakyReLU(s + r).
         class_lanes: classes that the head mean finishes in a cycle (last layer; else 0).
-        class_tiles: ceil(classes / class_lanes) (last layer; else 0).
-        head_tiles: tiles that make one group of `class_lanes` classes (last layer; else 0).
+        class_tiles: tiles of `class_lanes` classes that hold all classes (last layer; else 0).
+        head_tiles: tiles that add up to one tile of classes (last layer; else 0).
         logit_beats: 16-byte beats of a node's logits (last layer; else 0).
     """
 
@@ -101,14 +108,20 @@ class LayerGeometry:
     maximum: Bools
     k: Ints
     d: Ints
+    d_padded: Ints
     features: Ints
+    group_heads: Ints
+    head_groups: Ints
+    group_tiles: Ints
     input_width: Ints
     t_in: Ints
     t_out: Ints
+    t_attn: Ints
     t_aggr: Ints
     t_act: Ints
     out_tiles: Ints
     in_groups: Ints
+    score_tiles: Ints
     aggr_tiles: Ints
     act_tiles: Ints
     h_lanes: Ints
@@ -118,10 +131,14 @@ class LayerGeometry:
     store_rows: Ints
     aggr_rows: Ints
     act_rows: Ints
+    score_rows: Ints
+    maximum_rows: Ints
     input_bits: Ints
     value_bits: Ints
     weight_bits: Ints
     linear_bits: Ints
+    score_bits: Ints
+    exponent_bits: Ints
     aggregate_bits: Ints
     y_bits: Ints
     class_lanes: Ints
@@ -149,13 +166,17 @@ def _layer(
     last: bool,
     shape: GraphShape,
 ) -> LayerGeometry:
-    k, t_in, t_out, t_aggr, t_act = (
-        here[name].astype(np.int64) for name in ("k", "t_in", "t_out", "t_aggr", "t_act")
+    k, t_in, t_out, t_attn, t_aggr, t_act = (
+        here[name].astype(np.int64) for name in ("k", "t_in", "t_out", "t_attn", "t_aggr", "t_act")
     )
     zero = np.zeros_like(k)
     d = np.full_like(k, shape.classes) if last else here["d"].astype(np.int64)
-    features = k * d
     gcn, gat = here["attention"] == "gcn", here["attention"] == "gat"
+    d_padded = np.where(gat, _padded(d, t_aggr), d)
+    features = k * d_padded
+    group_heads = np.where(gat, np.minimum(k, np.maximum(1, t_aggr // d_padded)), 1)
+    head_groups = k // group_heads
+    aggr_tiles = ceil_div(features, t_aggr)
     mean, maximum = here["aggregation"] == "mean", here["aggregation"] == "max"
     value_bits = (here["ai"] + here["af"] + 1).astype(np.int64)
     weight_bits = (here["wi"] + here["wf"] + 1).astype(np.int64)
@@ -173,7 +194,8 @@ def _layer(
     degree_bits = int(ceil_log2(shape.degree_capacity))
     product_bits = value_bits + np.where(gcn | gat, COEFFICIENT_BITS, 0)
     extra = LOGIT_EXTRA_BITS if last else 0
-    class_lanes = np.maximum(1, t_aggr // k) if last else zero
+    # Class-major rows hold a class's heads side by side; gat rows hold a head's classes side by side.
+    class_lanes = np.where(gat, np.minimum(t_aggr, d_padded), np.maximum(1, t_aggr // k)) if last else zero
     return LayerGeometry(
         first=previous is None,
         last=last,
@@ -183,15 +205,21 @@ def _layer(
         maximum=maximum,
         k=k,
         d=d,
+        d_padded=d_padded,
         features=features,
+        group_heads=group_heads,
+        head_groups=head_groups,
+        group_tiles=aggr_tiles // np.where(gat, head_groups, 1),
         input_width=input_width,
         t_in=t_in,
         t_out=t_out,
+        t_attn=t_attn,
         t_aggr=t_aggr,
         t_act=t_act,
         out_tiles=ceil_div(features, t_out),
         in_groups=ceil_div(input_width, t_in),
-        aggr_tiles=ceil_div(features, t_aggr),
+        score_tiles=np.where(gat, ceil_div(d, np.maximum(t_attn, 1)), 0),
+        aggr_tiles=aggr_tiles,
         act_tiles=act_tiles,
         h_lanes=h_lanes,
         h_words=h_words,
@@ -200,17 +228,26 @@ def _layer(
         store_rows=buffer_rows(h_words),
         aggr_rows=buffer_rows(ceil_div(features, aggr_buffer_lanes)),
         act_rows=zero if last else buffer_rows(act_words),
+        score_rows=buffer_rows(ceil_div(features, next_power_of_two(np.maximum(t_out, t_attn)))),
+        maximum_rows=buffer_rows(head_groups),
         input_bits=input_bits,
         value_bits=value_bits,
         weight_bits=weight_bits,
         linear_bits=input_bits + weight_bits + ceil_log2(input_width) + 1,
+        score_bits=value_bits + weight_bits + ceil_log2(d) + 1,
+        exponent_bits=value_bits + 4,
         aggregate_bits=product_bits + np.where(maximum, 0, degree_bits + 1),
-        y_bits=value_bits + extra + np.where(mean | maximum, 0, degree_bits),
+        y_bits=value_bits + extra + np.where(mean | maximum | gat, 0, degree_bits),
         class_lanes=class_lanes,
         class_tiles=ceil_div(np.full_like(k, shape.classes), np.maximum(class_lanes, 1)) if last else zero,
-        head_tiles=np.maximum(1, k // t_aggr) if last else zero,
+        head_tiles=np.where(gat, head_groups, np.maximum(1, k // t_aggr)) if last else zero,
         logit_beats=np.full_like(k, ceil_div(shape.classes, 8)) if last else zero,
     )
+
+
+def _padded(d: Ints, t_aggr: Ints) -> Ints:
+    """d in whole tiles where a head fills one; else as much as leaves t_aggr a whole number of heads."""
+    return np.where(d >= t_aggr, ceil_div(d, t_aggr) * t_aggr, next_power_of_two(d))
 
 
 def next_power_of_two(values: Ints) -> Ints:

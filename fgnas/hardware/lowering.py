@@ -39,7 +39,8 @@ def lower(design: Design, network: Network, shape: GraphShape, dataset: str = ""
     input_format = design.layers[0].value_format(network.input_scale)
     for index, layer in enumerate(design.layers):
         own = [group for group in bound if group.layer == index]
-        lowered = _layer(index, layer, network.layers[index], geometries[index], own, input_format)
+        rows = _places(layers[-1]) if layers else np.arange(shape.width_in)
+        lowered = _layer(index, layer, network.layers[index], geometries[index], own, input_format, rows)
         layers.append(lowered)
         input_format = lowered.output_format
     return Accelerator(
@@ -54,6 +55,7 @@ def _layer(
     shape: LayerGeometry,
     bound: list[Multipliers],
     input_format: FixedPoint,
+    rows: NDArray[np.int64],
 ) -> LayerAccelerator:
     value = layer.value_format(parameters.value_scale)
     output = layer.value_format(parameters.output_scale)
@@ -65,10 +67,15 @@ def _layer(
         if name in fields and isinstance(array, np.ndarray)
     }
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
-    codes = weight.quantise(parameters.weight)
-    denominator_bits = 0 if layer.attention == "constant" else COEFFICIENT_FRACTION_BITS
-    # Hidden layers keep a head's features together; the last keeps a class's heads together.
-    order = (0, 2, 1) if shape.last else (0, 1, 2)
+    gat = layer.attention == "gat"
+    denominator_bits = COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
+    pad = sizes["d_padded"] - sizes["d"]
+    codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
+    bias = value.quantise(parameters.bias)
+    if not shape.last:
+        bias = np.pad(bias.reshape(layer.k, -1), ((0, 0), (0, pad))).ravel()
+    # A head's features stay together; only in a last layer without gat do a class's heads.
+    order = (0, 2, 1) if shape.last and not gat else (0, 1, 2)
     return LayerAccelerator(
         index=index,
         first=shape.first,
@@ -84,11 +91,39 @@ def _layer(
         linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
         aggregate_shift=denominator_bits - (LOGIT_EXTRA_BITS if shape.last else 0),
         linear_dsp=dsp["linear"],
+        score_dsp=dsp["score"],
         aggregate_dsp=dsp["aggregate"],
-        weight=codes.transpose(order).reshape(codes.shape[0], -1),
-        bias=value.quantise(parameters.bias),
+        weight=_spread_rows(codes.transpose(order).reshape(codes.shape[0], -1), rows, sizes["input_width"]),
+        bias=bias,
+        attention_target=_vector(weight, parameters.attention_target),
+        attention_source=_vector(weight, parameters.attention_source),
+        exponential_table=exponential_table(value) if gat else None,
         activation_table=activation_table(layer.activation, value, output) if layer.activation else None,
     )
+
+
+def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:
+    return None if values is None else weight.quantise(values)
+
+
+def _places(layer: LayerAccelerator) -> NDArray[np.int64]:
+    """[k * d] where each feature of a hidden layer stands in its padded row."""
+    return (np.arange(layer.k)[:, None] * layer.d_padded + np.arange(layer.d)).ravel()
+
+
+def _spread_rows(weight: Codes, rows: NDArray[np.int64], input_width: int) -> Codes:
+    """[input_width, features] weights with their rows at `rows`, and zeros where the input is padding."""
+    spread = np.zeros((input_width, weight.shape[1]), np.int64)
+    spread[rows] = weight
+    return spread
+
+
+def exponential_table(value: FixedPoint) -> Codes:
+    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
+    largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
+    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (COEFFICIENT_FRACTION_BITS + 1))
+    difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
+    return np.rint(2.0**COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
 
 
 def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:

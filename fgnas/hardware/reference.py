@@ -51,15 +51,59 @@ def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
     return layer.value_format.saturate(shift_right_even(product, layer.linear_shift))
 
 
+def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
+    """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors."""
+    assert layer.attention_target is not None and layer.attention_source is not None
+    heads = h.reshape(len(h), layer.k, layer.d_padded)[:, :, : layer.d]
+    exact = ((heads * vectors).sum(axis=2) for vectors in (layer.attention_target, layer.attention_source))
+    s, r = (layer.value_format.saturate(shift_right_even(x, layer.weight_format.fraction_bits)) for x in exact)
+    return s, r
+
+
+def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] gat coefficients: 256 exp(LeakyReLU - its maximum over the row), from the table; not normalised."""
+    assert layer.exponential_table is not None
+    s, r = scores(layer, h)
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    z = s[targets] + r[graph.sources]
+    exponent = np.where(z >= 0, 5 * z, z)
+    difference = np.maximum.reduceat(exponent, graph.indptr[:-1], axis=0)[targets] - exponent
+    end = len(layer.exponential_table)
+    return np.where(difference < end, layer.exponential_table[np.minimum(difference, end - 1)], 0)
+
+
+def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[N, features] Y = sum or maximum of c h over the sum of c; a mean divides by the degree besides."""
+    nodes, degrees = graph.nodes, np.diff(graph.indptr)
+    if not nodes:
+        return h
+    c = coefficients(layer, graph, h)
+    heads = h.reshape(nodes, layer.k, layer.d_padded)
+    y = np.empty_like(heads)
+    for head in range(layer.k):
+        if layer.aggregation == "max":
+            messages = c[:, head, None] * heads[graph.sources, head]
+            total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0)
+        else:
+            total = sp.csr_matrix((c[:, head], graph.sources, graph.indptr), shape=(nodes, nodes)) @ heads[:, head]
+        denominator = np.add.reduceat(c[:, head], graph.indptr[:-1])
+        if layer.aggregation == "mean":
+            denominator = denominator * degrees
+        y[:, head] = divide_even(total << -layer.aggregate_shift, denominator[:, None])
+    return y.reshape(h.shape)
+
+
 def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     """[N, features] Y: rounded once, not saturated."""
+    if layer.gat:
+        return aggregate_gat(layer, graph, h)
     nodes, degrees = graph.nodes, np.diff(graph.indptr)
-    coefficients = graph.gcn if layer.weighted else np.ones(len(graph.sources), np.int64)
+    weights = graph.gcn if layer.weighted else np.ones(len(graph.sources), np.int64)
     if layer.aggregation == "max":
-        messages = coefficients[:, None] * h[graph.sources]
+        messages = weights[:, None] * h[graph.sources]
         total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0) if nodes else h
     else:
-        adjacency = sp.csr_matrix((coefficients, graph.sources, graph.indptr), shape=(nodes, nodes))
+        adjacency = sp.csr_matrix((weights, graph.sources, graph.indptr), shape=(nodes, nodes))
         total = adjacency @ h
     shift = layer.aggregate_shift
     if layer.aggregation != "mean":
@@ -76,7 +120,10 @@ def activate(layer: LayerAccelerator, y: Codes) -> Codes:
 
 def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Codes:
     """[N, classes] logits = RNE(sum over heads / k) + b at the logits' fraction bits, saturated."""
-    total = y.reshape(len(y), -1, layer.k).sum(axis=2)
+    if layer.gat:
+        total = y.reshape(len(y), layer.k, layer.d_padded).sum(axis=1)[:, : layer.d]
+    else:
+        total = y.reshape(len(y), layer.d, layer.k).sum(axis=2)
     mean = shift_right_even(total, layer.k.bit_length() - 1)
     extra = logit_format.fraction_bits - layer.value_format.fraction_bits
     return logit_format.saturate(mean + (layer.bias << extra))

@@ -13,7 +13,7 @@ SHAPE = GraphShape(width_in=100, classes=7, node_capacity=1024, degree_capacity=
 def bound(first: dict, last: dict, budget: int) -> list[tuple[int, str, int, int]]:
     design = random_design(np.random.default_rng(0), 2, (first, last))
     groups = bind_multipliers(geometry(columns_of([design]), SHAPE), np.array([budget]))
-    return [(g.layer, g.stage, int(g.lanes[0]), int(g.dsp[0])) for g in groups]
+    return [(g.layer, g.stage, int(g.lanes[0]), int(g.dsp[0])) for g in groups if g.stage != "score" or g.lanes[0]]
 
 
 def test_by_hand() -> None:
@@ -27,6 +27,13 @@ def test_by_hand() -> None:
     assert [dsp for *_, dsp in bound(first, last, 5)] == [0, 4, 1, 0]
     assert [dsp for *_, dsp in bound(first, last, 3)] == [0, 3, 0, 0]
     assert [dsp for *_, dsp in bound(first, last, 0)] == [0, 0, 0, 0]
+
+
+def test_scores_stand_between_linear_and_aggregate() -> None:
+    gat = {"attention": "gat", "t_attn": 8, "t_in": 1, "t_out": 1, "t_aggr": 2, "ai": 1, "af": 3, "wi": 1, "wf": 4}
+    last = {"attention": "constant", "t_attn": None, "t_in": 1, "t_out": 1, "ai": 1, "af": 1, "wi": 1, "wf": 0}
+    # 5 + 6 bits for linear and scores, 5 + 9 bits for the messages.
+    assert bound(gat, last, 6)[:3] == [(0, "linear", 1, 1), (0, "score", 8, 3), (0, "aggregate", 2, 2)]
 
 
 def test_budget_is_kept_and_used() -> None:

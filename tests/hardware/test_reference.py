@@ -1,5 +1,6 @@
 """The integer reference: by hand on four nodes, then against exact fractions on random graphs."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -34,7 +35,7 @@ def slow_logits(accelerator: Accelerator, graph: EncodedGraph) -> list[list[int]
         h = [[_linear(layer, row, f) for f in range(layer.features)] for row in rows]
         y = [[_aggregate(layer, graph, h, i, f) for f in range(layer.features)] for i in range(graph.nodes)]
         if layer.last:
-            return [[_logit(layer, row, c) for c in range(layer.features // layer.k)] for row in y]
+            return [[_logit(layer, row, c) for c in range(layer.d)] for row in y]
         rows = [[_activate(layer, value, f) for f, value in enumerate(row)] for row in y]
     raise AssertionError
 
@@ -44,7 +45,33 @@ def _linear(layer: LayerAccelerator, row: list[int], f: int) -> int:
     return saturate(round_even(exact), layer.value_format.width)
 
 
+def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, head: int) -> list[int]:
+    """256 exp(LeakyReLU(s + r) - maximum), through floating point: no entry comes near a tie."""
+
+    def score(node: int, vectors: np.ndarray) -> int:
+        exact = sum(h[node][head * layer.d_padded + f] * int(vectors[head, f]) for f in range(layer.d))
+        return saturate(round_even(Fraction(exact) / Fraction(2) ** layer.weight_format.fraction_bits),
+                        layer.value_format.width)  # fmt: skip
+
+    sources = graph.sources[graph.indptr[i] : graph.indptr[i + 1]]
+    z = [score(i, layer.attention_target) + score(j, layer.attention_source) for j in sources]
+    real = [value * layer.value_format.step * (1.0 if value >= 0 else 0.2) for value in z]
+    return [round(256 * math.exp(value - max(real))) for value in real]
+
+
+def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+    c = _coefficients(layer, graph, h, i, f // layer.d_padded)
+    values = [h[j][f] for j in graph.sources[graph.indptr[i] : graph.indptr[i + 1]]]
+    messages = [a * b for a, b in zip(c, values, strict=True)]
+    total = Fraction(max(messages) if layer.aggregation == "max" else sum(messages), sum(c))
+    if layer.aggregation == "mean":
+        total /= len(messages)
+    return round_even(total * (16 if layer.last else 1))
+
+
 def _aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+    if layer.gat:
+        return _aggregate_gat(layer, graph, h, i, f)
     edges = range(graph.indptr[i], graph.indptr[i + 1])
     denominator = 256 if layer.attention == "gcn" else 1
     messages = [(int(graph.gcn[e]) if denominator == 256 else 1) * h[graph.sources[e]][f] for e in edges]
@@ -61,7 +88,7 @@ def _activate(layer: LayerAccelerator, y: int, f: int) -> int:
 
 
 def _logit(layer: LayerAccelerator, row: list[int], c: int) -> int:
-    heads = sum(row[c * layer.k + h] for h in range(layer.k))
+    heads = sum(row[h * layer.d_padded + c if layer.gat else c * layer.k + h] for h in range(layer.k))
     return saturate(round_even(Fraction(heads, layer.k)) + 16 * int(layer.bias[c]), 16)
 
 
@@ -95,10 +122,10 @@ def test_random_designs_against_fractions(seed: int, layers: int, nodes: int) ->
 
 
 @pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
-@pytest.mark.parametrize("attention", ["constant", "gcn"])
+@pytest.mark.parametrize("attention", ["constant", "gcn", "gat"])
 def test_every_aggregation_against_fractions(attention: str, aggregation: str) -> None:
     rng = np.random.default_rng(7)
-    choice = {"attention": attention, "aggregation": aggregation, "t_attn": None, "af": 6}
+    choice = {"attention": attention, "aggregation": aggregation, "t_attn": 4 if attention == "gat" else None, "af": 6}
     design = random_design(rng, 2, (choice | {"d": 4, "k": 1}, choice | {"k": 2}))
     data = random_graph(rng, 12, 9, 4, 40)
     accelerator = random_accelerator(rng, design, data)
