@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fgnas.child.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.data import GraphData
 
 Architecture = list[dict[str, Any]]
@@ -136,6 +137,7 @@ class Block:
         indptr, sources: rows by target; sources are positions among the nodes one level below.
         target_degrees: [targets] |S(i)|.
         source_degrees: [edges] |S(j)|.
+        target_places: [targets] positions of the targets themselves among the nodes one level below.
         below: how many nodes there are one level below.
     """
 
@@ -143,6 +145,7 @@ class Block:
     sources: NDArray[np.int64]
     target_degrees: NDArray[np.int64]
     source_degrees: NDArray[np.int64]
+    target_places: NDArray[np.int64]
     below: int
     dtype: torch.dtype
 
@@ -152,7 +155,7 @@ class Block:
             return np.ones(len(self.sources))
         if attention == "gcn":
             return 1.0 / np.sqrt(np.repeat(self.target_degrees, np.diff(self.indptr)) * self.source_degrees)
-        raise NotImplementedError(f"attention {attention}")
+        raise ValueError(f"attention {attention} depends on more than the graph")
 
     @functools.cache  # noqa: B019 - a block lives as long as its dataset
     def matrix(self, attention: str, aggregation: str) -> SparseMatrix:
@@ -175,6 +178,20 @@ class Block:
         if aggregation == "max":
             return Maximum.apply(h, *self._edges(attention))
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
+
+    def attend(self, h: Tensor, source: Tensor, target: Tensor, aggregation: str) -> Tensor:
+        """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
+
+        alpha_ij is the softmax over S(i) of LeakyReLU(target . h_i + source . h_j), head by head; source and target
+        are [k, d].
+        """
+        heads = h.view(len(h), *source.shape)
+        s, r = (heads * target).sum(2), (heads * source).sum(2)
+        alpha = EdgeSoftmax.apply(s, r, self.indptr, self.sources, self.target_places)
+        if aggregation == "max":
+            return WeightedMaximum.apply(alpha, h, self.indptr, self.sources)
+        y = WeightedSum.apply(alpha, h, self.indptr, self.sources)
+        return y / torch.from_numpy(self.target_degrees).to(y.dtype)[:, None] if aggregation == "mean" else y
 
 
 class Field:
@@ -215,7 +232,9 @@ def _block(data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype) -> t
     edges = np.arange(indptr[-1]) + np.repeat(data.indptr[targets] - indptr[:-1], degrees)
     sources = data.sources[edges]
     below, local = np.unique(sources, return_inverse=True)
-    return Block(indptr, local, degrees, data.degrees[sources], len(below), dtype), below
+    # The self-loops see to it that every target is among them.
+    places = np.searchsorted(below, targets)
+    return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype), below
 
 
 def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
@@ -232,6 +251,10 @@ class Child:
 
     Per layer and head H = X W, Y_i = AGG over j in S(i) of c_ij h_j, Z = act(Y + b); heads are concatenated,
     in the last layer averaged, which has a bias per class and no activation.
+
+    Attributes:
+        weights, biases: [width_in, k * d], and [k * d] or [classes], of each layer.
+        attention: of each layer, the vectors [k, d] of the sending and of the receiving node; None unless gat.
     """
 
     def __init__(
@@ -245,36 +268,48 @@ class Child:
         self.architecture, self.classes = architecture, classes
         self.weights: list[Tensor] = []
         self.biases: list[Tensor] = []
+        self.attention: list[tuple[Tensor, Tensor] | None] = []
         for index, layer in enumerate(architecture):
             last = index == len(architecture) - 1
-            features = layer["k"] * (classes if last else layer["d"])
-            weight = torch.from_numpy(glorot(rng, width_in, features)).to(dtype)
-            self.weights.append(weight.requires_grad_())
+            heads, d = layer["k"], classes if last else layer["d"]
+            features = heads * d
+            self.weights.append(_parameter(glorot(rng, width_in, features), dtype))
             self.biases.append(torch.zeros(classes if last else features, dtype=dtype, requires_grad=True))
+            pair = None
+            if layer["attention"] == "gat":
+                pair = _parameter(glorot(rng, heads, d), dtype), _parameter(glorot(rng, heads, d), dtype)
+            self.attention.append(pair)
             width_in = features
 
     def parameters(self) -> list[Tensor]:
         """What training changes."""
-        return self.weights + self.biases
+        return self.weights + self.biases + [vector for pair in self.attention if pair is not None for vector in pair]
 
     def __call__(self, field: Field, rng: np.random.Generator | None = None, dropout: float = 0.5) -> Tensor:
         """[targets, classes] logits; with `rng` as in training, dropping features and hidden values."""
         features = field.features if rng is None else field.dropped(rng, dropout)
         z: Tensor | None = None
-        layers = zip(self.architecture, field.blocks, self.weights, self.biases, strict=True)
-        for layer, block, weight, bias in layers:
+        layers = zip(self.architecture, field.blocks, self.weights, self.biases, self.attention, strict=True)
+        for layer, block, weight, bias, attention in layers:
             last, heads = bias is self.biases[-1], layer["k"]
-            if last and heads > 1 and layer["aggregation"] != "max":
+            if last and heads > 1 and attention is None and layer["aggregation"] != "max":
                 # The mean over heads commutes with a linear aggregation, and on the weights it is cheapest.
                 weight, heads = weight.view(-1, heads, self.classes).mean(1), 1
             h = SparseProduct.apply(weight, features) if z is None else z @ weight
-            y = block.aggregate(h, layer["attention"], layer["aggregation"])
+            if attention is None:
+                y = block.aggregate(h, layer["attention"], layer["aggregation"])
+            else:
+                y = block.attend(h, *attention, layer["aggregation"])
             if last:
                 return (y if heads == 1 else y.view(len(y), heads, self.classes).mean(1)) + bias
             z = ACTIVATIONS[layer["activation"]](y + bias)
             if rng is not None:
                 z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout))
         raise AssertionError("an architecture has a last layer")
+
+
+def _parameter(values: NDArray[np.float32], dtype: torch.dtype) -> Tensor:
+    return torch.from_numpy(values).to(dtype).requires_grad_()
 
 
 def glorot(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float32]:

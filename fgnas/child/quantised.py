@@ -19,7 +19,7 @@ from fgnas.hardware.accelerator import Accelerator
 from fgnas.hardware.encoding import EncodedGraph, encode
 from fgnas.hardware.geometry import COEFFICIENT_FRACTION_BITS, LOGIT_BITS, LOGIT_EXTRA_BITS, GraphShape
 from fgnas.hardware.lowering import lower
-from fgnas.network import Network
+from fgnas.network import LayerParameters, Network
 
 ENCODINGS_KEPT = 32
 _encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
@@ -67,7 +67,8 @@ def fake_quantised_logits(design: Design, network: Network, data: GraphData) -> 
         value = layer.value_format(parameters.value_scale)
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
         bias = fake_quantise(parameters.bias, value)
-        y = _aggregate(layer, fake_quantise(x @ weight, value), data)
+        h = fake_quantise(x @ weight, value)
+        y = _attend(layer, parameters, h, data) if layer.attention == "gat" else _aggregate(layer, h, data)
         if layer.activation is not None:
             u = clip(rounded(y, value.fraction_bits) + bias, value)
             x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
@@ -89,6 +90,30 @@ def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
     reduce = "amax" if layer.aggregation == "max" else "sum"
     y = torch.zeros_like(h).scatter_reduce(0, index, messages, reduce, include_self=False)
     return y / degrees[:, None] if layer.aggregation == "mean" else y
+
+
+def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphData) -> Tensor:
+    """[N, features] the unrounded gat aggregate of H."""
+    assert parameters.attention_source is not None and parameters.attention_target is not None
+    value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
+    heads = h.view(len(h), layer.k, -1)
+    vectors = (parameters.attention_target, parameters.attention_source)
+    s, r = (fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors)
+    sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
+    z = s[targets] + r[sources]
+    scores = torch.where(z >= 0, 5 * z, z)  # LeakyReLU five times over: 0.2 itself has no exact value
+    index = targets[:, None].expand_as(scores)
+    largest = torch.zeros_like(s).scatter_reduce(0, index, scores, "amax", include_self=False)
+    steps = 2.0**COEFFICIENT_FRACTION_BITS
+    coefficients = torch.round(steps * torch.exp((scores - largest[targets]) / 5)) / steps
+    messages = coefficients[:, :, None] * heads[sources]
+    index = targets[:, None, None].expand_as(messages)
+    reduce = "amax" if layer.aggregation == "max" else "sum"
+    total = torch.zeros_like(heads).scatter_reduce(0, index, messages, reduce, include_self=False)
+    denominator = torch.zeros_like(s).index_add(0, targets, coefficients)
+    if layer.aggregation == "mean":
+        denominator = denominator * torch.from_numpy(data.degrees)[:, None]
+    return (total / denominator[:, :, None]).view(len(h), -1)
 
 
 def fake_quantise(values: Tensor | NDArray[np.float32], number: FixedPoint) -> Tensor:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fgnas.child.model import Architecture, Child, Field
 from fgnas.data import GraphData
@@ -93,10 +94,15 @@ def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe
 def to_network(child: Child, data: GraphData) -> Network:
     """The child's parameters as plain arrays, with the dataset's input scale."""
     layers = []
-    for layer, weight, bias in zip(child.architecture, child.weights, child.biases, strict=True):
-        heads = weight.detach().numpy().reshape(len(weight), layer["k"], -1)
-        layers.append(LayerParameters(heads.astype(np.float32), bias.detach().numpy().astype(np.float32)))
+    for index, layer in enumerate(child.architecture):
+        weight = _array(child.weights[index]).reshape(len(child.weights[index]), layer["k"], -1)
+        source, target = map(_array, pair) if (pair := child.attention[index]) else (None, None)
+        layers.append(LayerParameters(weight, _array(child.biases[index]), source, target))
     return Network(tuple(layers), input_scale(data))
+
+
+def _array(parameter: torch.Tensor) -> NDArray[np.float32]:
+    return parameter.detach().numpy().astype(np.float32)
 
 
 def input_scale(data: GraphData) -> int:
@@ -112,6 +118,10 @@ def float_accuracy(architecture: Architecture, network: Network, data: GraphData
         for index, layer in enumerate(network.layers):
             child.weights[index].copy_(torch.from_numpy(layer.weight.reshape(len(layer.weight), -1)))
             child.biases[index].copy_(torch.from_numpy(layer.bias))
+            if (pair := child.attention[index]) is not None:
+                assert layer.attention_source is not None and layer.attention_target is not None
+                pair[0].copy_(torch.from_numpy(layer.attention_source))
+                pair[1].copy_(torch.from_numpy(layer.attention_target))
         result = {}
         for split in ("val", "test"):
             nodes = np.flatnonzero(getattr(data, split))

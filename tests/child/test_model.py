@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.nn import GCNConv, MessagePassing
+from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 
+from fgnas.child.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.child.model import Child, Field, Maximum, SparseMatrix, SparseProduct, glorot, keep_mask
 
 ALL = np.arange(4)
@@ -90,6 +91,58 @@ def test_two_layers_are_pygs_message_passing(four_nodes, attention, aggregation)
     torch.testing.assert_close(child(Field(four_nodes, ALL, 2, torch.float64)), expected)
 
 
+def pyg_gat(child, index, width, d, heads, concat):
+    """PyG's layer, with the weights of the child's."""
+    aggregation = child.architecture[index]["aggregation"]
+    options = {"heads": heads, "concat": concat, "add_self_loops": False, "aggr": aggregation}
+    convolution = GATConv(width, d, **options).double()
+    source, target = child.attention[index]
+    with torch.no_grad():
+        convolution.lin.weight.copy_(child.weights[index].T)
+        convolution.att_src.copy_(source[None])
+        convolution.att_dst.copy_(target[None])
+        convolution.bias.copy_(child.biases[index])
+    return convolution
+
+
+@pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
+def test_gat_is_pygs_gatconv(four_nodes, aggregation):
+    """Values and the gradients of all parameters, with two heads concatenated and four averaged."""
+    first = layer(3, "gat", aggregation, k=2, activation="tanh")
+    child = Child(
+        [first, layer(None, "gat", aggregation, k=4, activation=None)], 3, 2, np.random.default_rng(1), torch.float64
+    )
+    ours = child(Field(four_nodes, ALL, 2, torch.float64))
+    (ours**2).sum().backward()
+    edges, x = edge_index(four_nodes), torch.from_numpy(four_nodes.features.toarray()).double()
+    one, two = pyg_gat(child, 0, 3, 3, 2, True), pyg_gat(child, 1, 6, 2, 4, False)
+    theirs = two(torch.tanh(one(x, edges)), edges)
+    (theirs**2).sum().backward()
+    torch.testing.assert_close(ours, theirs)
+    for index, convolution in enumerate((one, two)):
+        torch.testing.assert_close(child.weights[index].grad, convolution.lin.weight.grad.T)
+        torch.testing.assert_close(child.attention[index][0].grad, convolution.att_src.grad[0])
+        torch.testing.assert_close(child.attention[index][1].grad, convolution.att_dst.grad[0])
+        torch.testing.assert_close(child.biases[index].grad, convolution.bias.grad)
+
+
+def test_edge_softmax_by_hand():
+    """One row that hears from nodes 0 and 1: z = 1 + 0 and 1 - 6, after the LeakyReLU 1 and -1."""
+    s, r = torch.tensor([[1.0], [9.0]]), torch.tensor([[0.0], [-6.0]])
+    alpha = EdgeSoftmax.apply(s, r, np.array([0, 2]), np.array([0, 1]), np.array([0]))
+    assert alpha.flatten().tolist() == pytest.approx([np.e / (np.e + 1 / np.e), 1 / (1 + np.e**2)])
+
+
+def test_gradients_of_attention_in_float64():
+    rng = np.random.default_rng(0)
+    indptr, sources, places = np.array([0, 2, 5]), np.array([0, 1, 1, 2, 3]), np.array([1, 3])
+    s, r, h = (torch.from_numpy(rng.normal(size=(4, width))).requires_grad_() for width in (2, 2, 6))
+    alpha = torch.from_numpy(rng.uniform(0.2, 1, (5, 2))).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s, r: EdgeSoftmax.apply(s, r, indptr, sources, places), (s, r))
+    for function in (WeightedSum, WeightedMaximum):
+        assert torch.autograd.gradcheck(lambda a, h, f=function: f.apply(a, h, indptr, sources), (alpha, h))
+
+
 def test_a_receptive_field_holds_no_more_than_is_read(four_nodes):
     field = Field(four_nodes, np.array([0]), 2)
     assert field.nodes.tolist() == [0, 1, 2]
@@ -97,9 +150,10 @@ def test_a_receptive_field_holds_no_more_than_is_read(four_nodes):
     assert Field(four_nodes, np.array([3]), 2).nodes.tolist() == [3]
 
 
+@pytest.mark.parametrize("attention", ["gcn", "gat"])
 @pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
-def test_a_receptive_field_answers_as_the_whole_graph(cora, aggregation):
-    layers = [layer(4, "gcn", aggregation), layer(None, "constant", aggregation, k=2, activation=None)]
+def test_a_receptive_field_answers_as_the_whole_graph(cora, attention, aggregation):
+    layers = [layer(4, attention, aggregation), layer(None, "constant", aggregation, k=2, activation=None)]
     child = Child(layers, cora.width_in, cora.classes, np.random.default_rng(2))
     some = np.flatnonzero(cora.val)[::25]
     whole = child(Field(cora, np.arange(cora.nodes), 2))

@@ -69,6 +69,14 @@ def test_a_gcn_reaches_its_known_accuracy_on_cora(cora):
     assert float_accuracy(wider, trained.network, cora)["test"] > 0.79
 
 
+def test_a_gat_keeps_its_vectors_and_learns_cora(cora):
+    layers = [dict(GCN[0], attention="gat", d=8, k=2), dict(GCN[1], attention="gat", k=1)]
+    trained = train(cora, layers, 0, recipe_for("cora"))
+    assert [layer.attention_source.shape for layer in trained.network.layers] == [(2, 8), (1, 7)]
+    assert trained.val == float_accuracy(layers, trained.network, cora)["val"]
+    assert trained.val > 0.76
+
+
 def test_recipe_is_plain_data():
     assert dataclasses.asdict(SHORT) == {
         "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5,
