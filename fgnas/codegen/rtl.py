@@ -24,8 +24,12 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     for source in sorted((templates_directory() / "rtl").glob("*.sv")):
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
-    for layer in accelerator.layers[:-1]:
-        if not is_plain_relu(layer):
+    for layer in accelerator.layers:
+        if layer.gat:
+            files.append(target / f"fgnas_exponential_{layer.index}.sv")
+            text = render("rtl/fgnas_exponential.sv.j2", accelerator=accelerator, layer=layer)
+            files[-1].write_text(text, encoding="utf-8")
+        if not layer.last and not is_plain_relu(layer):
             files.append(target / f"fgnas_activation_{layer.index}.sv")
             files[-1].write_text(_activation(accelerator, layer), encoding="utf-8")
     files.append(target / f"{TOP}.sv")
@@ -47,10 +51,22 @@ def _activation(accelerator: Accelerator, layer: LayerAccelerator) -> str:
     return render("rtl/fgnas_activation.sv.j2", accelerator=accelerator, layer=layer, bits=bits, table=table)
 
 
+def parameter_regions(accelerator: Accelerator) -> dict[str, int]:
+    """Beats of every region of the parameters, in the order of the stream."""
+    regions: dict[str, int] = {}
+    for layer in accelerator.layers:
+        parts = {"weight": layer.weight_beats, "score": layer.score_beats, "bias": layer.bias_beats}
+        regions |= {f"{name} {layer.index}": beats for name, beats in parts.items() if beats}
+    return regions
+
+
 def _top(accelerator: Accelerator) -> str:
+    regions = parameter_regions(accelerator)
     return render(
         "rtl/fgnas_top.sv.j2",
         accelerator=accelerator,
+        regions=regions,
+        place=lambda name, layer: list(regions).index(f"{name} {layer}"),
         is_plain_relu=is_plain_relu,
         address_bits=lambda depth: max(1, int(np.ceil(np.log2(depth)))),
         extra_bits=LOGIT_EXTRA_BITS,

@@ -6,22 +6,24 @@ not an estimate: it is the recurrence that the RTL's hand-shakes implement, and 
 
 Inside a phase, stage s works on row i from
 
-    start_s(i) = max(finish_s(i-1), finish_{s-1}(i) + depth_{s-1}, finish_{s+1}(i - rows_s))
+    start_s(i) = max(finish_s(i-1), finish_p(i) + depth_p, finish_q(i - rows_q) for every stage q behind s)
 
-for `service_s(i)` cycles: a stage waits for its own previous row, for its input row to have left the pipeline
-before it, and for a free row in the buffer behind it, which its reader frees with its last read.
+for `service_s(i)` cycles, p being the stage before s: a stage waits for its own previous row, for its input row to
+have left the pipeline before it, and for a free row in each buffer behind it, which the buffer's reader frees with
+its last read. Stages form a chain, but linear feeds both store and score where the layer attends.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
-from fgnas.hardware.geometry import Ints, LayerGeometry, ceil_div
+from fgnas.hardware.geometry import Bools, GraphShape, Ints, LayerGeometry, ceil_div
 
 READ_LATENCY = 16
 WRITE_LATENCY = 4
@@ -31,6 +33,7 @@ WRITE_LATENCY = 4
 LINEAR_DEPTH = 7
 AGGREGATE_DEPTH = 6
 DIVIDER_EXTRA_DEPTH = 2
+ROW_MAXIMUM_DEPTH = 4
 ACTIVATE_DEPTH = 3
 HEAD_MEAN_DEPTH = 3
 
@@ -47,15 +50,27 @@ OUTPUT_BUFFER_BEATS = 32
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """What of a graph the latency depends on: N rows, their non-zeros and their neighbourhoods."""
+    """What of a graph the latency depends on: N rows, their non-zeros and their neighbourhoods.
+
+    `ring_release[i]` is the row whose edges must have left gat's ring before row i may start: the last one with
+    more than `degree_capacity` edges between its start and row i; -1 where there is none.
+    """
 
     non_zeros: NDArray[np.int64]
     degrees: NDArray[np.int64]
+    degree_capacity: int
+    ring_release: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        before = np.concatenate([[0], np.cumsum(self.degrees)])
+        # Rows j .. i-1 hold before[i] - before[j] edges: too many for every j below the first that fits.
+        first_fit = np.searchsorted(before, before[:-1] - self.degree_capacity, side="left")
+        object.__setattr__(self, "ring_release", first_fit.astype(np.int64) - 1)
 
     @classmethod
     def of(cls, data: GraphData) -> Workload:
         """The workload of a dataset."""
-        return cls(data.non_zeros, data.degrees)
+        return cls(data.non_zeros, data.degrees, GraphShape.of(data).degree_capacity)
 
     @property
     def nodes(self) -> int:
@@ -64,8 +79,12 @@ class Workload:
 
 
 def divider_depth(layer: LayerGeometry) -> Ints:
-    """Stages of the pipelined divider behind a mean: a stage for each quotient bit, and two for the rounding."""
-    return np.where(layer.mean, layer.y_bits + DIVIDER_EXTRA_DEPTH, 0)
+    """Stages of the divider behind a mean or gat: one for each quotient bit, and two for the rounding.
+
+    The denominator of gat's mean takes one more.
+    """
+    divides = layer.mean | layer.gat
+    return np.where(divides, layer.y_bits + DIVIDER_EXTRA_DEPTH + (layer.mean & layer.gat), 0)
 
 
 def output_rows(layer: LayerGeometry) -> Ints:
@@ -91,69 +110,149 @@ def _parameter_beats(layers: list[LayerGeometry]) -> Ints:
     beats = np.zeros_like(layers[0].k)
     for layer in layers:
         rows = layer.input_width if layer.first else layer.in_groups * layer.t_in
+        beats = beats + 2 * layer.k * layer.score_tiles
         beats = beats + rows * layer.out_tiles + (layer.class_tiles if layer.last else layer.act_tiles)
     return beats
 
 
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a phase, over designs.
+
+    Attributes:
+        per_edge, per_row: the stage serves row i in per_edge * weight_i + per_row cycles, weight_i being the row's
+            edges (issue groups of non-zeros in phase 0).
+        depth: cycles of its pipeline.
+        rows: rows that the buffer before it holds.
+        before: index of the stage that feeds it; -1 for the first.
+    """
+
+    per_edge: Ints
+    per_row: Ints
+    depth: Ints
+    rows: Ints
+    before: int
+
+
 def _first_phase(layer: LayerGeometry, workload: Workload) -> Ints:
-    """[n] cycles from the first feature beat to the last word of H: linear never waits for store."""
-    groups_of = np.zeros(6, np.int64)
+    """[n] cycles from the first feature beat to the last word of H and the last score."""
+    zero = np.zeros_like(layer.k)
+    result = zero.copy()
     for t_in in np.unique(layer.t_in):
-        groups_of[t_in] = np.maximum(1, ceil_div(workload.non_zeros, t_in)).sum()
-    return groups_of[layer.t_in] * layer.out_tiles + LINEAR_DEPTH + layer.h_words
+        groups = np.maximum(1, ceil_div(workload.non_zeros, t_in))
+        here = layer.t_in == t_in
+        # Store keeps up with linear, so that without scores linear never waits.
+        result[here] = (groups.sum() * layer.out_tiles + LINEAR_DEPTH + layer.h_words)[here]
+        if (attends := here & layer.gat).any():
+            stages = [
+                Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1),
+                Stage(zero, layer.h_words, zero, layer.store_rows, 0),
+                _score(layer, 0),
+            ]
+            result[attends] = pipeline_cycles(stages, groups, attends)
+    return result
 
 
 def _hidden_phase(layer: LayerGeometry, following: LayerGeometry, workload: Workload) -> Ints:
-    """[n] cycles of aggregate -> activate -> linear -> store."""
+    """[n] cycles of [row maximum ->] aggregate -> activate -> linear -> store [and score]."""
     zero = np.zeros_like(layer.k)
-    per_edge = np.stack([layer.aggr_tiles, zero, zero, zero])
-    per_row = np.stack([zero, layer.act_tiles, following.in_groups * following.out_tiles, following.h_words])
-    depth = np.stack([
-        AGGREGATE_DEPTH + divider_depth(layer), zero + ACTIVATE_DEPTH, zero + LINEAR_DEPTH, zero,
-    ])  # fmt: skip
-    rows = np.stack([layer.aggr_rows, layer.act_rows, following.store_rows, zero + 1])
-    return pipeline_cycles(per_edge, per_row, depth, rows, workload.degrees)
+
+    def stages(attends: bool, scores: bool) -> list[Stage]:
+        found = _aggregation(layer, attends)
+        last = len(found) - 1
+        found.append(Stage(zero, layer.act_tiles, zero + ACTIVATE_DEPTH, layer.aggr_rows, last))
+        service = following.in_groups * following.out_tiles
+        found.append(Stage(zero, service, zero + LINEAR_DEPTH, layer.act_rows, last + 1))
+        found.append(Stage(zero, following.h_words, zero, following.store_rows, last + 2))
+        return [*found, _score(following, last + 2)] if scores else found
+
+    return _by_topology(stages, layer.gat, following.gat, workload)
 
 
 def _output_phase(layer: LayerGeometry, workload: Workload) -> Ints:
-    """[n] cycles of aggregate -> head mean and bias -> write, to the last write beat."""
+    """[n] cycles of [row maximum ->] aggregate -> head mean and bias -> write, to the last write beat."""
     zero = np.zeros_like(layer.k)
-    per_edge = np.stack([layer.aggr_tiles, zero, zero])
-    per_row = np.stack([zero, layer.aggr_tiles, layer.logit_beats])
-    depth = np.stack([AGGREGATE_DEPTH + divider_depth(layer), zero + HEAD_MEAN_DEPTH, zero])
-    rows = np.stack([layer.aggr_rows, output_rows(layer), zero + 1])
-    return pipeline_cycles(per_edge, per_row, depth, rows, workload.degrees)
+
+    def stages(attends: bool, scores: bool) -> list[Stage]:
+        found = _aggregation(layer, attends)
+        last = len(found) - 1
+        found.append(Stage(zero, layer.aggr_tiles, zero + HEAD_MEAN_DEPTH, layer.aggr_rows, last))
+        return [*found, Stage(zero, layer.logit_beats, zero, output_rows(layer), last + 1)]
+
+    return _by_topology(stages, layer.gat, np.zeros_like(layer.gat), workload)
 
 
-def pipeline_cycles(per_edge: Ints, per_row: Ints, depth: Ints, rows: Ints, degrees: Ints) -> Ints:
-    """[n] cycles of a phase of S stages over N rows, from its first start to its last finish.
+def _aggregation(layer: LayerGeometry, attends: bool) -> list[Stage]:
+    """The aggregation, and the row maximum before it where the layer attends."""
+    zero = np.zeros_like(layer.k)
+    depth = AGGREGATE_DEPTH + divider_depth(layer)
+    if not attends:
+        return [Stage(layer.aggr_tiles, zero, depth, zero + 1, -1)]
+    return [
+        Stage(layer.head_groups, zero, zero + ROW_MAXIMUM_DEPTH, zero + 1, -1),
+        Stage(layer.aggr_tiles, zero, depth, layer.maximum_rows, 0),
+    ]
 
-    Arguments are [S, n]: stage s serves row i in per_edge[s] * degrees[i] + per_row[s] cycles; `depth` and
-    `rows` belong to the buffer behind it. Equal designs are worked out once.
+
+def _score(layer: LayerGeometry, before: int) -> Stage:
+    zero = np.zeros_like(layer.k)
+    return Stage(zero, 2 * layer.k * layer.score_tiles, zero, layer.score_rows, before)
+
+
+def _by_topology(
+    stages: Callable[[bool, bool], list[Stage]], attends: Bools, scores: Bools, workload: Workload
+) -> Ints:
+    """[n] cycles, designs with the same stages together."""
+    result = np.zeros(len(attends), np.int64)
+    for attending in (False, True):
+        for scoring in (False, True):
+            here = (attends == attending) & (scores == scoring)
+            if here.any():
+                release = workload.ring_release if attending else None
+                result[here] = pipeline_cycles(stages(attending, scoring), workload.degrees, here, release)
+    return result
+
+
+def pipeline_cycles(
+    stages: list[Stage], weights: Ints, chosen: Bools | None = None, ring_release: Ints | None = None
+) -> Ints:
+    """[n] cycles of a phase over N rows of `weights`, from its first start to its last finish.
+
+    With `chosen` [designs] only of those designs. With `ring_release` the first stage besides starts row i only
+    when the second has finished row ring_release[i]. Equal designs are worked out once.
     """
-    table = np.ascontiguousarray(np.concatenate([per_edge, per_row, depth, rows]).T)
+    if chosen is None:
+        chosen = np.ones(len(stages[0].per_edge), bool)
+    columns = [(stage.per_edge, stage.per_row, stage.depth, stage.rows) for stage in stages]
+    table = np.stack([column[chosen] for stage in columns for column in stage], axis=1)
     distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-    return _recurrence(distinct, len(per_edge), degrees)[inverse.ravel()]
+    before = np.array([stage.before for stage in stages])
+    release = np.full(len(weights), -1, np.int64) if ring_release is None else ring_release
+    return _recurrence(np.ascontiguousarray(distinct), before, weights, release)[inverse.ravel()]
 
 
 @numba.njit(cache=True)
-def _recurrence(table: Ints, stages: int, degrees: Ints) -> Ints:  # pragma: no cover - compiled
-    nodes = len(degrees)
+def _recurrence(table: Ints, before: Ints, weights: Ints, release: Ints) -> Ints:  # pragma: no cover - compiled
+    stages, nodes = len(before), len(weights)
     result = np.zeros(len(table), np.int64)
-    finish = np.zeros((stages + 1, nodes), np.int64)
+    finish = np.zeros((stages, nodes), np.int64)
     for design in range(len(table)):
-        per_edge, per_row = table[design, :stages], table[design, stages : 2 * stages]
-        depth, rows = table[design, 2 * stages : 3 * stages], table[design, 3 * stages :]
+        row = table[design]
         for i in range(nodes):
-            arrival = np.int64(0)
             for s in range(stages):
-                start = arrival
-                if i > 0 and finish[s, i - 1] > start:
-                    start = finish[s, i - 1]
-                if s + 1 < stages and i >= rows[s] and finish[s + 1, i - rows[s]] > start:
-                    start = finish[s + 1, i - rows[s]]
-                done = start + per_edge[s] * degrees[i] + per_row[s]
-                finish[s, i] = done
-                arrival = done + depth[s]
-        result[design] = finish[stages - 1, nodes - 1]
+                start = finish[s, i - 1] if i > 0 else 0
+                if s > 0:
+                    p = before[s]
+                    start = max(start, finish[p, i] + row[4 * p + 2])
+                elif release[i] >= 0:
+                    start = max(start, finish[1, release[i]])
+                for q in range(s + 1, stages):
+                    rows = row[4 * q + 3]
+                    if before[q] == s and i >= rows:
+                        start = max(start, finish[q, i - rows])
+                finish[s, i] = start + row[4 * s] * weights[i] + row[4 * s + 1]
+        latest = np.int64(0)
+        for s in range(stages):
+            latest = max(latest, finish[s, nodes - 1])
+        result[design] = latest
     return result

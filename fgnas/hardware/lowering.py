@@ -60,7 +60,8 @@ def _layer(
     value = layer.value_format(parameters.value_scale)
     output = layer.value_format(parameters.output_scale)
     weight = layer.weight_format(parameters.weight_scale)
-    fields = {field.name for field in dataclasses.fields(LayerAccelerator)}
+    # The geometry counts activations; the accelerator names them.
+    fields = {field.name for field in dataclasses.fields(LayerAccelerator)} - {"activation"}
     sizes = {
         name: int(array[0])
         for name, array in vars(shape).items()

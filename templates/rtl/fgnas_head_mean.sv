@@ -33,8 +33,6 @@ module fgnas_head_mean #(
   localparam int unsigned Group = Lanes / ClassLanes;  // lanes that add up within a cycle
   localparam int unsigned HeadBits = $clog2(Heads);
   localparam int unsigned SumBits = YBits + HeadBits;
-  localparam int unsigned BiasBits = ValueBits + ExtraBits;
-  localparam int unsigned MeanBits = ((YBits > BiasBits) ? YBits : BiasBits) + 1;
   localparam int unsigned HeadTileBits = (HeadTiles > 1) ? $clog2(HeadTiles) : 1;
   localparam int unsigned ClassTileBits = (ClassTiles > 1) ? $clog2(ClassTiles) : 1;
 
@@ -90,13 +88,12 @@ module fgnas_head_mean #(
     end
     always_ff @(posedge clk_i) sum_q <= sum_d;
 
-    logic signed [YBits-1:0] mean;
-    logic signed [MeanBits-1:0] biased;
     logic signed [LogitBits-1:0] logit;
-    fgnas_requantise #(.InBits(SumBits), .Shift(HeadBits), .OutBits(YBits)) u_mean (.value_i(sum_q), .value_o(mean));
-    assign biased = MeanBits'(mean) + (MeanBits'(signed'(bias_r_q[c*ValueBits+:ValueBits])) <<< ExtraBits);
-    fgnas_requantise #(.InBits(MeanBits), .Shift(0), .OutBits(LogitBits)) u_saturate (
-      .value_i(biased), .value_o(logit)
+    fgnas_logit #(
+      .SumBits(SumBits), .HeadBits(HeadBits), .YBits(YBits), .ValueBits(ValueBits), .ExtraBits(ExtraBits),
+      .LogitBits(LogitBits)
+    ) u_logit (
+      .sum_i(sum_q), .bias_i(bias_r_q[c*ValueBits+:ValueBits]), .logit_o(logit)
     );
     always_ff @(posedge clk_i) data_o[c] <= logit;
   end

@@ -29,8 +29,7 @@ module fgnas_reader #(
   input  wire          rvalid_i,
   output logic         rready_o
 );
-  localparam int unsigned PointerBits = $clog2(BufferBeats);
-  localparam int unsigned CountBits = PointerBits + 1;
+  localparam int unsigned CountBits = $clog2(BufferBeats) + 1;
 
   logic [59:0] address_q;        // in beats
   logic [31:0] left_q;           // beats not yet asked for
@@ -71,33 +70,13 @@ module fgnas_reader #(
     end
   end
 
-  // The buffer: block RAM behind an output register that falls through.
-  logic [PointerBits-1:0] write_q, read_q;
-  logic [CountBits-1:0] held_q;
-  logic fetch;
   // What a region leaves behind (edges that pad its last beat) must not pass for the next one's first beat.
-  logic valid_q;
-  assign valid_o = valid_q && !start_i;
-  assign fetch = (held_q != '0) && (!valid_q || pop_i);
-  (* ram_style = "block" *) logic [127:0] mem[BufferBeats];
-  always_ff @(posedge clk_i) begin
-    if (arrived) mem[write_q] <= rdata_i;
-  end
-  always_ff @(posedge clk_i) begin
-    if (fetch) beat_o <= mem[read_q];
-  end
-  always_ff @(posedge clk_i) begin
-    if (arrived) write_q <= write_q + 1'b1;
-    if (fetch) read_q <= read_q + 1'b1;
-    held_q  <= held_q + CountBits'(arrived) - CountBits'(fetch);
-    valid_q <= fetch || (valid_q && !pop_i);
-    if (rst_i || start_i) begin
-      write_q <= '0;
-      read_q  <= '0;
-      held_q  <= '0;
-      valid_q <= 1'b0;
-    end
-  end
+  logic in_front;
+  assign valid_o = in_front && !start_i;
+  fgnas_fifo #(.Depth(BufferBeats), .Width(128)) u_buffer (
+    .clk_i(clk_i), .rst_i(rst_i || start_i), .write_i(arrived), .data_i(rdata_i), .valid_o(in_front), .data_o(beat_o),
+    .pop_i(pop_i)
+  );
 endmodule
 
 `default_nettype wire

@@ -12,7 +12,8 @@ module fgnas_row_buffer #(
   parameter int unsigned Features   = 16,
   parameter int unsigned WriteLanes = 4,
   parameter int unsigned ReadLanes  = 3,
-  parameter int unsigned Rows       = 32
+  parameter int unsigned Rows       = 32,
+  parameter int unsigned SkipLanes  = ReadLanes  // how far a read with read_skip_i goes on
 ) (
   input  wire                             clk_i,
   input  wire                             rst_i,
@@ -24,6 +25,8 @@ module fgnas_row_buffer #(
   output logic                            row_o,
   input  wire                             read_i,
   input  wire                             read_last_i,
+  input  wire                             read_skip_i,   // with read_i: go on by SkipLanes
+  input  wire                             read_rewind_i, // without read_i: back to the row's first tile
   output logic [ReadLanes-1:0][Bits-1:0]  read_data_o
 );
   localparam int unsigned Lanes = (WriteLanes > ReadLanes) ? WriteLanes : ReadLanes;
@@ -50,6 +53,9 @@ module fgnas_row_buffer #(
     return (row == address_t'(Depth - Words)) ? '0 : row + address_t'(Words);
   endfunction
 
+  logic [31:0] read_place;  // of the next tile, from the word in front
+  assign read_place = 32'(read_position_q) + (read_skip_i ? SkipLanes : ReadLanes);
+
   always_ff @(posedge clk_i) begin
     unreserved_q <= unreserved_q + CountBits'(read_last_i) - CountBits'(reserve_i);
     waiting_q    <= waiting_q + CountBits'(write_last_i) - CountBits'(read_last_i);
@@ -66,8 +72,11 @@ module fgnas_row_buffer #(
       read_word_q     <= next_row(read_row_q);
       read_position_q <= '0;
     end else if (read_i) begin
-      read_position_q <= position_t'((32'(read_position_q) + ReadLanes) % Banks);
-      if (32'(read_position_q) + ReadLanes >= Banks) read_word_q <= read_word_q + 1'b1;
+      read_position_q <= position_t'(read_place % Banks);
+      read_word_q     <= read_word_q + address_t'(read_place / Banks);
+    end else if (read_rewind_i) begin
+      read_word_q     <= read_row_q;
+      read_position_q <= '0;
     end
     if (rst_i) begin
       unreserved_q     <= CountBits'(Rows);

@@ -6,57 +6,71 @@ from hypothesis import strategies as st
 from support import random_design, random_graph
 
 from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import Workload, latency_cycles, pipeline_cycles
+from fgnas.hardware.latency import Stage, Workload, latency_cycles, pipeline_cycles
 from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.space import columns_of, fgnas_space
 
 
-def plain_recurrence(per_edge: list, per_row: list, depth: list, rows: list, degrees: list) -> int:
-    """start_s(i) = max(finish_s(i-1), finish_{s-1}(i) + depth_{s-1}, finish_{s+1}(i - rows_s)), word for word."""
-    stages = len(per_edge)
+def plain_recurrence(stages: list[tuple[int, int, int, int, int]], weights: list, release: list) -> int:
+    """The recurrence of the module's docstring, word for word; a stage is (per_edge, per_row, depth, rows, before)."""
     finish = {}
-    for i, degree in enumerate(degrees):
-        for s in range(stages):
+    for i, weight in enumerate(weights):
+        for s, (per_edge, per_row, _, _, before) in enumerate(stages):
             earlier = [0]
             if i > 0:
                 earlier.append(finish[s, i - 1])
-            if s > 0:
-                earlier.append(finish[s - 1, i] + depth[s - 1])
-            if s + 1 < stages and i >= rows[s]:
-                earlier.append(finish[s + 1, i - rows[s]])
-            finish[s, i] = max(earlier) + per_edge[s] * degree + per_row[s]
-    return finish[stages - 1, len(degrees) - 1]
+            if before >= 0:
+                earlier.append(finish[before, i] + stages[before][2])
+            if s == 0 and release[i] >= 0:
+                earlier.append(finish[1, release[i]])
+            for q, (_, _, _, rows, feeds) in enumerate(stages):
+                if feeds == s and i >= rows:
+                    earlier.append(finish[q, i - rows])
+            finish[s, i] = max(earlier) + per_edge * weight + per_row
+    return max(finish[s, len(weights) - 1] for s in range(len(stages)))
+
+
+def stage(per_edge: int, per_row: int, depth: int, rows: int, before: int) -> Stage:
+    return Stage(*(np.array([value]) for value in (per_edge, per_row, depth, rows)), before)
 
 
 def test_one_stage_is_a_sum() -> None:
-    degrees = np.array([3, 1, 5])
-    column = np.array([[2]])
-    assert pipeline_cycles(column, column, column, column, degrees).tolist() == [2 * 9 + 2 * 3]
+    assert pipeline_cycles([stage(2, 2, 2, 1, -1)], np.array([3, 1, 5])).tolist() == [2 * 9 + 2 * 3]
 
 
 def test_a_short_buffer_holds_a_fast_stage_back() -> None:
     """One row of buffer: the first stage may start row i only when the second has finished row i - 1."""
-    per_edge, per_row = np.array([[0], [0]]), np.array([[1], [10]])
-    depth, degrees = np.array([[2], [0]]), np.ones(3, np.int64)
-    deep, short = (pipeline_cycles(per_edge, per_row, depth, np.array([[r], [1]]), degrees)[0] for r in (32, 1))
+    weights = np.ones(3, np.int64)
+    deep, short = (
+        pipeline_cycles([stage(0, 1, 2, 1, -1), stage(0, 10, 0, rows, 0)], weights)[0] for rows in (32, 1)
+    )
     assert deep == 1 + 2 + 3 * 10
     assert short == 3 * (1 + 2 + 10)
+
+
+def test_a_ring_lets_a_row_in_when_it_surely_fits() -> None:
+    """Capacity 4: row 3 waits for row 0, whose edges would leave 5 outstanding; row 4 for row 1 and 2 as well."""
+    workload = Workload(np.ones(5, np.int64), np.array([2, 1, 2, 4, 1]), 4)
+    assert workload.ring_release.tolist() == [-1, -1, -1, 0, 2]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_compiled_against_plain(data: st.DataObject) -> None:
-    stages = data.draw(st.integers(1, 4))
-    column = lambda low, high: data.draw(st.lists(st.integers(low, high), min_size=stages, max_size=stages))  # noqa: E731
-    tables = column(0, 5), column(0, 9), column(0, 12), column(1, 4)
+    count = data.draw(st.integers(2, 5))
+    small = [st.integers(0, 5), st.integers(0, 9), st.integers(0, 12), st.integers(1, 4)]
+    shapes = [tuple(data.draw(kind) for kind in small) for _ in range(count)]
+    before = [-1, *(data.draw(st.integers(max(0, s - 2), s - 1)) for s in range(1, count))]
+    stages = [(*shape, b) for shape, b in zip(shapes, before, strict=True)]
     degrees = data.draw(st.lists(st.integers(1, 30), min_size=1, max_size=25))
-    arrays = [np.array([[value] for value in table]) for table in tables]
-    assert pipeline_cycles(*arrays, np.array(degrees)).tolist() == [plain_recurrence(*tables, degrees)]
+    release = Workload(np.array(degrees), np.array(degrees), 32).ring_release if data.draw(st.booleans()) else None
+    plain = plain_recurrence(stages, degrees, release.tolist() if release is not None else [-1] * len(degrees))
+    assert pipeline_cycles([stage(*s) for s in stages], np.array(degrees), None, release).tolist() == [plain]
 
 
 def test_arrays_equal_single_designs() -> None:
     data = random_graph(np.random.default_rng(0), 60, 30, 5, 150)
-    space, pricer = fgnas_space().restrict(attention=("constant", "gcn")), Pricer(data)
+    space, pricer = fgnas_space(), Pricer(data)
     rows = space.draw(40, np.random.default_rng(1))
     together = pricer.price(space.columns(rows), 10)
     for i, row in enumerate(rows):

@@ -1,0 +1,45 @@
+// A queue in block RAM behind an output register that falls through: what is written in cycle t is in front in
+// cycle t + 2 at the earliest, and an entry a cycle from there. The writer keeps count: the queue never overflows.
+
+`default_nettype none
+
+module fgnas_fifo #(
+  parameter int unsigned Depth = 512,  // a power of two
+  parameter int unsigned Width = 128
+) (
+  input  wire              clk_i,
+  input  wire              rst_i,
+  input  wire              write_i,
+  input  wire  [Width-1:0] data_i,
+  output logic             valid_o,
+  output logic [Width-1:0] data_o,
+  input  wire              pop_i
+);
+  localparam int unsigned PointerBits = $clog2(Depth);
+  logic [PointerBits-1:0] write_q, read_q;
+  logic [PointerBits:0] held_q;
+  logic fetch;
+  assign fetch = (held_q != '0) && (!valid_o || pop_i);
+
+  (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
+  always_ff @(posedge clk_i) begin
+    if (write_i) mem[write_q] <= data_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (fetch) data_o <= mem[read_q];
+  end
+  always_ff @(posedge clk_i) begin
+    if (write_i) write_q <= write_q + 1'b1;
+    if (fetch) read_q <= read_q + 1'b1;
+    held_q  <= held_q + (PointerBits + 1)'(write_i) - (PointerBits + 1)'(fetch);
+    valid_o <= fetch || (valid_o && !pop_i);
+    if (rst_i) begin
+      write_q <= '0;
+      read_q  <= '0;
+      held_q  <= '0;
+      valid_o <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire
