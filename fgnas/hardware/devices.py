@@ -1,0 +1,98 @@
+"""Devices as data: what a part has, by the name of a board or from the user's own file."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fgnas.errors import UserError
+
+DEVICES = Path(__file__).with_name("devices.toml")
+FAMILIES = ("xc7", "xcup")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One part: its name, and how much of everything it has.
+
+    Attributes:
+        name: what `--fpga` takes.
+        board, part, source: for people and for the vendor's tool.
+        family: xc7 or xcup, which the resource model and synthesis know.
+        lut, ff, dsp, bram36, uram: what there is; bram36 in blocks of 36 Kbit, uram in blocks of 288 Kbit.
+    """
+
+    name: str
+    board: str
+    part: str
+    family: str
+    lut: int
+    ff: int
+    dsp: int
+    bram36: int
+    uram: int
+    source: str
+
+    def available(self) -> dict[str, int]:
+        """Limits by resource."""
+        return {name: value for name, value in asdict(self).items() if isinstance(value, int)}
+
+
+@functools.cache
+def devices() -> dict[str, Device]:
+    """The devices that the package knows, by name."""
+    tables = tomllib.loads(DEVICES.read_text(encoding="utf-8"))
+    return {name: _device(name, table, str(DEVICES)) for name, table in tables.items()}
+
+
+def find_device(name: str) -> Device:
+    """A known device by name, board or part, or the one that a .toml file describes."""
+    if name.endswith(".toml"):
+        return _own_device(Path(name))
+    wanted = _plain(name)
+    for device in devices().values():
+        names = (device.name, device.board, device.part, device.part.split("-")[0])
+        if wanted in map(_plain, names):
+            return device
+    known = ", ".join(devices())
+    raise UserError(f"unknown device {name!r}; known: {known}; or name a .toml file with a device of your own")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace(" ", "").replace("-", "").replace("_", "").removeprefix("alveo")
+
+
+def _own_device(path: Path) -> Device:
+    """The one device of a user's file: its values at the top level or in one table."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the device {path}: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: not TOML ({error})") from None
+    name = path.stem
+    if len(table) == 1 and isinstance(inner := next(iter(table.values())), dict):
+        name, table = next(iter(table)), inner
+    return _device(name, table, str(path))
+
+
+def _device(name: str, table: dict[str, Any], source: str) -> Device:
+    """A checked device: counts are needed, names have defaults."""
+    values = {"board": name, "part": "", "uram": 0, "source": source, **table}
+    known = {field.name: field.type for field in fields(Device) if field.name != "name"}
+    if unknown := sorted(set(values) - set(known)):
+        raise UserError(f"{source}: a device has no {unknown[0]!r}; it has {', '.join(known)}")
+    for key, kind in known.items():
+        value = values.get(key)
+        if value is None:
+            raise UserError(f"{source}: the device lacks {key!r}")
+        if kind == "int" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            raise UserError(f"{source}: {key} must be a whole number that is not negative, not {value!r}")
+        if kind == "str" and not isinstance(value, str):
+            raise UserError(f"{source}: {key} must be text, not {value!r}")
+    if values["family"] not in FAMILIES:
+        raise UserError(f"{source}: family must be one of {', '.join(FAMILIES)}, not {values['family']!r}")
+    return Device(name=name, **values)

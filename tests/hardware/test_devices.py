@@ -1,0 +1,49 @@
+"""Devices: the ones that ship, and the user's own."""
+
+from pathlib import Path
+
+import pytest
+
+from fgnas.errors import UserError
+from fgnas.hardware.devices import devices, find_device
+
+OWN = 'family = "xc7"\nlut = 1000\nff = 2000\ndsp = 10\nbram36 = 5\n'
+
+
+def test_six_devices_ship_with_their_sources() -> None:
+    assert list(devices()) == ["pynq-z2", "ultra96", "zcu102", "u50", "u280", "vcu128"]
+    assert all(device.source and device.lut * 2 == device.ff for device in devices().values())
+
+
+@pytest.mark.parametrize("name", ["pynq-z2", "PYNQ-Z2", "pynq z2", "xc7z020clg400-1"])
+def test_a_device_is_found_by_board_and_by_part(name: str) -> None:
+    found = find_device(name)
+    assert found.available() == {"lut": 53200, "ff": 106400, "dsp": 220, "bram36": 140, "uram": 0}
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(OWN)
+    assert find_device(str(tmp_path / "mine.toml")).available()["lut"] == 1000
+    (tmp_path / "table.toml").write_text("[small]\n" + OWN)
+    assert find_device(str(tmp_path / "table.toml")).name == "small"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (OWN.replace("lut = 1000\n", ""), "lacks 'lut'"),
+        (OWN.replace("1000", '"many"'), "whole number"),
+        (OWN.replace("xc7", "virtex"), "family must be"),
+        (OWN + "gates = 3\n", "no 'gates'"),
+        ("lut =", "not TOML"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_fault(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        find_device(str(tmp_path / "mine.toml"))
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match="known: pynq-z2, ultra96"):
+        find_device("de10")
