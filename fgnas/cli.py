@@ -336,7 +336,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from fgnas.design import Design
 
     design, data = Design.load(options.design), load(options.dataset)
-    architecture = _trainable(design)
+    architecture = design.architecture()
     torch.set_num_threads(1)
     found: dict[tuple[str, str], list[float]] = {}
     for repetition in range(1, options.seeds + 1):
@@ -364,24 +364,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _trainable(design: Design) -> list[dict[str, Any]]:
-    """The architecture, if children of it can be trained."""
-    from fgnas.search.run import ATTENTIONS
-
-    for index, layer in enumerate(design.layers):
-        if layer.attention not in ATTENTIONS:
-            offered = " or ".join(ATTENTIONS)
-            raise UserError(f"layer {index}: attention {layer.attention} cannot be trained yet; choose {offered}")
-    return design.architecture()
-
-
 def _sample(options: argparse.Namespace) -> int:
     import numpy as np
 
     from fgnas.data import load
-    from fgnas.search.run import search_space
+    from fgnas.space import find_space
 
-    space = search_space(options.space)
+    space = find_space(options.space)
     load(options.dataset)
     for row in space.draw(options.n, np.random.default_rng(options.seed)):
         print(space.design(row, DEFAULTS["dsp"]).to_json())
@@ -411,7 +400,7 @@ def _hls(options: argparse.Namespace) -> int:
     shape = GraphShape.of(source.data)
     accelerator = lower(source.design, source.network, shape, source.data.name, source.design.hash)
     directory = options.out or PROJECTS / source.folder
-    write_project(accelerator, source.data, directory)
+    write_project(accelerator, source.data, directory, network=source.network)
     if options.json:
         _print_json({"directory": str(directory), "design_hash": source.design.hash, "dataset": source.data.name})
     else:
@@ -431,7 +420,7 @@ def _design_of_file(options: argparse.Namespace) -> _Source:
         raise UserError(f"--design {options.design} chooses among a run's leaders, but {options.source} is a file")
     path = Path(options.source)
     design, data = Design.load(path), load(options.dataset or DEFAULTS["dataset"])
-    architecture = _trainable(design)
+    architecture = design.architecture()
     torch.set_num_threads(1)
     trained = train(data, architecture, child_seed(0, architecture), recipe_for(data.name))
     return _Source(design, trained.network, data, path.stem)
