@@ -13,7 +13,8 @@ module fgnas_row_buffer #(
   parameter int unsigned WriteLanes = 4,
   parameter int unsigned ReadLanes  = 3,
   parameter int unsigned Rows       = 32,
-  parameter int unsigned SkipLanes  = ReadLanes  // how far a read with read_skip_i goes on
+  parameter int unsigned SkipLanes  = ReadLanes, // how far a read with read_skip_i goes on
+  parameter bit          Rewinds    = 1'b0       // whether read_rewind_i is used
 ) (
   input  wire                             clk_i,
   input  wire                             rst_i,
@@ -74,7 +75,7 @@ module fgnas_row_buffer #(
     end else if (read_i) begin
       read_position_q <= position_t'(read_place % Banks);
       read_word_q     <= read_word_q + address_t'(read_place / Banks);
-    end else if (read_rewind_i) begin
+    end else if (Rewinds && read_rewind_i) begin
       read_word_q     <= read_row_q;
       read_position_q <= '0;
     end
