@@ -25,7 +25,7 @@ MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
 DEFAULT_PART = "xczu9eg-ffvb1156-2-e"
 DEFAULT_CLOCK_MHZ = 100
-ACTIVATION_TEMPLATE = "src/activation.h.j2"
+ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
 
 def write_project(
@@ -41,7 +41,6 @@ def write_project(
     With `network` its float weights are kept too. A project that stands there already is replaced.
     """
     evaluation = evaluation or {}
-    check_supported(accelerator)
     directory = Path(directory).absolute()
     _check_replaceable(directory)
     try:
@@ -56,16 +55,6 @@ def write_project(
     return sorted(path for path in directory.rglob("*") if path.is_file())
 
 
-def check_supported(accelerator: Accelerator) -> None:
-    """Raise UserError for what the back ends cannot build yet."""
-    for layer in accelerator.layers:
-        if layer.attention == "gat":
-            raise UserError(
-                f"layer {layer.index} uses gat attention, which the generated hardware does not have yet; "
-                "choose a design with constant or gcn attention"
-            )
-
-
 def _fill(
     accelerator: Accelerator,
     data: GraphData,
@@ -76,10 +65,13 @@ def _fill(
     """Everything that a project holds, into the new folder `built`."""
     built.mkdir()
     values = _values(accelerator, evaluation, write_vectors(accelerator, data, built / "vectors"))
-    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE,), **values)
-    for layer in accelerator.layers[:-1]:
-        text = render(f"hls/{ACTIVATION_TEMPLATE}", layer=layer, **values)
-        (built / "src" / f"activation_{layer.index}.h").write_text(text, encoding="utf-8")
+    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
+    for layer in accelerator.layers:
+        tables = {"activation": ACTIVATION_TEMPLATE} if not layer.last else {}
+        tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.gat else {}
+        for name, template in tables.items():
+            text = render(f"hls/{template}", layer=layer, **values)
+            (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
     render_folder("project", built, **values)
     _write_json(built / MARK, accelerator.design.to_dict())
     _write_json(built / "report" / "accelerator.json", accelerator.summary())
@@ -97,7 +89,7 @@ def price(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:
 
 def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
     """What the templates may name."""
-    beats = [layer.weight_beats + layer.bias_beats for layer in accelerator.layers]
+    beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
     clock_mhz = evaluation.get("clock_mhz", DEFAULT_CLOCK_MHZ)
     return {
         "a": accelerator,

@@ -5,56 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import Choices, plain_layer, random_accelerator, random_design, random_graph
 
 from fgnas.codegen.project import write_project
-from fgnas.data import GraphData, build
-from fgnas.design import Design, Layer
+from fgnas.data import GraphData
+from fgnas.design import Design
 from fgnas.hardware import reference
 from fgnas.hardware.accelerator import STATUS_BITS, Accelerator
 from fgnas.hardware.encoding import encode
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
 from fgnas.network import LayerParameters, Network
-from fgnas.space import fgnas_space
 from fgnas.tools.csim import run_csim
-
-Choices = dict[str, Any]
-WITHOUT_GAT = fgnas_space().restrict(attention=("constant", "gcn"))
-
-
-def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: int, edges: int) -> GraphData:
-    """A graph with repeated edges, isolated nodes and nodes without a feature, as chance has it."""
-    features = rng.random((nodes, width_in)) * (rng.random((nodes, width_in)) < 0.3)
-    features[0] = 0
-    ends = rng.integers(0, max(1, 3 * nodes // 4), (2, edges))
-    ends = np.concatenate([ends, ends[:, : edges // 4]], axis=1)
-    labels = rng.integers(0, classes, nodes)
-    everyone = np.ones(nodes, bool)
-    return build("random", features, ends, labels, everyone, everyone, everyone, classes)
-
-
-def random_design(rng: np.random.Generator, layers: int, overrides: tuple[Choices, ...] = ()) -> Design:
-    """A design of the paper's space without gat, and with some choices of some layers fixed."""
-    space = fgnas_space(layers).restrict(attention=("constant", "gcn"))
-    drawn = space.design(space.draw(1, rng)[0], int(rng.integers(0, 40)))
-    fixed = [*overrides, *[{}] * (layers - len(overrides))]
-    made = [Layer(**{**layer.model_dump(), **own}) for layer, own in zip(drawn.layers, fixed, strict=True)]
-    return Design(schema=1, layers=tuple(made), dsp=drawn.dsp)
-
-
-def random_accelerator(rng: np.random.Generator, design: Design, data: GraphData) -> Accelerator:
-    """The design with random weights and random scales, which make shifts to either side."""
-    width, layers = data.width_in, []
-    for layer in design.layers:
-        d = layer.d or data.classes
-        biases = layer.k * d if layer.d else d
-        weight = rng.normal(size=(width, layer.k, d)).astype(np.float32)
-        bias = rng.normal(size=biases).astype(np.float32)
-        scales = rng.integers(-2, 4, 3).tolist()
-        layers.append(LayerParameters(weight, bias, None, None, *scales))
-        width = layer.k * d
-    network = Network(tuple(layers), int(rng.integers(0, 4)))
-    return lower(design, network, GraphShape.of(data), data.name)
 
 
 def assert_equal_everywhere(accelerator: Accelerator, data: GraphData, folder: Path) -> None:
@@ -64,15 +26,6 @@ def assert_equal_everywhere(accelerator: Accelerator, data: GraphData, folder: P
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
     assert report["logits"] == data.nodes * data.classes
     assert (folder / "build" / "csim" / "compile.log").read_text() == ""
-
-
-def plain_layer(**choices: Any) -> Layer:
-    """A one-headed layer that adds what it hears, with a step of one half."""
-    plain = Layer(
-        d=2, attention="constant", aggregation="add", k=1, activation="relu", t_in=2, t_out=2, t_attn=None,
-        t_aggr=2, t_act=1, ai=5, af=1, wi=3, wf=0,
-    )  # fmt: skip
-    return plain.model_copy(update=choices)
 
 
 def test_four_nodes_by_hand(four_nodes: GraphData, tmp_path: Path) -> None:
@@ -94,7 +47,11 @@ def test_four_nodes_by_hand(four_nodes: GraphData, tmp_path: Path) -> None:
 
 
 def kinds(aggregation: str, attention: str, **more: Any) -> Choices:
-    return {"aggregation": aggregation, "attention": attention, **more}
+    return {"aggregation": aggregation, "attention": attention, "t_attn": None, **more}
+
+
+def gat(aggregation: str, t_attn: int, **more: Any) -> Choices:
+    return {"aggregation": aggregation, "attention": "gat", "t_attn": t_attn, **more}
 
 
 # Shape of the graph (nodes, width_in, classes, edges), layers, and the choices that the case is about.
@@ -116,6 +73,21 @@ CASES: dict[str, tuple[tuple[int, int, int, int], int, tuple[Choices, ...]]] = {
         (41, 17, 5, 100), 3,
         (kinds("max", "gcn", d=8, k=1, af=5), kinds("mean", "gcn", d=4, k=2, af=5), kinds("add", "constant", af=4)),
     ),
+    "heads side by side": (
+        (30, 12, 3, 80), 2,
+        (gat("add", 8, k=16, d=4, t_out=3, t_aggr=8), gat("mean", 4, k=8, t_aggr=8)),
+    ),
+    "gat in tiles that divide nothing": (
+        (33, 14, 7, 90), 2, (gat("max", 8, k=2, d=12, t_out=5, t_aggr=8), gat("max", 1, k=4, t_aggr=2)),
+    ),
+    "one head": ((28, 9, 5, 60), 2, (gat("mean", 2, k=1, d=4, t_aggr=8), gat("add", 8, k=1, t_aggr=8))),
+    "more classes than lanes": ((21, 8, 11, 50), 2, (kinds("add", "gcn"), gat("mean", 4, k=16, t_aggr=4))),
+    "all attentions": (
+        (35, 10, 6, 90), 3,
+        (gat("max", 4, k=2, d=16, af=4), kinds("mean", "constant", d=8, k=2, af=4), gat("add", 2, k=2, af=5)),
+    ),
+    "gat on one node": ((1, 6, 4, 0), 2, (gat("mean", 2, d=4), gat("max", 4, k=2))),
+    "one layer of gat": ((25, 13, 10, 60), 1, (gat("max", 4, k=4, t_aggr=2),)),
     "one layer": ((25, 13, 10, 60), 1, (kinds("mean", "gcn", k=4, t_aggr=2),)),
 }  # fmt: skip
 
@@ -142,7 +114,7 @@ def test_random_designs_on_random_graphs(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
 def test_whole_cora(cora: GraphData, seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
-    accelerator = random_accelerator(rng, WITHOUT_GAT.design(WITHOUT_GAT.draw(1, rng)[0], 100), cora)
+    accelerator = random_accelerator(rng, random_design(rng, 2), cora)
     assert_equal_everywhere(accelerator, cora, tmp_path / "cora")
 
 

@@ -136,15 +136,17 @@ def test_nothing_of_the_users_is_deleted(accelerator: Accelerator, four_nodes: G
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_gat_is_refused_in_one_line(four_nodes: GraphData, tmp_path: Path) -> None:
+def test_gat_has_its_table_of_exponentials(four_nodes: GraphData, tmp_path: Path) -> None:
     design = Design(schema=1, layers=(HIDDEN.model_copy(update={"attention": "gat", "t_attn": 2}), LAST), dsp=7)
     network = network_of(four_nodes)
     vectors = {name: np.ones((2, 4), np.float32) for name in ("attention_source", "attention_target")}
     first = LayerParameters(network.layers[0].weight, network.layers[0].bias, **vectors)
     lowered = lower(design, Network((first, network.layers[1])), GraphShape.of(four_nodes))
-    with pytest.raises(UserError, match="layer 0 uses gat"):
-        write_project(lowered, four_nodes, tmp_path / "p")
-    assert not list(tmp_path.iterdir())
+    files = {path.name: path for path in write_project(lowered, four_nodes, tmp_path / "p")}
+    assert "exponential_1.h" not in files
+    # D steps by an eighth of a fifth: 256, 256 exp(-1 / 40), 256 exp(-2 / 40), …
+    assert "256, 250, 244, 238, 232," in files["exponential_0.h"].read_text()
+    assert "Exponential0, Activation0, Layer1" in files["fgnas_top.cpp"].read_text()
 
 
 def test_a_graph_that_does_not_fit_is_refused(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fixed.h"
+#include "trace.h"
 #include "types.h"
 
 /// T_ACT features a cycle. `Table` is the layer's generated table of the activation over all codes of U.
@@ -22,6 +23,7 @@ void activate(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS],
             const ap_int<larger(L::Y_BITS, L::VALUE_BITS) + 1> sum = y.lane[lane] + b.lane[lane];
             z.lane[lane] = Table::look_up(saturate<L::VALUE_BITS>(sum));
         }
+        TRACE(L, "activate", z.lane);
         tiles.write(z);
         index = index == L::ACT_TILES - 1 ? 0 : index + 1;
     }

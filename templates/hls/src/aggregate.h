@@ -4,9 +4,11 @@
 #include "multiply.h"
 #include "types.h"
 
-/// The messages c * h of one tile; without coefficients h itself, and no multiplier is built.
+/// The messages c * h of one tile, a coefficient for each of its heads; without coefficients h itself, and no multiplier
+/// is built.
 template <class L>
-void weigh(const HWord<L>& word, int first_lane, ap_uint<9> coefficient, AggregateSum<L> message[L::T_AGGR]) {
+void weigh(const HWord<L>& word, int first_lane, const ap_uint<9> coefficient[L::GROUP_HEADS],
+           AggregateSum<L> message[L::T_AGGR]) {
 #pragma HLS INLINE
     Value<L> value[L::T_AGGR];
     ap_uint<9> weight[L::T_AGGR];
@@ -15,11 +17,26 @@ void weigh(const HWord<L>& word, int first_lane, ap_uint<9> coefficient, Aggrega
     for (int lane = 0; lane < L::T_AGGR; ++lane) {
 #pragma HLS UNROLL
         value[lane] = word.lane[first_lane + lane];
-        weight[lane] = coefficient;
+        weight[lane] = coefficient[lane / L::HEAD_LANES % L::GROUP_HEADS];
         message[lane] = value[lane];
     }
-    // L::WEIGHTED is a constant: of the two stages only one is ever built.
-    if (L::WEIGHTED) Multipliers<L::T_AGGR, L::AGGREGATE_DSP>::run(value, weight, message);
+    // A constant: of the two stages only one is ever built.
+    if (L::WEIGHTED || L::GAT) Multipliers<L::T_AGGR, L::AGGREGATE_DSP>::run(value, weight, message);
+}
+
+/// The sums, or maxima, of a tile with one message more.
+template <class L>
+AggregateSums<L> combine(const AggregateSums<L>& before, const AggregateSum<L> message[L::T_AGGR], bool first) {
+#pragma HLS INLINE
+    AggregateSums<L> after;
+    for (int lane = 0; lane < L::T_AGGR; ++lane) {
+#pragma HLS UNROLL
+        const AggregateSum<L> there = before.lane[lane], here = message[lane];
+        if (first) after.lane[lane] = here;
+        else if (L::MAXIMUM) after.lane[lane] = there > here ? there : here;
+        else after.lane[lane] = there + here;
+    }
+    return after;
 }
 
 /// Edges outside, tiles inside: an edge is read once, its row of H a word after the other. Sums are kept as in linear.h.
@@ -47,19 +64,13 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
         const HWord<L> word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
 #pragma HLS ARRAY_PARTITION variable=message type=complete
-        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, edge.coefficient, message);
+        const ap_uint<9> coefficient[1] = {edge.coefficient};
+        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
 
-        const AggregateSums<L> before = L::AGGR_TILES == 1 ? recent : sums[tile];
-        for (int lane = 0; lane < L::T_AGGR; ++lane) {
-#pragma HLS UNROLL
-            const AggregateSum<L> there = before.lane[lane], here = message[lane];
-            if (degree == 1) recent.lane[lane] = here;
-            else if (L::MAXIMUM) recent.lane[lane] = there > here ? there : here;
-            else recent.lane[lane] = there + here;
-        }
+        recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, degree == 1);
         sums[tile] = recent;
         if (edge.last) {
-            const TotalTile<L> total = {recent, degree};
+            const TotalTile<L> total = {recent, {degree}};
             totals.write(total);
         }
         if (++tile == L::AGGR_TILES) {

@@ -4,15 +4,19 @@
 #include "fixed.h"
 #include "types.h"
 
-/// Features of the last layer lie class by class, so a tile holds the heads of CLASS_LANES classes, or, where a class
-/// has more heads than a tile has lanes, HEAD_TILES tiles hold the heads of one.
+/// Without gat, features of the last layer lie class by class: a tile holds the heads of CLASS_LANES classes, or, where a
+/// class has more heads than a tile has lanes, HEAD_TILES tiles that follow each other hold the heads of one. With gat they
+/// lie head by head: CLASS_TILES tiles hold all classes of TILE_HEADS heads, and HEAD_TILES times as many all heads.
 template <class L>
 void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::stream<YTile<L> >& tiles,
                hls::stream<Lanes<ap_int<16>, L::CLASS_LANES> >& logits) {
-    const int HEADS_A_TILE = L::HEADS < L::T_AGGR ? L::HEADS : L::T_AGGR;
+    const int TO_HEAD = L::GAT ? L::CLASS_LANES : 1, TO_CLASS = L::GAT ? 1 : L::TILE_HEADS;  // lanes to the next one
+    const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the tile before are those that go on
     typedef ap_int<L::Y_BITS + L::LOG2_HEADS> Sum;
-    Sum sums[L::CLASS_LANES];
-#pragma HLS ARRAY_PARTITION variable=sums type=complete
+    Lanes<Sum, L::CLASS_LANES> sums[L::CLASS_TILES], recent = {};
+#pragma HLS AGGREGATE variable=sums compact=bit
+#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
     int head_tile = 0, class_tile = 0;
     const unsigned count = nodes * (L::CLASS_TILES * L::HEAD_TILES);
 #pragma HLS BIND_OP variable=count op=mul impl=fabric
@@ -21,24 +25,25 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
 #pragma HLS LOOP_TRIPCOUNT max=L::NORMALISE_TRIPS
         const YTile<L> y = tiles.read();
         const BiasWord<L> b = bias[class_tile];
+        const Lanes<Sum, L::CLASS_LANES> before = IN_TURN ? sums[class_tile] : recent;
         Lanes<ap_int<16>, L::CLASS_LANES> logit;
         for (int lane = 0; lane < L::CLASS_LANES; ++lane) {
 #pragma HLS UNROLL
-            Sum sum = head_tile == 0 ? Sum(0) : sums[lane];
-            for (int head = 0; head < HEADS_A_TILE; ++head) {
+            Sum sum = head_tile == 0 ? Sum(0) : before.lane[lane];
+            for (int head = 0; head < L::TILE_HEADS; ++head) {
 #pragma HLS UNROLL
-                sum += y.lane[lane * HEADS_A_TILE + head];
+                sum += y.lane[lane * TO_CLASS + head * TO_HEAD];
             }
-            sums[lane] = sum;
+            recent.lane[lane] = sum;
             const ap_int<L::VALUE_BITS + L::LOGIT_EXTRA_BITS> offset =
                 ap_int<L::VALUE_BITS + L::LOGIT_EXTRA_BITS>(b.lane[lane]) << L::LOGIT_EXTRA_BITS;
             logit.lane[lane] = saturate<16>(shift_right_even<L::LOG2_HEADS>(sum) + offset);
         }
-        const bool finished = head_tile == L::HEAD_TILES - 1;
-        if (finished) {
-            logits.write(logit);
-            class_tile = class_tile == L::CLASS_TILES - 1 ? 0 : class_tile + 1;
-        }
-        head_tile = finished ? 0 : head_tile + 1;
+        sums[class_tile] = recent;
+        const bool classes_end = class_tile == L::CLASS_TILES - 1, heads_end = head_tile == L::HEAD_TILES - 1;
+        if (heads_end) logits.write(logit);
+        // The inner one of the two counters steps with every tile.
+        if (L::GAT || heads_end) class_tile = classes_end ? 0 : class_tile + 1;
+        if (!L::GAT || classes_end) head_tile = heads_end ? 0 : head_tile + 1;
     }
 }

@@ -7,6 +7,7 @@
 
 #include "fixed.h"
 #include "multiply.h"
+#include "trace.h"
 #include "types.h"
 
 /// before + x * rows, T_IN x T_OUT products; `first` starts at 0. Lane in * T_OUT + out has a multiplier of its own.
@@ -49,6 +50,7 @@ LinearTile<L> requantise(const LinearSums<L>& sums) {
 #pragma HLS UNROLL
         tile.lane[out] = saturate<L::VALUE_BITS>(shift_right_even<L::LINEAR_SHIFT>(sums.lane[out]));
     }
+    TRACE(L, "linear", tile.lane);
     return tile;
 }
 

@@ -1,4 +1,4 @@
-// The load phase: weights and biases from the parameter region into the memories of their layer.
+// The load phase: weights, attention vectors and biases from the parameter region into the memories of their layer.
 #pragma once
 
 #include "types.h"
@@ -20,6 +20,15 @@ void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
     for (int word = 0; word < L::BIAS_BEATS; ++word) {
 #pragma HLS PIPELINE II=1
         bias[word] = unpack_words<Value<L>, L::BIAS_LANES>(parameters[L::BIAS_OFFSET + word]);
+    }
+}
+
+/// The attention vectors of gat: head, then tile, then the word for the target and the one for the source.
+template <class L>
+void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENTION_BEATS]) {
+    for (int word = 0; word < L::ATTENTION_BEATS; ++word) {
+#pragma HLS PIPELINE II=1
+        attention[word] = unpack_words<Weight<L>, L::T_ATTN>(parameters[L::ATTENTION_OFFSET + word]);
     }
 }
 

@@ -1,16 +1,17 @@
-// Behind the aggregation: the one rounding that turns an exact total into Y, and the division of the mean.
+// Behind the aggregation: the one rounding that turns an exact total into Y, and the division of the mean and of gat.
 #pragma once
 
 #include "fixed.h"
+#include "trace.h"
 #include "types.h"
 
-/// total / |S(i)| at Y's fraction bits. A positive shift multiplies the divisor, a negative one the dividend.
+/// total / divisor at Y's fraction bits. A positive shift multiplies the divisor, a negative one the dividend.
 template <class L>
-Y<L> mean(const AggregateSum<L>& total, const ap_uint<L::DEGREE_BITS>& degree) {
+Y<L> divide(const AggregateSum<L>& total, const Divisor<L>& by) {
 #pragma HLS INLINE
     const int RIGHT = larger(L::AGGREGATE_SHIFT, 0), LEFT = larger(-L::AGGREGATE_SHIFT, 0);
     const ap_int<L::AGGREGATE_BITS + LEFT> dividend = ap_int<L::AGGREGATE_BITS + LEFT>(total) << LEFT;
-    const ap_uint<L::DEGREE_BITS + RIGHT> divisor = ap_uint<L::DEGREE_BITS + RIGHT>(degree) << RIGHT;
+    const ap_uint<L::DIVISOR_BITS + RIGHT> divisor = ap_uint<L::DIVISOR_BITS + RIGHT>(by) << RIGHT;
     return divide_even<L::Y_BITS>(dividend, divisor);
 }
 
@@ -25,9 +26,11 @@ void normalise(unsigned nodes, hls::stream<TotalTile<L> >& totals, hls::stream<Y
         YTile<L> y;
         for (int lane = 0; lane < L::T_AGGR; ++lane) {
 #pragma HLS UNROLL
-            if (L::MEAN) y.lane[lane] = mean<L>(total.sums.lane[lane], total.degree);
+            const int head = lane / L::HEAD_LANES % L::GROUP_HEADS;
+            if (L::DIVIDES) y.lane[lane] = divide<L>(total.sums.lane[lane], total.divisor[head]);
             else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.sums.lane[lane]);
         }
+        TRACE(L, "aggregate", y.lane);
         tiles.write(y);
     }
 }

@@ -7,33 +7,99 @@
 
 #include "activate.h"
 #include "aggregate.h"
+#include "aggregate_gat.h"
 #include "head_mean.h"
 #include "linear.h"
 #include "load.h"
 #include "normalise.h"
 #include "read.h"
 #include "repack.h"
+#include "row_maximum.h"
+#include "score.h"
 #include "store.h"
 
-/// Phase 0: features -> linear(0) -> H(0).
+/// From tiles of the linear stage to what the next phase gathers from: H, and the scores of gat.
+///
+/// The generic form is the one without gat, where the memories of scores are a word that nobody uses.
+template <class L, bool GAT = L::GAT>
+struct Keep {
+    static void run(unsigned nodes, hls::stream<LinearTile<L> >& tiles, const AttentionWord<L>*, HWord<L> h[L::H_DEPTH],
+                    ScoreWord<L>*, ScoreWord<L>*) {
+#pragma HLS DATAFLOW
+        hls::stream<HWord<L> > words("words of H");
+#pragma HLS STREAM variable=words depth=L::STORE_FIFO
+        repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, tiles, words);
+        store<L>(nodes, words, h);
+    }
+};
+
+template <class L>
+struct Keep<L, true> {
+    static void run(unsigned nodes, hls::stream<LinearTile<L> >& tiles,
+                    const AttentionWord<L> attention[L::ATTENTION_BEATS], HWord<L> h[L::H_DEPTH],
+                    ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH]) {
+#pragma HLS DATAFLOW
+        hls::stream<LinearTile<L> > for_h("tiles to store"), for_scores("tiles to score");
+        hls::stream<HWord<L> > words("words of H");
+        hls::stream<ScoreTile<L> > heads("tiles of a head");
+#pragma HLS STREAM variable=for_h depth=2
+#pragma HLS STREAM variable=for_scores depth=L::SCORE_FIFO
+#pragma HLS STREAM variable=words depth=L::STORE_FIFO
+#pragma HLS STREAM variable=heads depth=2
+        duplicate(nodes * L::OUT_TILES, tiles, for_h, for_scores);
+        repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, for_h, words);
+        store<L>(nodes, words, h);
+        split_heads<Value<L>, L::HEADS, L::HEAD_FEATURES, L::PADDED_FEATURES, L::T_OUT, L::T_ATTN>(nodes, for_scores,
+                                                                                                  heads);
+        score<L>(nodes, attention, heads, target_scores, source_scores);
+    }
+};
+
+/// From edges to totals over neighbourhoods. `Exponential` is the layer's generated table, void without gat.
+template <class L, class Exponential, bool GAT = L::GAT>
+struct Gather {
+    static void run(unsigned nodes, const HWord<L> h[L::H_DEPTH], const ScoreWord<L>*, const ScoreWord<L>*,
+                    hls::stream<Edge>& edges, hls::stream<TotalTile<L> >& totals) {
+#pragma HLS INLINE
+        aggregate<L>(nodes, h, edges, totals);
+    }
+};
+
+template <class L, class Exponential>
+struct Gather<L, Exponential, true> {
+    static void run(unsigned nodes, const HWord<L> h[L::H_DEPTH], const ScoreWord<L> target_scores[L::SCORE_DEPTH],
+                    const ScoreWord<L> source_scores[L::SCORE_DEPTH], hls::stream<Edge>& edges,
+                    hls::stream<TotalTile<L> >& totals) {
+#pragma HLS DATAFLOW
+        hls::stream<ScoredEdge<L> > ring("scored edges");
+        hls::stream<Exponents<L> > maxima("maxima of rows");
+// The first pass may end a row of any length before the second takes its first edge.
+#pragma HLS STREAM variable=ring depth=L::RING_FIFO
+#pragma HLS BIND_STORAGE variable=ring type=fifo impl=bram
+#pragma HLS STREAM variable=maxima depth=L::MAXIMUM_FIFO
+        row_maximum<L>(nodes, target_scores, source_scores, edges, ring, maxima);
+        aggregate_gat<L, Exponential>(nodes, h, ring, maxima, totals);
+    }
+};
+
+/// Phase 0: features -> linear(0) [-> score(0)] -> H(0).
 template <class L>
 void first_phase(unsigned nodes, unsigned feature_beats, const Beat* features,
-                 const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH], HWord<L> h[L::H_DEPTH],
+                 const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
+                 const AttentionWord<L> attention[L::ATTENTION_BEATS], HWord<L> h[L::H_DEPTH],
+                 ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH],
                  Status& status) {
 #pragma HLS DATAFLOW
     hls::stream<Beat> beats("feature beats");
     hls::stream<FeatureGroup<L> > groups("feature groups");
     hls::stream<LinearTile<L> > tiles("linear tiles");
-    hls::stream<HWord<L> > words("words of H");
 #pragma HLS STREAM variable=beats depth=32
 #pragma HLS STREAM variable=groups depth=2
 #pragma HLS STREAM variable=tiles depth=2
-#pragma HLS STREAM variable=words depth=L::STORE_FIFO
     read_beats(features, feature_beats, beats);
     check_features<L>(nodes, feature_beats, beats, groups, status);
     linear_sparse<L>(nodes, weight, groups, tiles);
-    repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, tiles, words);
-    store<L>(nodes, words, h);
+    Keep<L>::run(nodes, tiles, attention, h, target_scores, source_scores);
 }
 
 /// A pass over the edges that only looks for faults, where the first phase that reads them would write logits already.
@@ -48,11 +114,15 @@ inline void check_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, 
     drop_edges(nodes, checked);
 }
 
-/// Phase l: H(l-1) -> aggregate, normalise, activate(l-1) -> linear(l) -> H(l). L is layer l-1, N is layer l.
-template <class L, class Table, class N>
+/// Phase l: H(l-1) -> [row maximum,] aggregate, normalise, activate(l-1) -> linear(l) [-> score(l)] -> H(l). L is layer
+/// l-1, N is layer l.
+template <class L, class Exponential, class Table, class N>
 void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const HWord<L> h[L::H_DEPTH],
+                  const ScoreWord<L> target_scores[L::SCORE_DEPTH], const ScoreWord<L> source_scores[L::SCORE_DEPTH],
                   const BiasWord<L> bias[L::BIAS_BEATS], const WeightWord<N> weight[N::T_IN][N::WEIGHT_DEPTH],
-                  HWord<N> h_next[N::H_DEPTH], Status& status) {
+                  const AttentionWord<N> attention[N::ATTENTION_BEATS], HWord<N> h_next[N::H_DEPTH],
+                  ScoreWord<N> target_scores_next[N::SCORE_DEPTH], ScoreWord<N> source_scores_next[N::SCORE_DEPTH],
+                  Status& status) {
 #pragma HLS DATAFLOW
     hls::stream<Beat> beats("edge beats");
     hls::stream<Edge> checked("edges");
@@ -62,7 +132,6 @@ void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
     hls::stream<ActivateTile<L> > z("Z");
     hls::stream<InputGroup<N> > groups("Z, by input group");
     hls::stream<LinearTile<N> > tiles("linear tiles");
-    hls::stream<HWord<N> > words("words of H");
 #pragma HLS STREAM variable=beats depth=32
 #pragma HLS STREAM variable=checked depth=2
 #pragma HLS STREAM variable=totals depth=2
@@ -71,22 +140,21 @@ void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
 #pragma HLS STREAM variable=z depth=L::ACT_FIFO
 #pragma HLS STREAM variable=groups depth=2
 #pragma HLS STREAM variable=tiles depth=2
-#pragma HLS STREAM variable=words depth=N::STORE_FIFO
     read_beats(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
-    aggregate<L>(nodes, h, checked, totals);
+    Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
     normalise<L>(nodes, totals, y);
     repack<Y<L>, L::FEATURES, L::T_AGGR, L::T_ACT>(nodes, y, y_rows);
     activate<L, Table>(nodes, bias, y_rows, z);
     repack<Value<L>, L::FEATURES, L::T_ACT, N::T_IN>(nodes, z, groups);
     linear_dense<N>(nodes, weight, groups, tiles);
-    repack<Value<N>, N::FEATURES, N::T_OUT, N::H_LANES>(nodes, tiles, words);
-    store<N>(nodes, words, h_next);
+    Keep<N>::run(nodes, tiles, attention, h_next, target_scores_next, source_scores_next);
 }
 
-/// The last phase: H(L-1) -> aggregate, normalise, head mean -> logits.
-template <class L>
+/// The last phase: H(L-1) -> [row maximum,] aggregate, normalise, head mean -> logits.
+template <class L, class Exponential>
 void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const HWord<L> h[L::H_DEPTH],
+                  const ScoreWord<L> target_scores[L::SCORE_DEPTH], const ScoreWord<L> source_scores[L::SCORE_DEPTH],
                   const BiasWord<L> bias[L::BIAS_BEATS], Beat* logits, Status& status) {
 #pragma HLS DATAFLOW
     hls::stream<Beat> beats("edge beats");
@@ -103,7 +171,7 @@ void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
 #pragma HLS STREAM variable=rows depth=32
     read_beats(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
-    aggregate<L>(nodes, h, checked, totals);
+    Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
     normalise<L>(nodes, totals, y);
     head_mean<L>(nodes, bias, y, classes);
     repack<ap_int<16>, L::CLASSES, L::CLASS_LANES, 8>(nodes, classes, rows);

@@ -98,7 +98,11 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
                 if (!exhausted) problems[SOURCE_OUT_OF_RANGE] = 1;
                 edge.source = 0;
             }
-            if (++degree > unsigned(DEGREE_CAPACITY)) problems[DEGREE_OVER_CAPACITY] = 1;
+            // Cut where the capacity ends: nothing behind this needs more room than it has.
+            if (++degree == unsigned(DEGREE_CAPACITY) && !edge.last) {
+                problems[DEGREE_OVER_CAPACITY] = 1;
+                edge.last = true;
+            }
             out.write(edge);
             if (edge.last) {
                 ++node;

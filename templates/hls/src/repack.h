@@ -41,3 +41,67 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
         }
     }
 }
+
+/// Rows of HEADS heads, each of PADDED features, in tiles of IN that pay no heed to heads, become tiles of OUT features
+/// that each belong to one head. Only the first FEATURES of a head leave, in whole tiles; the padding goes unseen.
+///
+/// What stands in the lanes beyond FEATURES of a head's last tile is not defined: their weights are zeros.
+template <class T, int HEADS, int FEATURES, int PADDED, int IN, int OUT>
+void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
+    const int TILES = (FEATURES + OUT - 1) / OUT;
+    const int REST = PADDED - (TILES - 1) * OUT;  // what leaves the window with a head's last tile
+    const int MOST = REST > OUT ? REST : OUT;
+    T held[IN + MOST];
+#pragma HLS ARRAY_PARTITION variable=held type=complete
+    for (int lane = 0; lane < IN + MOST; ++lane) {
+#pragma HLS UNROLL
+        held[lane] = 0;
+    }
+    int taken = 0, count = 0;  // features of this row that came in, and those that are held
+    int head = 0, tile = 0;
+    unsigned node = 0;
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+        const bool last = tile == TILES - 1;
+        const int wanted = last ? REST : OUT;
+        if (taken < HEADS * PADDED && count < wanted) {
+            const Lanes<T, IN> here = in.read();
+            for (int lane = 0; lane < IN; ++lane) {
+#pragma HLS UNROLL
+                held[count + lane] = here.lane[lane];
+            }
+            taken += IN;
+            count += IN;
+        }
+        if (count >= wanted) {
+            Lanes<T, OUT> there;
+            for (int lane = 0; lane < OUT; ++lane) {
+#pragma HLS UNROLL
+                there.lane[lane] = held[lane];
+            }
+            out.write(there);
+            // Two fixed distances, so this is a multiplexer and no barrel shifter.
+            for (int lane = 0; lane < IN; ++lane) {
+#pragma HLS UNROLL
+                held[lane] = last ? held[lane + REST] : held[lane + OUT];
+            }
+            count -= wanted;
+            tile = last ? 0 : tile + 1;
+            if (last && ++head == HEADS) {
+                head = taken = count = 0;
+                ++node;
+            }
+        }
+    }
+}
+
+/// Every item to two readers.
+template <class T>
+void duplicate(unsigned count, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
+    for (unsigned item = 0; item < count; ++item) {
+#pragma HLS PIPELINE II=1
+        const T here = in.read();
+        first.write(here);
+        second.write(here);
+    }
+}

@@ -29,6 +29,7 @@ template <class L> using Weight = ap_int<L::WEIGHT_BITS>;
 template <class L> using Value = ap_int<L::VALUE_BITS>;  // of H, U, Z and the bias
 template <class L> using LinearSum = ap_int<L::LINEAR_BITS>;
 template <class L> using AggregateSum = ap_int<L::AGGREGATE_BITS>;
+template <class L> using Divisor = ap_uint<L::DIVISOR_BITS>;
 template <class L> using Y = ap_int<L::Y_BITS>;
 
 template <class L> using WeightWord = Lanes<Weight<L>, L::T_OUT>;
@@ -41,6 +42,13 @@ template <class L> using AggregateSums = Lanes<AggregateSum<L>, L::T_AGGR>;
 template <class L> using YTile = Lanes<Y<L>, L::T_AGGR>;
 template <class L> using ActivateTile = Lanes<Value<L>, L::T_ACT>;
 
+// With gat attention, of the GROUP_HEADS heads that the aggregation works on side by side.
+template <class L> using AttentionWord = Lanes<Weight<L>, L::T_ATTN>;
+template <class L> using ScoreTile = Lanes<Value<L>, L::T_ATTN>;
+template <class L> using ScoreWord = Lanes<Value<L>, L::GROUP_HEADS>;
+template <class L> using Exponent = ap_int<L::EXPONENT_BITS>;
+template <class L> using Exponents = Lanes<Exponent<L>, L::GROUP_HEADS>;
+
 /// Up to T_IN non-zero features of one node. A lane without one holds value 0, which adds nothing.
 template <class L>
 struct FeatureGroup {
@@ -49,9 +57,17 @@ struct FeatureGroup {
     bool last;  ///< the node has no further group
 };
 
-/// A tile of a node's aggregate before its one rounding, with what the mean divides by.
+/// A tile of a node's aggregate before its one rounding, with what each of its heads is divided by.
 template <class L>
 struct TotalTile {
     AggregateSums<L> sums;
-    ap_uint<L::DEGREE_BITS> degree;  ///< |S(i)|
+    Divisor<L> divisor[L::GROUP_HEADS];
+};
+
+/// An entry of a neighbourhood on its way to the second pass of gat, for one group of heads.
+template <class L>
+struct ScoredEdge {
+    ap_uint<20> source;
+    Exponents<L> exponents;  ///< 5 LeakyReLU(s + r)
+    bool last;               ///< the row ends here
 };

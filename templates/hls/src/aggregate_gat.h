@@ -1,0 +1,91 @@
+// gat's second pass over a row: messages weighted by their softmax, whose denominator is left to the division.
+#pragma once
+
+#include "aggregate.h"
+#include "types.h"
+
+/// The coefficients of one edge, 256 for the strongest of its row; the table holds 256 exp(-D 2^-f / 5).
+template <class L, class Exponential>
+void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<9> coefficient[L::GROUP_HEADS]) {
+#pragma HLS INLINE
+    for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+#pragma HLS UNROLL
+        const ap_uint<L::EXPONENT_BITS> difference = largest.lane[lane] - here.lane[lane];
+        coefficient[lane] = Exponential::look_up(difference);
+    }
+}
+
+/// Edges outside, groups of heads, then their tiles inside: the order of H and of the ring. Sums, maxima and sums of
+/// coefficients that the very next cycle needs are kept in registers, as in linear.h.
+template <class L, class Exponential>
+void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<ScoredEdge<L> >& ring,
+                   hls::stream<Exponents<L> >& maxima, hls::stream<TotalTile<L> >& totals) {
+    const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
+    typedef Lanes<ap_uint<L::COEFFICIENT_SUM_BITS>, L::GROUP_HEADS> CoefficientSums;
+    AggregateSums<L> sums[L::AGGR_TILES], recent = {};
+    CoefficientSums weights[L::HEAD_GROUPS], weight = {};
+    Exponents<L> largest[L::HEAD_GROUPS], maximum = {};
+#pragma HLS AGGREGATE variable=sums compact=bit
+#pragma HLS AGGREGATE variable=weights compact=bit
+#pragma HLS AGGREGATE variable=largest compact=bit
+#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
+#pragma HLS BIND_STORAGE variable=weights type=ram_s2p impl=lutram
+#pragma HLS BIND_STORAGE variable=largest type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
+#pragma HLS DEPENDENCE variable=weights type=inter direction=RAW distance=2 dependent=true
+#pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
+    ScoredEdge<L> edge = {};
+    ap_uint<9> coefficient[L::GROUP_HEADS] = {};
+#pragma HLS ARRAY_PARTITION variable=coefficient type=complete
+    ap_uint<L::DEGREE_BITS> degree = 1;
+    int tile = 0, group = 0, group_tile = 0;  // tile = group * GROUP_TILES + group_tile
+    unsigned node = 0;
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::AGGREGATE_TRIPS
+        const bool first = degree == 1;
+        if (group_tile == 0) {
+            edge = ring.read();
+            if (first) maximum = maxima.read();
+            else if (L::HEAD_GROUPS > 1) maximum = largest[group];
+            if (first) largest[group] = maximum;
+            coefficients<L, Exponential>(edge.exponents, maximum, coefficient);
+            if (L::HEAD_GROUPS > 1) weight = weights[group];
+            for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+#pragma HLS UNROLL
+                if (first) weight.lane[lane] = 0;
+                weight.lane[lane] += coefficient[lane];
+            }
+            weights[group] = weight;
+        }
+        const unsigned row = edge.source.to_uint() * L::H_WORDS;
+#pragma HLS BIND_OP variable=row op=mul impl=fabric
+        const HWord<L> word = h[row + tile / TILES_PER_WORD];
+        AggregateSum<L> message[L::T_AGGR];
+#pragma HLS ARRAY_PARTITION variable=message type=complete
+        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
+        recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, first);
+        sums[tile] = recent;
+        if (edge.last) {
+            TotalTile<L> total;
+            total.sums = recent;
+            for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+#pragma HLS UNROLL
+                const Divisor<L> times = L::MEAN ? degree : ap_uint<L::DEGREE_BITS>(1);
+                const Divisor<L> divisor = weight.lane[lane] * times;
+                // One a head and row: not among the multipliers that the DSP budget is for.
+#pragma HLS BIND_OP variable=divisor op=mul impl=fabric
+                total.divisor[lane] = divisor;
+            }
+            totals.write(total);
+        }
+        const bool group_ends = group_tile == L::GROUP_TILES - 1, edge_ends = group_ends && group == L::HEAD_GROUPS - 1;
+        group_tile = group_ends ? 0 : group_tile + 1;
+        if (group_ends) group = edge_ends ? 0 : group + 1;
+        tile = edge_ends ? 0 : tile + 1;
+        if (edge_ends) {
+            degree = edge.last ? ap_uint<L::DEGREE_BITS>(1) : ap_uint<L::DEGREE_BITS>(degree + 1);
+            if (edge.last) ++node;
+        }
+    }
+}

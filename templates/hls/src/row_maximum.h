@@ -1,0 +1,58 @@
+// gat's first pass over a row: how strongly each edge speaks, and the strongest edge of the row.
+#pragma once
+
+#include "types.h"
+
+/// 5 LeakyReLU(s + r): the slope 0.2 has no fixed-point value, five times the function has.
+template <class L>
+Exponent<L> exponent(Value<L> s, Value<L> r) {
+#pragma HLS INLINE
+    const Exponent<L> z = Exponent<L>(s) + Exponent<L>(r);
+    return z < 0 ? z : Exponent<L>(z + (z << 2));
+}
+
+/// Edges outside, groups of heads inside. The exponents go into `ring`, which holds the edges of two rows: so the second
+/// pass, which must wait for the row's maxima, finds its edges there and main memory is read once.
+template <class L>
+void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH],
+                 const ScoreWord<L> source_scores[L::SCORE_DEPTH], hls::stream<Edge>& edges,
+                 hls::stream<ScoredEdge<L> >& ring, hls::stream<Exponents<L> >& maxima) {
+    // A single group needs its maxima in the very next cycle: it finds them in the register `recent`.
+    Exponents<L> largest[L::HEAD_GROUPS], recent = {};
+#pragma HLS AGGREGATE variable=largest compact=bit
+#pragma HLS BIND_STORAGE variable=largest type=ram_s2p impl=lutram
+#pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
+    Edge edge = {0, 0, false};
+    bool first = true;  // edge of its row
+    int group = 0;
+    unsigned node = 0, target = 0;  // target = node * HEAD_GROUPS, without a multiplier
+    while (node < nodes) {
+#pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=L::MAXIMUM_TRIPS
+        if (group == 0) edge = edges.read();
+        const unsigned source = edge.source.to_uint() * L::HEAD_GROUPS;
+#pragma HLS BIND_OP variable=source op=mul impl=fabric
+        const ScoreWord<L> s = target_scores[target + group], r = source_scores[source + group];
+        const Exponents<L> before = L::HEAD_GROUPS == 1 ? recent : largest[group];
+        ScoredEdge<L> scored;
+        scored.source = edge.source;
+        scored.last = edge.last;
+        for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+#pragma HLS UNROLL
+            const Exponent<L> here = exponent<L>(s.lane[lane], r.lane[lane]), there = before.lane[lane];
+            scored.exponents.lane[lane] = here;
+            recent.lane[lane] = first || here > there ? here : there;
+        }
+        largest[group] = recent;
+        ring.write(scored);
+        if (edge.last) maxima.write(recent);
+        if (++group == L::HEAD_GROUPS) {
+            group = 0;
+            first = edge.last;
+            if (edge.last) {
+                ++node;
+                target += L::HEAD_GROUPS;
+            }
+        }
+    }
+}
