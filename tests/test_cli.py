@@ -134,13 +134,6 @@ def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
     assert refused(call("price", "bad.jsonl"), "bad.jsonl:2", "not JSON")
 
 
-def test_what_cannot_be_trained_yet_is_named(call, designs, elsewhere):
-    first = {**designs[0]["layers"][0], "attention": "gat", "t_attn": 2}
-    design = {**designs[0], "layers": [first, designs[0]["layers"][1]]}
-    (elsewhere / "gat.json").write_text(json.dumps(design))
-    assert refused(call("evaluate", "gat.json"), "layer 0", "gat", "constant or gcn")
-
-
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
     from fgnas.search import loop
 

@@ -27,15 +27,7 @@ from fgnas.search.reinforce import Reinforce, ReinforceSettings
 from fgnas.search.store import RunStore, compare
 from fgnas.space import Space, find_space
 
-ATTENTIONS = ("constant", "gcn")
-"""The attentions that are trained and built so far; `gat` joins here, and nowhere else."""
-
 METHODS: dict[str, Callable[[Space, int], Searcher]] = {"reinforce": Reinforce, "random": RandomSearch}
-
-
-def search_space(name: str) -> Space:
-    """The space that searches and samples draw from."""
-    return find_space(name).restrict(attention=ATTENTIONS)
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class SearchConfig:
 
     def to_dict(self, data: GraphData) -> dict[str, Any]:
         """What config.json holds: the configuration, what the data is, and the versions."""
-        space = search_space(self.space)
+        space = find_space(self.space)
         choices = {choice.name: list(choice.options) for choice in space.choices}
         return {
             **asdict(self),
@@ -145,7 +137,7 @@ def search(
     """
     # How many threads sum a product decides its last bits.
     torch.set_num_threads(1)
-    space = search_space(config.space)
+    space = find_space(config.space)
     with Workers(factory) as workers:
         evaluator = CoDesign(data, space, config.specification, config.seed, config.recipe, workers.run)
         reporter.surveyed(survey(space, evaluator.pricer, config.specification, evaluator.dsp))
