@@ -7,12 +7,13 @@ package works these facts out again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
+from fgnas.design import Activation
 from fgnas.space import Columns
 
 Ints = NDArray[np.int64]
@@ -26,8 +27,10 @@ LOGIT_EXTRA_BITS = 4
 LOGIT_BITS = 16
 BUFFER_WORDS = 64
 """Words of LUTRAM that a row buffer fills before it holds fewer rows."""
+BUFFER_ROWS = (32, 8)
 MAX_BUFFER_ROWS = 32
 MIN_BUFFER_ROWS = 2
+ACTIVATION_NAMES: tuple[str, ...] = get_args(Activation)
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,13 @@ def ceil_log2(values: Any) -> Ints:
 
 
 def buffer_rows(words: Any) -> Ints:
-    """Rows that a buffer of `words` words a row holds: 2 to 32, as many as fit in 64 words of LUTRAM."""
-    return np.clip(BUFFER_WORDS // np.asarray(words), MIN_BUFFER_ROWS, MAX_BUFFER_ROWS).astype(np.int64)
+    """Rows that a buffer of `words` words a row holds: 32, 8 or 2, the most that fit in 64 words of LUTRAM.
+
+    Three sizes and no more, so that pricing finds many designs with equal buffers to work out side by side.
+    """
+    words = np.asarray(words)
+    fits = [words * rows <= BUFFER_WORDS for rows in BUFFER_ROWS]
+    return np.select(fits, BUFFER_ROWS, MIN_BUFFER_ROWS).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,8 @@ class LayerGeometry:
         store_rows, aggr_rows, act_rows: rows that the buffers behind linear, aggregate and activate hold.
         score_rows, maximum_rows: rows that the buffers before the scores and behind the row maximum hold (gat).
         input_bits, value_bits, weight_bits: widths of the linear stage's input, of H, of W.
+        input_fraction, value_fraction, weight_fraction: their fraction bits, before any scale that training chose.
+        activation: index in ACTIVATION_NAMES; -1 in the last layer.
         linear_bits, score_bits, aggregate_bits, y_bits: widths of the accumulators and of Y.
         exponent_bits: width of 5 LeakyReLU(s + r).
         class_lanes: classes that the head mean finishes in a cycle (last layer; else 0).
@@ -136,6 +146,10 @@ class LayerGeometry:
     input_bits: Ints
     value_bits: Ints
     weight_bits: Ints
+    input_fraction: Ints
+    value_fraction: Ints
+    weight_fraction: Ints
+    activation: Ints
     linear_bits: Ints
     score_bits: Ints
     exponent_bits: Ints
@@ -233,6 +247,10 @@ def _layer(
         input_bits=input_bits,
         value_bits=value_bits,
         weight_bits=weight_bits,
+        input_fraction=here["af"] if previous is None else previous.value_fraction,
+        value_fraction=here["af"],
+        weight_fraction=here["wf"],
+        activation=_activation(here["activation"]),
         linear_bits=input_bits + weight_bits + ceil_log2(input_width) + 1,
         score_bits=value_bits + weight_bits + ceil_log2(d) + 1,
         exponent_bits=value_bits + 4,
@@ -243,6 +261,14 @@ def _layer(
         head_tiles=np.where(gat, head_groups, np.maximum(1, k // t_aggr)) if last else zero,
         logit_beats=np.full_like(k, ceil_div(shape.classes, 8)) if last else zero,
     )
+
+
+def _activation(names: NDArray[np.str_]) -> Ints:
+    """Names as indices, "" as -1."""
+    index = np.full(len(names), -1)
+    for number, name in enumerate(ACTIVATION_NAMES):
+        index[names == name] = number
+    return index
 
 
 def _padded(d: Ints, t_aggr: Ints) -> Ints:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
-from fgnas.hardware.geometry import Bools, GraphShape, Ints, LayerGeometry, ceil_div
+from fgnas.hardware.geometry import MAX_BUFFER_ROWS, Bools, GraphShape, Ints, LayerGeometry, ceil_div
 
 READ_LATENCY = 16
 WRITE_LATENCY = 4
@@ -225,34 +225,115 @@ def pipeline_cycles(
         chosen = np.ones(len(stages[0].per_edge), bool)
     columns = [(stage.per_edge, stage.per_row, stage.depth, stage.rows) for stage in stages]
     table = np.stack([column[chosen] for stage in columns for column in stage], axis=1)
-    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
     before = np.array([stage.before for stage in stages])
     release = np.full(len(weights), -1, np.int64) if ring_release is None else ring_release
-    return _recurrence(np.ascontiguousarray(distinct), before, weights, release)[inverse.ravel()]
+    distinct, inverse = _distinct(table)
+    rows = distinct[:, 3::4]
+    # Designs with equal buffers run side by side: their rows of the recurrence are one vector operation.
+    order = np.lexsort(rows.T)
+    starts = np.flatnonzero(np.r_[True, (rows[order][1:] != rows[order][:-1]).any(axis=1)])
+    result = np.empty(len(distinct), np.int64)
+    ends = np.r_[starts[1:], len(distinct)]
+    # float64 holds every count of cycles exactly, and vectorises where int64 does not.
+    ring = 1 << int(max(MAX_BUFFER_ROWS, (np.arange(len(weights)) - release)[release >= 0].max(initial=0))).bit_length()
+    found = _recurrence(distinct[order].astype(np.float64), starts, ends, before, weights.astype(float), release, ring)
+    result[order] = found.astype(np.int64)
+    return result[inverse]
+
+
+def _distinct(table: Ints) -> tuple[Ints, Ints]:
+    """Distinct rows and the inverse, where a row fits in one integer; else the table as it is."""
+    low = table.min(axis=0, initial=0)
+    bits = [int(span).bit_length() for span in table.max(axis=0, initial=0) - low]
+    if sum(bits) > 62:
+        return table, np.arange(len(table))
+    key = np.zeros(len(table), np.int64)
+    for column, (least, width) in enumerate(zip(low, bits, strict=True)):
+        key = (key << width) | (table[:, column] - least)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return table[first], inverse
+
+
+LANES = 64
+"""Designs that the compiled recurrence works on side by side."""
+
+Floats = NDArray[np.float64]
 
 
 @numba.njit(cache=True)
-def _recurrence(table: Ints, before: Ints, weights: Ints, release: Ints) -> Ints:  # pragma: no cover - compiled
+def _recurrence(
+    table: Floats, starts: Ints, ends: Ints, before: Ints, weights: Floats, release: Ints, ring: int
+) -> Floats:  # pragma: no cover - compiled
+    """[n] last finishes. table is [n, 4 * stages]; designs starts[g] to ends[g] have the same buffers.
+
+    `finish` is flat, [stage, row modulo ring, lane], and ends with a row of zeros: what a stage without a
+    neighbour, or a buffer that is not yet full, waits for.
+    """
     stages, nodes = len(before), len(weights)
-    result = np.zeros(len(table), np.int64)
-    finish = np.zeros((stages, nodes), np.int64)
-    for design in range(len(table)):
-        row = table[design]
-        for i in range(nodes):
-            for s in range(stages):
-                start = finish[s, i - 1] if i > 0 else 0
-                if s > 0:
-                    p = before[s]
-                    start = max(start, finish[p, i] + row[4 * p + 2])
-                elif release[i] >= 0:
-                    start = max(start, finish[1, release[i]])
-                for q in range(s + 1, stages):
-                    rows = row[4 * q + 3]
-                    if before[q] == s and i >= rows:
-                        start = max(start, finish[q, i - rows])
-                finish[s, i] = start + row[4 * s] * weights[i] + row[4 * s + 1]
-        latest = np.int64(0)
-        for s in range(stages):
-            latest = max(latest, finish[s, nodes - 1])
-        result[design] = latest
+    zeros = stages * ring * LANES
+    result = np.zeros(len(table))
+    finish = np.zeros(zeros + LANES)
+    column = np.zeros((3 * stages + 1, LANES))
+    mask = ring - 1
+    for group in range(len(starts)):
+        behind = _stages_behind(before, table[starts[group]])
+        for block in range(starts[group], ends[group], LANES):
+            finish[:] = 0.0
+            for lane in range(LANES):
+                design = min(block + lane, ends[group] - 1)
+                for s in range(stages):
+                    for c in range(3):
+                        column[3 * s + c, lane] = table[design, 4 * s + c]
+            for i in range(nodes):
+                for s in range(stages):
+                    own = (s * ring + ((i - 1) & mask)) * LANES if i > 0 else zeros
+                    arrival, depth = zeros, column[3 * stages]
+                    if s > 0:
+                        arrival, depth = (before[s] * ring + (i & mask)) * LANES, column[3 * before[s] + 2]
+                    elif release[i] >= 0:
+                        arrival = (ring + (release[i] & mask)) * LANES
+                    one, two = zeros, zeros
+                    if i >= behind[s, 0, 1]:
+                        one = (behind[s, 0, 0] * ring + ((i - behind[s, 0, 1]) & mask)) * LANES
+                    if i >= behind[s, 1, 1]:
+                        two = (behind[s, 1, 0] * ring + ((i - behind[s, 1, 1]) & mask)) * LANES
+                    _serve(
+                        finish, np.uint64((s * ring + (i & mask)) * LANES), np.uint64(own), np.uint64(arrival),
+                        np.uint64(one), np.uint64(two), depth, column[3 * s], weights[i], column[3 * s + 1],
+                    )  # fmt: skip
+            for lane in range(min(LANES, ends[group] - block)):
+                for s in range(stages):
+                    last = finish[(s * ring + ((nodes - 1) & mask)) * LANES + lane]
+                    result[block + lane] = max(result[block + lane], last)
     return result
+
+
+@numba.njit(cache=True)
+def _stages_behind(before: Ints, design: Floats) -> Ints:  # pragma: no cover - compiled
+    """[stages, 2, 2] the stages behind each stage, two at most, and the rows of the buffer between."""
+    never = np.int64(1) << 40
+    found = np.zeros((len(before), 2, 2), np.int64)
+    found[:, :, 1] = never
+    for s in range(1, len(before)):
+        place = 0 if found[before[s], 0, 1] == never else 1
+        found[before[s], place, 0] = s
+        found[before[s], place, 1] = np.int64(design[4 * s + 3])
+    return found
+
+
+@numba.njit(cache=True, fastmath=True)
+def _serve(
+    finish: Floats, here: int, own: int, arrival: int, one: int, two: int,
+    depth: Floats, per_edge: Floats, weight: float, per_row: Floats,
+) -> None:  # fmt: skip  # pragma: no cover - compiled
+    """Start after the own row before, the arrival, and the buffers behind; then serve. Places are unsigned, so that
+    nothing wraps around and the loop becomes vector code."""
+    for lane in range(np.uint64(LANES)):
+        start = finish[own + lane]
+        arrived = finish[arrival + lane] + depth[lane]
+        start = arrived if arrived > start else start
+        free = finish[one + lane]
+        start = free if free > start else start
+        free = finish[two + lane]
+        start = free if free > start else start
+        finish[here + lane] = start + per_edge[lane] * weight + per_row[lane]
