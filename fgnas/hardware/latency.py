@@ -323,7 +323,7 @@ def _stages_behind(before: Ints, design: Floats) -> Ints:  # pragma: no cover - 
 
 @numba.njit(cache=True, fastmath=True)
 def _serve(
-    finish: Floats, here: int, own: int, arrival: int, one: int, two: int,
+    finish: Floats, here: np.uint64, own: np.uint64, arrival: np.uint64, one: np.uint64, two: np.uint64,
     depth: Floats, per_edge: Floats, weight: float, per_row: Floats,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
     """Start after the own row before, the arrival, and the buffers behind; then serve. Places are unsigned, so that
