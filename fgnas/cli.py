@@ -330,6 +330,7 @@ def _read_designs(path: Path) -> list[Design]:
 def _evaluate(options: argparse.Namespace) -> int:
     import torch
 
+    from fgnas.child.calibration import calibrated
     from fgnas.child.quantised import quantised_accuracy
     from fgnas.child.train import child_seed, float_accuracy, recipe_for, train
     from fgnas.data import load
@@ -344,7 +345,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         network = train(data, architecture, seed, recipe_for(data.name)).network
         accuracies = {
             "float": float_accuracy(architecture, network, data),
-            "quantised": quantised_accuracy(design, network, data),
+            "quantised": quantised_accuracy(design, calibrated(design, network, data), data),
         }
         for kind, splits in accuracies.items():
             for split, accuracy in splits.items():
@@ -412,6 +413,7 @@ def _design_of_file(options: argparse.Namespace) -> _Source:
     """A bare design, trained with seed 0."""
     import torch
 
+    from fgnas.child.calibration import calibrated
     from fgnas.child.train import child_seed, recipe_for, train
     from fgnas.data import load
     from fgnas.design import Design
@@ -423,7 +425,7 @@ def _design_of_file(options: argparse.Namespace) -> _Source:
     architecture = design.architecture()
     torch.set_num_threads(1)
     trained = train(data, architecture, child_seed(0, architecture), recipe_for(data.name))
-    return _Source(design, trained.network, data, path.stem)
+    return _Source(design, calibrated(design, trained.network, data), data, path.stem)
 
 
 def _design_of_run(options: argparse.Namespace) -> _Source:

@@ -246,6 +246,15 @@ def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) 
     return (rng.random(shape, np.float32) >= dropout).astype(np.float32) / np.float32(1 - dropout)
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one layer computed: H [nodes below, k * d], Y [targets, k * d], and Z, which the last layer has not."""
+
+    h: Tensor
+    y: Tensor
+    z: Tensor | None
+
+
 class Child:
     """The network of an architecture.
 
@@ -285,14 +294,24 @@ class Child:
         """What training changes."""
         return self.weights + self.biases + [vector for pair in self.attention if pair is not None for vector in pair]
 
-    def __call__(self, field: Field, rng: np.random.Generator | None = None, dropout: float = 0.5) -> Tensor:
-        """[targets, classes] logits; with `rng` as in training, dropping features and hidden values."""
+    def __call__(
+        self,
+        field: Field,
+        rng: np.random.Generator | None = None,
+        dropout: float = 0.5,
+        steps: list[Step] | None = None,
+    ) -> Tensor:
+        """[targets, classes] logits; with `rng` as in training, dropping features and hidden values.
+
+        What every layer computes is added to `steps`.
+        """
         features = field.features if rng is None else field.dropped(rng, dropout)
         z: Tensor | None = None
         layers = zip(self.architecture, field.blocks, self.weights, self.biases, self.attention, strict=True)
         for layer, block, weight, bias, attention in layers:
             last, heads = bias is self.biases[-1], layer["k"]
-            if last and heads > 1 and attention is None and layer["aggregation"] != "max":
+            linear = attention is None and layer["aggregation"] != "max"
+            if last and heads > 1 and linear and steps is None:
                 # The mean over heads commutes with a linear aggregation, and on the weights it is cheapest.
                 weight, heads = weight.view(-1, heads, self.classes).mean(1), 1
             h = SparseProduct.apply(weight, features) if z is None else z @ weight
@@ -301,8 +320,12 @@ class Child:
             else:
                 y = block.attend(h, *attention, layer["aggregation"])
             if last:
+                if steps is not None:
+                    steps.append(Step(h, y, None))
                 return (y if heads == 1 else y.view(len(y), heads, self.classes).mean(1)) + bias
             z = ACTIVATIONS[layer["activation"]](y + bias)
+            if steps is not None:
+                steps.append(Step(h, y, z))
             if rng is not None:
                 z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout))
         raise AssertionError("an architecture has a last layer")

@@ -55,25 +55,33 @@ def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
     return _encodings[key]
 
 
-def fake_quantised_logits(design: Design, network: Network, data: GraphData) -> Tensor:
+def fake_quantised_logits(
+    design: Design, network: Network, data: GraphData, stages: dict[str, Tensor] | None = None
+) -> Tensor:
     """[N, classes] real logits by rounding a float64 forward where the hardware rounds.
+
+    `stages` receives the values of "0.linear", "0.aggregate", "0.activate", "1.linear", …, each [N, k * d].
 
     Written in values instead of codes, and apart from lowering, so that the two check each other. float64 holds
     every sum of products exactly; float32 would not.
     """
     features = torch.from_numpy(data.features.toarray())
     x = fake_quantise(features, design.layers[0].value_format(network.input_scale))
-    for layer, parameters in zip(design.layers, network.layers, strict=True):
+    stages = {} if stages is None else stages
+    for index, (layer, parameters) in enumerate(zip(design.layers, network.layers, strict=True)):
         value = layer.value_format(parameters.value_scale)
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
         bias = fake_quantise(parameters.bias, value)
         h = fake_quantise(x @ weight, value)
         y = _attend(layer, parameters, h, data) if layer.attention == "gat" else _aggregate(layer, h, data)
+        y = rounded(y, value.fraction_bits + (0 if layer.activation else LOGIT_EXTRA_BITS))
+        stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
         if layer.activation is not None:
-            u = clip(rounded(y, value.fraction_bits) + bias, value)
+            u = clip(y + bias, value)
             x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
+            stages[f"{index}.activate"] = x
     logit = FixedPoint(LOGIT_BITS, value.fraction_bits + LOGIT_EXTRA_BITS)
-    heads = rounded(y, logit.fraction_bits).view(data.nodes, layer.k, data.classes)
+    heads = y.view(data.nodes, layer.k, data.classes)
     return clip(rounded(heads.mean(1), logit.fraction_bits) + bias, logit)
 
 

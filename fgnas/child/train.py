@@ -111,8 +111,8 @@ def input_scale(data: GraphData) -> int:
     return math.floor(math.log2(0.5 / mean)) if mean > 0 else 0
 
 
-def float_accuracy(architecture: Architecture, network: Network, data: GraphData) -> dict[str, float]:
-    """Accuracy of the float network on the validation and test nodes."""
+def restored(architecture: Architecture, network: Network, data: GraphData) -> Child:
+    """The float child whose parameters a network holds."""
     child = Child(architecture, data.width_in, data.classes, np.random.default_rng(0))
     with torch.no_grad():
         for index, layer in enumerate(network.layers):
@@ -122,7 +122,14 @@ def float_accuracy(architecture: Architecture, network: Network, data: GraphData
                 assert layer.attention_source is not None and layer.attention_target is not None
                 pair[0].copy_(torch.from_numpy(layer.attention_source))
                 pair[1].copy_(torch.from_numpy(layer.attention_target))
-        result = {}
+    return child
+
+
+def float_accuracy(architecture: Architecture, network: Network, data: GraphData) -> dict[str, float]:
+    """Accuracy of the float network on the validation and test nodes."""
+    child = restored(architecture, network, data)
+    result = {}
+    with torch.no_grad():
         for split in ("val", "test"):
             nodes = np.flatnonzero(getattr(data, split))
             predicted = child(Field(data, nodes, len(architecture))).argmax(1).numpy()

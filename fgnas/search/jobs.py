@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from fgnas.child.calibration import calibrate, observe
 from fgnas.child.model import Architecture
 from fgnas.child.quantised import quantised_accuracy
 from fgnas.child.train import Recipe, Trained, train
@@ -62,7 +63,11 @@ def run_job(job: Job) -> Result:
     if data.fingerprint != job.fingerprint:
         raise UserError(f"a worker read another {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
     trained = job.trained or train(data, job.architecture, job.seed, job.recipe)
-    val = [quantised_accuracy(design, trained.network, data, ("val",))["val"] for design in job.designs]
+    observation = observe(job.architecture, trained.network, data)
+    val = []
+    for design in job.designs:
+        network = calibrate(design, trained.network, observation)
+        val.append(quantised_accuracy(design, network, data, ("val",))["val"])
     return Result(trained, val)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.child.calibration import calibrated
 from fgnas.child.quantised import quantised_accuracy
 from fgnas.child.train import Trained, float_accuracy
 from fgnas.design import Design
@@ -68,7 +69,8 @@ class Leaders:
         trial, design = self.trials[name], self.designs[name]
         repetition = int(np.argmax(self.val[name])) + 1
         network = self.networks[design.architecture_hash][repetition - 1].network
-        weights, sha256 = store.save_network(f"{design.architecture_hash}-{repetition}", network)
+        network = calibrated(design, network, self.evaluator.data)
+        weights, sha256 = store.save_network(f"{name}-{repetition}", network)
         return {
             "rank": rank,
             "design": design.to_dict(),
@@ -89,7 +91,7 @@ class Leaders:
         """Accuracies of the winner: of the network that is delivered, and over its seeds."""
         design, data = self.designs[name], self.evaluator.data
         networks = [trained.network for trained in self.networks[design.architecture_hash]]
-        quantised = [quantised_accuracy(design, network, data) for network in networks]
+        quantised = [quantised_accuracy(design, calibrated(design, network, data), data) for network in networks]
         exact = [float_accuracy(design.architecture(), network, data) for network in networks]
         return {
             "specification": self.evaluator.specification.to_dict(),
