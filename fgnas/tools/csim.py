@@ -24,15 +24,15 @@ VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logit
 COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 
 
-def run_csim(directory: Path) -> dict[str, Any]:
-    """Run the C++ simulation of the project in `directory`.
+def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Run the C++ simulation of the project in `directory`; `options` go to the compiler behind our own.
 
     Returns nodes, logits, mismatches, failed_checks (of the runs that must write nothing), first_mismatch (a line,
     or None) and seconds; writes the same to report/csim.json. Raises UserError where it cannot run.
     """
     directory = Path(directory).absolute()
     _check_project(directory)
-    binary = _compile(directory)
+    binary = _compile(directory, options)
     log = binary.with_suffix(".log")
     start = time.perf_counter()
     try:
@@ -78,7 +78,7 @@ def _check_project(directory: Path) -> None:
             raise UserError(f"{directory / 'vectors' / name} is missing; {mend}")
 
 
-def _compile(directory: Path) -> Path:
+def _compile(directory: Path, options: tuple[str, ...]) -> Path:
     """The compiled test bench: build/csim/csim, kept while neither sources nor command change."""
     folder = directory / "build" / "csim"
     binary, stamp = folder / "csim", folder / "csim.sha256"
@@ -87,7 +87,7 @@ def _compile(directory: Path) -> Path:
         str(path.relative_to(directory)) for part in ("src", "tb") for path in (directory / part).glob("*.cpp")
     )
     output = str(binary.relative_to(directory))
-    command = [str(find_compiler()), *FLAGS, "-isystem", str(find_ap_types()), *units, "-o", output]
+    command = [str(find_compiler()), *FLAGS, *options, "-isystem", str(find_ap_types()), *units, "-o", output]
     digest = _digest(directory, command)
     if binary.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
         return binary
