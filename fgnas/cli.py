@@ -53,7 +53,7 @@ def parser() -> Parser:
         ("sample", _sample, _add_sample, "write random designs, one a line"),
         ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
-        ("sim", _sim, _add_check, "simulate a project's RTL with Verilator: logits and cycles"),
+        ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
@@ -106,6 +106,12 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
 def _add_check(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
     _add_json(sub)
+
+
+def _add_sim(sub: argparse.ArgumentParser) -> None:
+    _add_check(sub)
+    about = "other RTL with the same face: a folder of .v and .sv files or a list of them; its top is fgnas_top"
+    sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
 
 
 def _add_dataset(sub: argparse.ArgumentParser) -> None:
@@ -457,7 +463,7 @@ def _csim(options: argparse.Namespace) -> int:
 def _sim(options: argparse.Namespace) -> int:
     from fgnas.tools.simulate import run_simulation
 
-    return _show_check(run_simulation(options.directory), options.json)
+    return _show_check(run_simulation(options.directory, rtl=options.rtl), options.json)
 
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")

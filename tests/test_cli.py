@@ -181,9 +181,9 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
 
     right = {"nodes": 4, "logits": 8, "mismatches": 0}
     for module, function, command in ((csim, "run_csim", "csim"), (simulate, "run_simulation", "sim")):
-        monkeypatch.setattr(module, function, lambda directory: right)
+        monkeypatch.setattr(module, function, lambda directory, **options: right)
         assert call(command, "x") == (0, "nodes: 4\nlogits: 8\nmismatches: 0\n", "")
-        monkeypatch.setattr(module, function, lambda directory: {**right, fault: 1})
+        monkeypatch.setattr(module, function, lambda directory, **options: {**right, fault: 1})
         code, out, _ = call(command, "x", "--json")
         assert code == 1 and json.loads(out)[fault] == 1
 

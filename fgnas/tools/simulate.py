@@ -30,19 +30,21 @@ SPARE_CYCLES = 100_000
 """What a watchdog allows beyond four times the predicted cycles."""
 
 
-def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[str, Any]:
+def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1, rtl: Path | None = None) -> dict[str, Any]:
     """Simulate the kernel of a project folder on its vectors; returns what `report/sim.json` then holds.
 
     Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, seconds. With a stall seed
     the memory stalls at random; with several runs the kernel is started again and the last result is compared.
+    `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`.
     """
     directory = directory.resolve()
     sizes = _read_json(directory / "vectors" / "vectors.json")
     predicted = int(_read_json(directory / "report" / "price.json")["latency_cycles"])
     layout = memory_layout(sizes)
-    work = directory / "build" / "sim"
+    name = "sim" if rtl is None else "sim_rtl"
+    work = directory / "build" / name
     begin = time.monotonic()
-    build(directory, work, layout["memory_beats"])
+    build(read_sources(directory / "rtl" / "files.f" if rtl is None else rtl), work, layout["memory_beats"])
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
     job = _job(sizes, layout, predicted, stall_seed, runs, work)
@@ -63,7 +65,7 @@ def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[
         "build_seconds": round(built - begin, 2),
         "run_seconds": round(time.monotonic() - built, 2),
     }
-    (directory / "report" / "sim.json").write_text(json.dumps(report, indent=2) + "\n")
+    (directory / "report" / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
     return report
 
 
@@ -84,24 +86,45 @@ def memory_layout(sizes: dict[str, int], gap_beats: int = 0) -> dict[str, int]:
     return layout
 
 
-def build(directory: Path, work: Path, memory_beats: int) -> None:
+def read_sources(place: Path) -> list[Path]:
+    """The RTL of a kernel whose top is fgnas_top: a folder of .v and .sv files, or a file that lists some.
+
+    Memory contents that lie in the same folders (.dat, as a vendor's tool names them) belong to it.
+    """
+    if place.is_dir():
+        sources = sorted(path for path in place.iterdir() if path.suffix in (".v", ".sv"))
+    else:
+        try:
+            sources = [place.parent / line.strip() for line in place.read_text().splitlines() if line.strip()]
+        except FileNotFoundError:
+            raise UserError(f"{place} does not exist: `fgnas hls` writes a project's; --rtl names other") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read the list of RTL files {place}: {error}") from None
+    if not sources:
+        raise UserError(f"{place} holds no .v or .sv file")
+    for path in sources:
+        if not path.is_file():
+            raise UserError(f"{place} names {path}, which does not exist")
+    return sources + sorted({found for path in sources for found in path.parent.glob("*.dat")})
+
+
+def build(rtl: list[Path], work: Path, memory_beats: int) -> None:
     """Build the simulator, unless one for the same sources and tool stands there already."""
     from cocotb_tools.runner import get_runner
 
     verilator = find_verilator()
     find_compiler(), find_make()
-    listing = directory / "rtl" / "files.f"
-    try:
-        sources = [directory / "rtl" / name for name in listing.read_text().split()]
-    except OSError:
-        raise UserError(f"{directory} holds no rtl/files.f: make it with `fgnas hls`") from None
+    contents = [path for path in rtl if path.suffix == ".dat"]
+    sources = [path for path in rtl if path not in contents]
     sources += [sim_directory() / "bench.vlt", sim_directory() / "bench.sv"]
-    key = _digest(sources, f"{verilator.version} {memory_beats}")
+    key = _digest([*sources, *contents], f"{verilator.version} {memory_beats}")
     stamp = work / "built"
     if stamp.is_file() and stamp.read_text() == key:
         return
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
+    for path in contents:
+        shutil.copyfile(path, work / path.name)  # RTL names them relative to where the simulator runs
     runtime = _runtime_cache(verilator)
     objects = sorted(runtime.glob("*.o"))
     link = ["-LDFLAGS", " ".join(map(str, objects))] if objects else []

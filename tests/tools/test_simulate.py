@@ -1,6 +1,7 @@
 """The RTL against the integer reference and the latency model: small graphs first, then the whole of Cora."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from support import Choices, random_accelerator, random_design, random_graph
 from fgnas.codegen.project import write_project
 from fgnas.data import GraphData
 from fgnas.errors import UserError
-from fgnas.tools.simulate import run_simulation
+from fgnas.tools.simulate import read_sources, run_simulation
 
 CASES: list[tuple[Choices, Choices]] = [
     ({"d": 12, "k": 2, "attention": "gcn", "aggregation": "add", "t_in": 5, "t_out": 3, "t_aggr": 4, "t_act": 5},
@@ -69,6 +70,33 @@ def test_a_wrong_golden_logit_is_found(tmp_path: Path) -> None:
     report = run_simulation(tmp_path / "p")
     assert report["mismatches"] == 1
     assert (report["first_mismatch"]["node"], report["first_mismatch"]["class"]) == (3, 2)
+
+
+def test_other_rtl_with_the_same_face(tmp_path: Path) -> None:
+    """A folder, and a list with memory contents beside the files; the report of our own RTL is left alone."""
+    rng = np.random.default_rng(16)
+    data = random_graph(rng, 6, 8, 3, 9)
+    write_project(random_accelerator(rng, random_design(rng, 2, ({"d": 4, "k": 1},)), data), data, tmp_path / "p")
+    other = Path(shutil.copytree(tmp_path / "p" / "rtl", tmp_path / "other"))
+    (other / "table.dat").write_text("0\n")
+    listing = tmp_path / "list.f"
+    listing.write_text("".join(f"other/{name}\n" for name in (other / "files.f").read_text().split()))
+    assert [path.name for path in read_sources(listing)][-2:] == ["fgnas_top.sv", "table.dat"]
+    assert run_simulation(tmp_path / "p", rtl=listing)["mismatches"] == 0
+    assert (tmp_path / "p" / "build" / "sim_rtl" / "table.dat").is_file()
+    assert json.loads((tmp_path / "p" / "report" / "sim_rtl.json").read_text())["logits"] == 18
+    assert not (tmp_path / "p" / "report" / "sim.json").exists()
+
+
+@pytest.mark.parametrize("content, message", [
+    (None, "does not exist"), ("gone.sv\n", "gone.sv, which does not exist"), ("", "holds no .v or .sv file"),
+])  # fmt: skip
+def test_other_rtl_that_is_not_there(content: str | None, message: str, tmp_path: Path) -> None:
+    listing = tmp_path / "list.f"
+    if content is not None:
+        listing.write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_sources(listing)
 
 
 def test_no_project(tmp_path: Path) -> None:
