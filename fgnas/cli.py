@@ -26,8 +26,8 @@ RUNS = Path("runs")
 PROJECTS = Path("hls")
 
 DEFAULTS: dict[str, Any] = {
-    "dataset": "digits", "method": "reinforce", "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100,
-    "clock_mhz": 100.0, "children": 1_000, "seed": 0,
+    "dataset": "digits", "method": "reinforce", "controller": "conditioned",
+    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0, "children": 1_000, "seed": 0,
 }  # fmt: skip
 """Of `fgnas search`; a minute or two on two cores."""
 
@@ -64,7 +64,11 @@ def parser() -> Parser:
 def _add_search(sub: argparse.ArgumentParser) -> None:
     # None stands for "not given": a resumed run then keeps what it has.
     sub.add_argument("--dataset", help=f"default: {DEFAULTS['dataset']}")
-    sub.add_argument("--method", choices=("reinforce", "random"), help=f"default: {DEFAULTS['method']}")
+    sub.add_argument("--method", choices=("reinforce", "random", "disjoint"), help=f"default: {DEFAULTS['method']}")
+    sub.add_argument(
+        "--controller", choices=("conditioned", "masked", "warm", "paper"), metavar="NAME",
+        help=f"how reinforce learns: conditioned, masked, warm or paper; default: {DEFAULTS['controller']}",
+    )  # fmt: skip
     _add_specification(sub, DEFAULTS)
     sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
     sub.add_argument("--seed", type=_natural, metavar="N", help=f"default: {DEFAULTS['seed']}")
@@ -195,7 +199,7 @@ def _search(options: argparse.Namespace) -> int:
     chosen = _search_options(options, found.config() if found else None)
     specification = _specification(chosen)
     data = load(chosen["dataset"])
-    own = {name: chosen[name] for name in ("method", "children", "seed")}
+    own = {name: chosen[name] for name in ("method", "controller", "children", "seed")}
     config = SearchConfig.of(chosen["dataset"], specification=specification, **own)
     if found is not None:
         check_resumable(found, config, data)

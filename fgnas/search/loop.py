@@ -23,6 +23,8 @@ from fgnas.space import Columns, Indices, Space
 DRAWS_AT_ONCE = 2_000
 MAX_FRUITLESS_DRAWS = 200_000
 """Samples drawn without a feasible one before a search gives up: a share of 0.005 % would show with 99.995 %."""
+MAX_FRUITLESS_EPISODES = 20_000
+"""The same where the searcher learns from every draw, five at a time."""
 SURVEY_DRAWS = 100_000
 
 PRICES = ("latency_cycles", "lut", "ff", "dsp", "bram36")
@@ -48,14 +50,64 @@ class Status:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Feasible samples, what they cost, and the how-manieth draw each was (from 1)."""
+    """Samples to evaluate, what they cost, whether they keep every constraint, and the how-manieth draw each was.
+
+    Attributes:
+        samples: [m, decisions].
+        prices: of each, by name.
+        feasible: [m].
+        draws: [m], counted from 1 and ascending.
+        asked: the last samples that the searcher was asked for, where it wants to be told about all of them.
+        drawn: how many draws it took.
+    """
 
     samples: Indices
     prices: list[dict[str, int]]
+    feasible: NDArray[np.bool_]
     draws: NDArray[np.int64]
+    drawn: int
+    asked: Indices | None = None
+
+    def told(self, rewards: NDArray[np.float64]) -> tuple[Indices, NDArray[np.float64]]:
+        """What the searcher is told."""
+        if self.asked is None:
+            return self.samples, rewards
+        all_rewards = np.zeros(len(self.asked))
+        all_rewards[self.draws - 1 - (self.drawn - len(self.asked))] = rewards
+        return self.asked, all_rewards
 
 
-def propose(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
+def propose(searcher: Searcher, evaluator: CoDesign, count: int, batch: int) -> Proposal:
+    """One to `count` samples to evaluate; what is infeasible is treated as the searcher wishes."""
+    if searcher.infeasible == "accept":
+        asked = searcher.ask(count)
+        prices, feasible = evaluator.check(asked)
+        return Proposal(asked, [_row(prices, row) for row in range(count)], feasible, np.arange(1, count + 1), count)
+    if searcher.infeasible == "zero":
+        return episodes(searcher, evaluator, count, batch)
+    return redrawn(searcher, evaluator, count)
+
+
+def episodes(searcher: Searcher, evaluator: CoDesign, count: int, batch: int) -> Proposal:
+    """Draws in batches, told as zeros, up to the first batch with a feasible one."""
+    nearest = Nearest(evaluator.specification)
+    for drawn in range(0, MAX_FRUITLESS_EPISODES, batch):
+        asked = searcher.ask(batch)
+        prices, feasible = evaluator.check(asked)
+        if feasible.any():
+            rows = np.flatnonzero(feasible)[:count]
+            priced = [_row(prices, int(row)) for row in rows]
+            return Proposal(asked[rows], priced, feasible[rows], drawn + rows + 1, drawn + batch, asked)
+        nearest.see(prices)
+        searcher.tell(asked, np.zeros(batch))
+    raise UserError(f"no feasible design in {MAX_FRUITLESS_EPISODES:,} draws: {nearest}")
+
+
+def _row(prices: Prices, row: int) -> dict[str, int]:
+    return {name: int(getattr(prices, name)[row]) for name in PRICES}
+
+
+def redrawn(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
     """The first `count` feasible samples, redrawn in batches that grow to 2,000."""
     samples: list[Indices] = []
     prices: list[dict[str, int]] = []
@@ -66,10 +118,10 @@ def propose(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
         asked = searcher.ask(size)
         priced, feasible = evaluator.check(asked)
         accepted = np.flatnonzero(feasible)[: count - len(draws)]
-        for row in accepted:
+        for row in map(int, accepted):
             samples.append(asked[row])
-            prices.append({name: int(getattr(priced, name)[row]) for name in PRICES})
-            draws.append(drawn + int(row) + 1)
+            prices.append(_row(priced, row))
+            draws.append(drawn + row + 1)
         drawn += size
         fruitless = 0 if len(accepted) else fruitless + size
         if not len(accepted):
@@ -77,7 +129,7 @@ def propose(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
         if fruitless >= MAX_FRUITLESS_DRAWS:
             raise UserError(f"no feasible design in {fruitless:,} draws: {nearest}")
         size = min(4 * size, DRAWS_AT_ONCE)
-    return Proposal(np.array(samples), prices, np.array(draws))
+    return Proposal(np.array(samples), prices, np.ones(count, bool), np.array(draws), draws[-1])
 
 
 class Nearest:
@@ -198,11 +250,11 @@ class SearchLoop:
         while len(self.trials) < self.children:
             start = time.monotonic()
             count = min(self.batch, self.children - len(self.trials))
-            proposal = propose(self.searcher, self.evaluator, count)
+            proposal = propose(self.searcher, self.evaluator, count, self.batch)
             priced = time.monotonic()
             designs = [self.evaluator.space.design(row, self.evaluator.dsp) for row in proposal.samples]
             scores = self.evaluator.evaluate(designs)
-            self.searcher.tell(proposal.samples, np.array([score.val for score in scores]))
+            self.searcher.tell(*proposal.told(np.array([score.val for score in scores])))
             new = self._record(designs, scores, proposal)
             self._keep_networks()
             self.store.commit(new, {"searcher": self.searcher.state(), "draws": self.draws})
@@ -212,8 +264,8 @@ class SearchLoop:
                 "sampling_s": round(priced - start, 4),
                 "total_s": round(time.monotonic() - start, 4),
             })  # fmt: skip
-            share = count / int(proposal.draws[-1])
-            best = max(trial["val"] for trial in self.trials)
+            share = float(proposal.feasible.sum()) / proposal.drawn
+            best = max((trial["val"] for trial in self.trials if trial["feasible"]), default=0.0)
             self.report(Status(len(self.trials), self.children, best, share, self.evaluator.trainings))
         return self.trials
 
@@ -226,12 +278,13 @@ class SearchLoop:
                 "design": design.to_dict(),
                 "design_hash": design.hash,
                 "architecture_hash": design.architecture_hash,
+                "feasible": bool(proposal.feasible[place]),
                 **vars(score),
                 **proposal.prices[place],
             }
             for place, (design, score) in enumerate(zip(designs, scores, strict=True))
         ]
-        self.draws += int(proposal.draws[-1])
+        self.draws += proposal.drawn
         self.trials += new
         return new
 
@@ -245,6 +298,6 @@ class SearchLoop:
 
 
 def leaders(trials: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """The best distinct designs by quantised validation accuracy; the earlier of equals first."""
-    first = {trial["design_hash"]: trial for trial in reversed(trials)}
+    """The best distinct feasible designs by quantised validation accuracy; the earlier of equals first."""
+    first = {trial["design_hash"]: trial for trial in reversed(trials) if trial["feasible"]}
     return sorted(first.values(), key=lambda trial: (-trial["val"], trial["trial"]))[:count]

@@ -5,22 +5,26 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fgnas.search.masks import Mask
 from fgnas.space import Indices, Space
 
 START, ABSENT = 0, 1
 """Embeddings of "nothing chosen yet" and of a choice without effect."""
+
+FORBIDDEN = -1e9
+"""Logit of what a mask forbids: no probability, and finite, so that its share of the entropy is 0 and not NaN."""
 
 
 class Policy(nn.Module):
     """A distribution over the samples of a space; uniform over offered choices until it is trained.
 
     A step whose choice has no effect, given the choices before it, is passed over: it reads as absent and adds
-    nothing to the log-probability.
+    nothing to the log-probability. With a mask, what it forbids has no probability.
     """
 
-    def __init__(self, space: Space, hidden: int, generator: torch.Generator) -> None:
+    def __init__(self, space: Space, hidden: int, generator: torch.Generator, mask: Mask | None = None) -> None:
         super().__init__()
-        self.space = space
+        self.space, self.mask = space, mask
         # A choice that depends on an option that is not offered never has an effect.
         self.steps = [
             column
@@ -54,7 +58,7 @@ class Policy(nn.Module):
             i, f, g, o = gates.chunk(4, 1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
-            drawn = categorical(self.heads[step](h), generator)
+            drawn = categorical(self._masked(self.heads[step](h), chosen.numpy(), column), generator)
             offered = torch.from_numpy(self.space.offered(chosen.numpy(), column))
             chosen[:, column] = torch.where(offered, drawn, -1).to(torch.int8)
             token = torch.where(offered, drawn + self.first_token[step], ABSENT)
@@ -68,13 +72,18 @@ class Policy(nn.Module):
         log_probability, entropy = torch.zeros(len(chosen)), torch.zeros(len(chosen))
         for step, column in enumerate(self.steps):
             state = self.cell(self.embedding(token), state)
-            logs = torch.log_softmax(self.heads[step](state[0]), 1)
+            logs = torch.log_softmax(self._masked(self.heads[step](state[0]), samples, column), 1)
             choice, offered = chosen[:, column], chosen[:, column] >= 0
             taken = logs.gather(1, choice.clamp(min=0)[:, None])[:, 0]
             log_probability = log_probability + taken * offered
             entropy = entropy - (logs.exp() * logs).sum(1) * offered
             token = torch.where(offered, choice + self.first_token[step], ABSENT)
         return log_probability, entropy
+
+    def _masked(self, logits: Tensor, samples: Indices, column: int) -> Tensor:
+        if self.mask is None:
+            return logits
+        return logits.masked_fill(~torch.from_numpy(self.mask(samples, column)), FORBIDDEN)
 
 
 def categorical(logits: Tensor, generator: torch.Generator) -> Tensor:

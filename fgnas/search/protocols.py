@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,10 @@ from fgnas.design import Design
 from fgnas.hardware.pricing import Prices
 from fgnas.search.evaluator import Score
 from fgnas.space import Columns, Indices
+
+Infeasible = Literal["redraw", "zero", "accept"]
+"""What becomes of a sample that breaks a constraint: it is thrown away and the searcher asked again; the searcher is
+told a reward of 0 for it; or it is evaluated like any other."""
 
 
 class Space(Protocol):
@@ -29,11 +33,15 @@ class Space(Protocol):
 class Searcher(Protocol):
     """Is asked for samples and told their rewards."""
 
+    @property
+    def infeasible(self) -> Infeasible:
+        """What it wants done with samples that break a constraint; it may change from batch to batch."""
+
     def ask(self, count: int) -> Indices:
-        """[count, decisions] samples; what breaks a constraint is thrown away, and the searcher asked again."""
+        """[count, decisions] samples."""
 
     def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
-        """The rewards [m], 0 to 1, of m samples that keep every constraint, in the order they were asked for."""
+        """The rewards [m], 0 to 1, of m samples, in the order they were asked for."""
 
     def state(self) -> dict[str, Any]:
         """Everything that decides what comes next: tensors and plain values."""

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.search.protocols import Infeasible
 from fgnas.space import Indices, Space
 
 
 class RandomSearch:
     """Learns nothing: the baseline of every other searcher."""
+
+    infeasible: Infeasible = "redraw"
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space

@@ -10,7 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fgnas.search.masks import Mask
 from fgnas.search.policy import Policy
+from fgnas.search.protocols import Infeasible
 from fgnas.space import Indices, Space
 
 
@@ -40,10 +42,14 @@ class Reinforce:
     of feasible samples; the mean of grad log pi over accepted samples, an estimate of grad log Z, does.
     """
 
-    def __init__(self, space: Space, seed: int, settings: ReinforceSettings | None = None) -> None:
+    infeasible: Infeasible = "redraw"
+
+    def __init__(
+        self, space: Space, seed: int, settings: ReinforceSettings | None = None, mask: Mask | None = None
+    ) -> None:
         self.settings = settings or ReinforceSettings()
         self.generator = torch.Generator().manual_seed(seed)
-        self.policy = Policy(space, self.settings.hidden, self.generator)
+        self.policy = Policy(space, self.settings.hidden, self.generator, mask)
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
 
     def ask(self, count: int) -> Indices:
@@ -62,6 +68,14 @@ class Reinforce:
         self.optimiser.zero_grad()
         (-objective).backward()
         self.optimiser.step()
+
+    def imitate(self, samples: Indices, steps: int) -> None:
+        """Warm start: some steps towards the likelihood of samples that are known to be feasible."""
+        optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
+        for _ in range(steps):
+            optimiser.zero_grad()
+            (-self.policy(samples)[0].mean()).backward()
+            optimiser.step()
 
     def state(self) -> dict[str, Any]:
         """Policy, optimiser and random state."""

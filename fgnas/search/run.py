@@ -17,17 +17,44 @@ from fgnas.child.train import Recipe, recipe_for
 from fgnas.data import GraphData
 from fgnas.errors import UserError
 from fgnas.hardware.pricing import Specification
+from fgnas.search.disjoint import Disjoint
 from fgnas.search.evaluator import CoDesign
 from fgnas.search.jobs import ExecutorFactory, Workers
 from fgnas.search.leaders import Leaders
-from fgnas.search.loop import SearchLoop, Status, Survey, leaders, survey
+from fgnas.search.loop import SearchLoop, Status, Survey, leaders, redrawn, survey
+from fgnas.search.masks import Bounds
+from fgnas.search.paper import PaperReinforce, PaperSettings
 from fgnas.search.protocols import Searcher
 from fgnas.search.random_search import RandomSearch
 from fgnas.search.reinforce import Reinforce, ReinforceSettings
 from fgnas.search.store import RunStore, compare
 from fgnas.space import Space, find_space
 
-METHODS: dict[str, Callable[[Space, int], Searcher]] = {"reinforce": Reinforce, "random": RandomSearch}
+METHODS = ("reinforce", "random", "disjoint")
+
+CONTROLLERS = ("conditioned", "masked", "warm", "paper")
+"""Of the method reinforce; the first is the default."""
+
+MASK_BELOW = 2e-4
+"""Feasible share of uniform draws below which redrawing is slow: the conditioned controller is masked there."""
+WARM_SAMPLES, WARM_STEPS = 64, 100
+
+
+def make_searcher(config: SearchConfig, space: Space, evaluator: CoDesign, share: float) -> Searcher:
+    """The searcher of a configuration, for a specification that this share of uniform draws keeps."""
+    if config.method == "random":
+        return RandomSearch(space, config.seed)
+    if config.method == "disjoint":
+        return Disjoint(space, config.seed, config.children, lambda samples: evaluator.check(samples)[1])
+    if config.controller == "paper":
+        return PaperReinforce(space, config.seed)
+    masked = config.controller == "masked" or (config.controller == "conditioned" and share < MASK_BELOW)
+    mask = Bounds(space, evaluator.pricer, config.specification, evaluator.dsp) if masked else None
+    searcher = Reinforce(space, config.seed, mask=mask)
+    if config.controller == "warm":
+        known = redrawn(RandomSearch(space, config.seed), evaluator, WARM_SAMPLES)
+        searcher.imitate(known.samples, WARM_STEPS)
+    return searcher
 
 
 @dataclass(frozen=True)
@@ -37,7 +64,8 @@ class SearchConfig:
     Attributes:
         dataset: name of the data.
         specification: what the hardware must keep to.
-        method: reinforce or random.
+        method: reinforce, random or disjoint.
+        controller: how reinforce learns (see CONTROLLERS).
         children: valid samples to evaluate, repeats included.
         seed: of everything.
         batch: children between two updates, whatever the workers.
@@ -47,6 +75,7 @@ class SearchConfig:
     dataset: str
     specification: Specification
     method: str = "reinforce"
+    controller: str = "conditioned"
     children: int = 300
     seed: int = 0
     space: str = "fgnas"
@@ -58,6 +87,8 @@ class SearchConfig:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise UserError(f"unknown method {self.method!r}; known: {', '.join(sorted(METHODS))}")
+        if self.controller not in CONTROLLERS:
+            raise UserError(f"unknown controller {self.controller!r}; known: {', '.join(CONTROLLERS)}")
         if self.children < 1:
             raise UserError(f"--children is {self.children}: give at least 1")
         if self.seed < 0:
@@ -76,7 +107,7 @@ class SearchConfig:
             **asdict(self),
             "fingerprint": data.fingerprint,
             "space": {"name": space.name, "layers": space.layers, "choices": choices},
-            "controller": asdict(ReinforceSettings()) if self.method == "reinforce" else None,
+            "settings": asdict(PaperSettings() if self.controller == "paper" else ReinforceSettings()),
             "versions": versions(),
         }
 
@@ -140,10 +171,11 @@ def search(
     space = find_space(config.space)
     with Workers(factory) as workers:
         evaluator = CoDesign(data, space, config.specification, config.seed, config.recipe, workers.run)
-        reporter.surveyed(survey(space, evaluator.pricer, config.specification, evaluator.dsp))
-        searcher = METHODS[config.method](space, config.seed)
+        reporter.surveyed(found := survey(space, evaluator.pricer, config.specification, evaluator.dsp))
+        searcher = make_searcher(config, space, evaluator, found.share)
+        batch = PaperSettings().batch if config.controller == "paper" else config.batch
         loop = SearchLoop(
-            searcher, evaluator, open_store(), children=config.children, batch=config.batch, leaders=config.leaders,
+            searcher, evaluator, open_store(), children=config.children, batch=batch, leaders=config.leaders,
             report=reporter.searched,
         )  # fmt: skip
         if resume:
