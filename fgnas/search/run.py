@@ -27,6 +27,7 @@ from fgnas.search.paper import PaperReinforce, PaperSettings
 from fgnas.search.protocols import Searcher
 from fgnas.search.random_search import RandomSearch
 from fgnas.search.reinforce import Reinforce, ReinforceSettings
+from fgnas.search.statistics import pareto_fronts
 from fgnas.search.store import RunStore, compare
 from fgnas.space import Space, find_space
 
@@ -181,6 +182,7 @@ def search(
         if resume:
             loop.resume()
         trials = loop.run()
+        loop.store.write_json("pareto.json", pareto_fronts(trials))
         chosen = Leaders(evaluator, leaders(trials, config.leaders), config.retrain_seeds)
         chosen.retrain(reporter.retrained)
         return chosen.deliver(loop.store)
