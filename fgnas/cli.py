@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fgnas.design import Design
     from fgnas.hardware.pricing import Specification
     from fgnas.network import Network
+    from fgnas.search.jobs import ExecutorFactory
 
 RUNS = Path("runs")
 PROJECTS = Path("hls")
@@ -73,6 +74,8 @@ def _add_search(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
     sub.add_argument("--seed", type=_natural, metavar="N", help=f"default: {DEFAULTS['seed']}")
     sub.add_argument("--workers", type=_positive, metavar="N", help="processes that train; default: one a core")
+    sub.add_argument("--executor", choices=("processes", "dask"), default="processes", help="default: %(default)s")
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="of a running dask.distributed cluster")
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
     sub.add_argument("--resume", action="store_true", help="go on with --run, or with the latest run")
     _add_json(sub)
@@ -190,11 +193,11 @@ def _print_json(content: Any) -> None:
 
 def _search(options: argparse.Namespace) -> int:
     from fgnas.data import load
-    from fgnas.search.jobs import process_pool
     from fgnas.search.progress import SearchProgress
     from fgnas.search.run import SearchConfig, check_resumable, search
     from fgnas.search.store import LATEST, RunStore, check_name, next_name
 
+    factory = _executor_factory(options)
     found = RunStore.find(RUNS, options.name or LATEST) if options.resume else None
     chosen = _search_options(options, found.config() if found else None)
     specification = _specification(chosen)
@@ -213,7 +216,6 @@ def _search(options: argparse.Namespace) -> int:
     if found is not None and (best := found.best()) is not None:
         return _show_best(best, found.folder, options.json)
     progress = SearchProgress(_console(stderr=True))
-    factory = process_pool(options.workers or os.cpu_count() or 1)
     try:
         with progress:
             best = search(config, data, open_store, factory, progress, resume=found is not None)
@@ -221,6 +223,22 @@ def _search(options: argparse.Namespace) -> int:
         begun = (RUNS / name / "config.json").is_file()
         raise KeyboardInterrupt(f"; go on with: fgnas search --run {name} --resume" if begun else "") from None
     return _show_best(best, RUNS / name, options.json)
+
+
+def _executor_factory(options: argparse.Namespace) -> ExecutorFactory:
+    """Processes on this machine, or a cluster's workers; which ones changes no result."""
+    from fgnas.search.cluster import cluster
+    from fgnas.search.jobs import process_pool
+
+    if options.executor == "processes":
+        if options.scheduler:
+            raise UserError("--scheduler is given, but not --executor dask")
+        return process_pool(options.workers or os.cpu_count() or 1)
+    if not options.scheduler:
+        raise UserError("--executor dask needs --scheduler ADDRESS, such as tcp://127.0.0.1:8786")
+    if options.workers:
+        raise UserError("--workers is for processes on this machine: a dask cluster brings its own")
+    return cluster(options.scheduler)
 
 
 def _search_options(options: argparse.Namespace, stored: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a worker does: train one architecture, score designs of it; and a pool that outlives a killed worker."""
+"""What a worker does: train one architecture, score designs of it; and how jobs outlive a killed worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,11 @@ from fgnas.errors import UserError
 
 ATTEMPTS = 3
 """How often a job is begun again after a worker died under it."""
+
+WORKERS_DIED = (
+    f"workers died {1 + ATTEMPTS} times over the same job, most likely for want of memory: "
+    "give fewer --workers, then go on with --resume"
+)
 
 ExecutorFactory = Callable[[], Executor]
 
@@ -71,10 +76,47 @@ def run_job(job: Job) -> Result:
     return Result(trained, val)
 
 
+class Processes(Executor):
+    """Worker processes on this machine, each a pool of its own: one that is killed costs its own child's time."""
+
+    def __init__(self, workers: int) -> None:
+        self._threads = ThreadPoolExecutor(workers)
+        self._own = threading.local()
+        self._pools: set[ProcessPoolExecutor] = set()
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Run a function in the next process that is free."""
+        return self._threads.submit(self._run, functools.partial(function, *arguments, **named))
+
+    def _run(self, call: Callable[[], Any]) -> Any:
+        for _ in range(1 + ATTEMPTS):
+            pool = self._pool()
+            try:
+                return pool.submit(call).result()
+            except BrokenExecutor:
+                pool.shutdown()
+                self._pools.discard(pool)
+                del self._own.pool
+        raise UserError(WORKERS_DIED)
+
+    def _pool(self) -> ProcessPoolExecutor:
+        """This thread's process."""
+        if not hasattr(self._own, "pool"):
+            context = multiprocessing.get_context("spawn")
+            self._own.pool = ProcessPoolExecutor(1, mp_context=context, initializer=_start_worker)
+            self._pools.add(self._own.pool)
+        return self._own.pool
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes, after what they are at."""
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        for pool in list(self._pools):
+            pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
 def process_pool(workers: int) -> ExecutorFactory:
-    """A factory of pools on this machine."""
-    context = multiprocessing.get_context("spawn")
-    return functools.partial(ProcessPoolExecutor, workers, mp_context=context, initializer=_start_worker)
+    """A factory of worker processes on this machine."""
+    return functools.partial(Processes, workers)
 
 
 def _start_worker() -> None:
@@ -106,24 +148,27 @@ class Workers:
             self._run_once(waiting, jobs, function, results)
         if len(results) == len(jobs):
             return [results[place] for place in range(len(jobs))]
-        raise UserError(
-            f"workers died {1 + ATTEMPTS} times over the same job, most likely for want of memory: "
-            "give fewer --workers, then go on with --resume"
-        )
+        raise UserError(WORKERS_DIED)
 
     def _run_once(
         self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any]
     ) -> None:
-        """Fill in what ends before the executor breaks, if it does."""
+        """Fill in what ends, though the executor may break on the way."""
+        if self._executor is None:
+            self._executor = self._factory()
+        futures: dict[Future[Any], int] = {}
+        broken = False
         try:
-            if self._executor is None:
-                self._executor = self._factory()
-            futures: dict[Future[Any], int] = {}
             for place in waiting:
                 futures[self._executor.submit(function, jobs[place])] = place
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
         except BrokenExecutor:
+            broken = True
+        for future in as_completed(futures):
+            try:
+                results[futures[future]] = future.result()
+            except BrokenExecutor:
+                broken = True
+        if broken:
             self.close()
 
     def close(self) -> None:

@@ -46,6 +46,17 @@ def die_once(path):
     return "done"
 
 
+def note_and_maybe_die(path):
+    """Leaves a dot each time it is begun; "dies" ends its process the first time."""
+    with path.open("a") as file:
+        file.write(".")
+    if path.name == "dies" and path.read_text() == ".":
+        os._exit(1)
+    if path.name == "slow":
+        time.sleep(1)
+    return path.name
+
+
 def test_results_come_in_the_order_of_the_jobs():
     with Workers(lambda: ThreadPoolExecutor(3)) as workers:
         assert workers.run(range(4), slow_first) == [0, 1, 4, 9]
@@ -80,6 +91,19 @@ def test_an_error_in_a_job_is_no_broken_pool(in_place):
 def test_a_real_worker_may_die(tmp_path):
     with Workers(process_pool(1)) as workers:
         assert workers.run([tmp_path / "mark"], die_once) == ["done"]
+
+
+def test_a_killed_process_costs_its_own_job_alone(tmp_path):
+    """The other process goes on: its slow job is begun once."""
+    with Workers(process_pool(2)) as workers:
+        assert workers.run([tmp_path / "slow", tmp_path / "dies"], note_and_maybe_die) == ["slow", "dies"]
+    assert (tmp_path / "slow").read_text() == "."
+    assert (tmp_path / "dies").read_text() == ".."
+
+
+def test_a_job_that_ends_every_process_is_given_up():
+    with Workers(process_pool(1)) as workers, pytest.raises(UserError, match="fewer --workers"):
+        workers.run([1], os._exit)
 
 
 def test_a_job_is_pure(make_evaluator, space):
