@@ -91,7 +91,9 @@ module fgnas_row_buffer #(
     end
   end
 
-  logic [Banks-1:0][Bits-1:0] bank_data;
+  // A bank takes the lane that its place in the tile says; what is beyond the tile's lanes is not written.
+  logic [Banks-1:0][Bits-1:0] write_lanes, bank_data;
+  assign write_lanes = (Banks * Bits)'(write_data_i);
   for (genvar b = 0; b < Banks; b++) begin : gen_bank
     (* ram_style = "distributed" *) logic [Bits-1:0] mem[Depth];
     position_t lane;  // of the tile that is written
@@ -102,7 +104,7 @@ module fgnas_row_buffer #(
     assign write_address = write_word_q + address_t'(b < 32'(write_position_q));
     assign read_address  = read_word_q + address_t'(b < 32'(read_position_q));
     always_ff @(posedge clk_i) begin
-      if (enable) mem[write_address] <= write_data_i[32'(lane)%WriteLanes];
+      if (enable) mem[write_address] <= write_lanes[lane];
     end
     assign bank_data[b] = mem[read_address];
   end
