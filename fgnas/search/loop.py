@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ MAX_FRUITLESS_DRAWS = 200_000
 MAX_FRUITLESS_EPISODES = 20_000
 """The same where the searcher learns from every draw, five at a time."""
 SURVEY_DRAWS = 100_000
+
+PER_ARCHITECTURE = 2
+"""Designs of one architecture among the leaders, as long as there are others."""
 
 PRICES = ("latency_cycles", "lut", "ff", "dsp", "bram36")
 
@@ -298,6 +302,17 @@ class SearchLoop:
 
 
 def leaders(trials: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """The best distinct feasible designs by quantised validation accuracy; the earlier of equals first."""
+    """The best distinct feasible designs by quantised validation accuracy; the earlier of equals first.
+
+    Designs of one architecture share one training and its luck, so no more than `PER_ARCHITECTURE` of them come
+    before the best ones of other architectures.
+    """
     first = {trial["design_hash"]: trial for trial in reversed(trials) if trial["feasible"]}
-    return sorted(first.values(), key=lambda trial: (-trial["val"], trial["trial"]))[:count]
+    ranked = sorted(first.values(), key=lambda trial: (-trial["val"], trial["trial"]))
+    seen: Counter[str] = Counter()
+    ahead: list[dict[str, Any]] = []
+    behind: list[dict[str, Any]] = []
+    for trial in ranked:
+        seen[trial["architecture_hash"]] += 1
+        (ahead if seen[trial["architecture_hash"]] <= PER_ARCHITECTURE else behind).append(trial)
+    return (ahead + behind)[:count]

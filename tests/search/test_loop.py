@@ -126,13 +126,23 @@ def test_the_number_of_workers_changes_nothing(make_loop):
     assert content(one) == content(several)
 
 
+def ranked_trial(number, design, val, architecture, feasible=True):
+    hashes = {"design_hash": design, "architecture_hash": architecture}
+    return {"trial": number, "val": val, "feasible": feasible, **hashes}
+
+
 def test_leaders_are_distinct_and_the_earlier_of_equals_comes_first():
-    trials = [
-        {"trial": place, "design_hash": name, "val": val, "feasible": name != "x"}
-        for place, (name, val) in enumerate([("a", 0.5), ("b", 0.7), ("a", 0.5), ("c", 0.7), ("d", 0.1), ("x", 0.9)])
-    ]
+    named = [("a", 0.5), ("b", 0.7), ("a", 0.5), ("c", 0.7), ("d", 0.1)]
+    trials = [ranked_trial(place, name, val, name) for place, (name, val) in enumerate(named)]
+    trials.append(ranked_trial(5, "x", 0.9, "x", feasible=False))
     assert [trial["design_hash"] for trial in leaders(trials, 3)] == ["b", "c", "a"]
     assert [trial["trial"] for trial in leaders(trials, 3)] == [1, 3, 0]
+
+
+def test_no_architecture_crowds_the_leaders():
+    trials = [ranked_trial(place, str(place), 0.9 - place / 100, "wide" if place < 4 else "slim") for place in range(6)]
+    assert [trial["trial"] for trial in leaders(trials, 4)] == [0, 1, 4, 5]
+    assert [trial["trial"] for trial in leaders(trials, 5)] == [0, 1, 4, 5, 2]
 
 
 def test_the_best_children_are_kept_on_disk(make_loop):
