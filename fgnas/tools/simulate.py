@@ -44,7 +44,7 @@ def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1, rtl: Pat
     name = "sim" if rtl is None else "sim_rtl"
     work = directory / "build" / name
     begin = time.monotonic()
-    build(read_sources(directory / "rtl" / "files.f" if rtl is None else rtl), work, layout["memory_beats"])
+    build(read_sources(directory / "rtl" / "files.f" if rtl is None else rtl), work, {"MemoryBeats": layout["memory_beats"]})
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
     job = _job(sizes, layout, predicted, stall_seed, runs, work)
@@ -108,16 +108,16 @@ def read_sources(place: Path) -> list[Path]:
     return sources + sorted({found for path in sources for found in path.parent.glob("*.dat")})
 
 
-def build(rtl: list[Path], work: Path, memory_beats: int) -> None:
-    """Build the simulator, unless one for the same sources and tool stands there already."""
+def build(rtl: list[Path], work: Path, parameters: dict[str, int], bench: str = "bench") -> None:
+    """Build the simulator of a bench in sim/, unless one for the same sources and tool stands there already."""
     from cocotb_tools.runner import get_runner
 
     verilator = find_verilator()
     find_compiler(), find_make()
     contents = [path for path in rtl if path.suffix == ".dat"]
     sources = [path for path in rtl if path not in contents]
-    sources += [sim_directory() / "bench.vlt", sim_directory() / "bench.sv"]
-    key = _digest([*sources, *contents], f"{verilator.version} {memory_beats}")
+    sources += [sim_directory() / f"{bench}.vlt", sim_directory() / f"{bench}.sv"]
+    key = _digest([*sources, *contents], f"{verilator.version} {parameters}")
     stamp = work / "built"
     if stamp.is_file() and stamp.read_text() == key:
         return
@@ -133,10 +133,10 @@ def build(rtl: list[Path], work: Path, memory_beats: int) -> None:
         try:
             get_runner("verilator").build(
                 sources=sources,
-                hdl_toplevel="bench",
-                parameters={"MemoryBeats": memory_beats},
+                hdl_toplevel=bench,
+                parameters=parameters,
                 build_args=[
-                    # Only what bench.vlt names is public: the runner's default would forbid most optimisation.
+                    # Only what the bench's .vlt names is public: the runner's default would forbid most optimisation.
                     "-O3", "--no-public-flat-rw", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
                     "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-Wno-BLKSEQ", "-Wno-PINMISSING", *link,
                 ],

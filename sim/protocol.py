@@ -1,0 +1,130 @@
+"""The cocotb test behind the protocol tests: many runs of one kernel against a memory that others wrote.
+
+Main memory and the control port's master come from cocotbext-axi, which checks bursts and WLAST on its own. The jobs
+are a JSON file (environment variable FGNAS_PROTOCOL_JOBS), run one after the other without a reset between them unless
+one asks for it; `tests/tools/test_protocol.py` writes them and says what must come back.
+"""
+
+import json
+import os
+import random
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, First, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
+
+PERIOD_NS = 10
+CONTROL, GLOBAL_ENABLE, ENABLE, PENDING = 0x00, 0x04, 0x08, 0x0C
+
+
+class Reads(AxiRamRead):
+    """Answers SLVERR within `bad` and outside the memory."""
+
+    bad = range(0)
+
+    async def _read(self, address, length):
+        if address in self.bad or address + length > self.size:
+            raise OSError("no such memory")
+        return await super()._read(address, length)
+
+
+class Writes(AxiRamWrite):
+    """Answers SLVERR within `bad` and outside the memory; remembers where it was written."""
+
+    bad = range(0)
+    touched = set()
+
+    async def _write(self, address, data):
+        self.touched.update(range(address, address + len(data), 16))
+        if address in self.bad or address + len(data) > self.size:
+            raise OSError("no such memory")
+        await super()._write(address, data)
+
+
+def pauses(seed, share):
+    """Whether a channel rests, cycle by cycle: now and then, for a while each time."""
+    chance = random.Random(seed)
+    while True:
+        rests = chance.random() < share
+        for _ in range(chance.randint(1, 6)):
+            yield rests
+
+
+class Kernel:
+    """The kernel with its memory and its host."""
+
+    def __init__(self, dut, size):
+        self.dut = dut
+        dut.ap_rst_n.value = 0
+        Clock(dut.ap_clk, PERIOD_NS, unit="ns", impl="gpi").start()
+        reset = {"clock": dut.ap_clk, "reset": dut.ap_rst_n, "reset_active_level": False}
+        self.memory = bytearray(size)
+        self.reads = Reads(AxiReadBus.from_prefix(dut, "m_axi_gmem_read"), size=size, mem=self.memory, **reset)
+        self.writes = Writes(AxiWriteBus.from_prefix(dut, "m_axi_gmem_write"), size=size, mem=self.memory, **reset)
+        self.host = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi_control"), **reset)
+        for slave in (self.reads, self.writes, self.host.read_if, self.host.write_if):
+            slave.log.setLevel("ERROR")
+
+    async def reset(self):
+        """Hold the reset for some cycles."""
+        self.dut.ap_rst_n.value = 0
+        await ClockCycles(self.dut.ap_clk, 8)
+        self.dut.ap_rst_n.value = 1
+        await ClockCycles(self.dut.ap_clk, 2)
+
+    def stall(self, seed, share):
+        """Let all five channels of the memory rest at random, each in its own way; a share of 0 ends that."""
+        channels = (
+            self.reads.ar_channel, self.reads.r_channel,
+            self.writes.aw_channel, self.writes.w_channel, self.writes.b_channel,
+        )  # fmt: skip
+        for number, channel in enumerate(channels):
+            channel.set_pause_generator(pauses(f"{seed}.{number}", share) if share else None)
+            channel.pause = False
+
+    async def run(self, job):
+        """One start to one interrupt; what the host sees and what the memory saw."""
+        image = Path(job["image"]).read_bytes()
+        self.memory[: len(image)] = image
+        self.reads.bad, self.writes.bad = range(*job["bad_reads"]), range(*job["bad_writes"])
+        self.writes.touched = set()
+        self.stall(job["stall_seed"], job["stall_share"])
+        if job["reset_before"]:
+            await self.reset()
+        for address, value in job["registers"]:
+            await self.host.write_dword(address, value)
+        await self.host.write_dword(GLOBAL_ENABLE, 1)
+        await self.host.write_dword(ENABLE, 1)
+        finished = RisingEdge(self.dut.interrupt)
+        limit = ClockCycles(self.dut.ap_clk, job["limit_cycles"])
+        await self.host.write_dword(CONTROL, 1)
+        if not int(self.dut.interrupt.value) and await First(finished, limit) is limit:
+            return {"ended": False}
+        result = {
+            "ended": True,
+            "status": await self.host.read_dword(job["status_register"]),
+            "control": [await self.host.read_dword(CONTROL) for _ in range(2)],
+            "stray": int(self.dut.stray.value),
+            "touched": sorted(self.writes.touched),
+            "memory": self.memory[slice(*job["result"])].hex(),
+        }
+        await self.host.write_dword(PENDING, await self.host.read_dword(PENDING))
+        result["interrupt"] = int(self.dut.interrupt.value)
+        return result
+
+
+@cocotb.test()
+async def protocol(dut):
+    """Run every job and report."""
+    jobs = json.loads(Path(os.environ["FGNAS_PROTOCOL_JOBS"]).read_text())
+    kernel = Kernel(dut, jobs["memory_bytes"])
+    await kernel.reset()
+    results = []
+    for job in jobs["runs"]:
+        results.append(await kernel.run(job))
+        if not results[-1]["ended"]:
+            kernel.stall(0, 0)
+            await kernel.reset()
+    Path(jobs["results"]).write_text(json.dumps(results))

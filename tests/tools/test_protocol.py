@@ -1,0 +1,357 @@
+"""The kernel on a bus that misbehaves: right logits or the documented status, and always an end.
+
+One kernel of two layers is built once; the runs of a test follow each other in one simulation, most without a reset.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import random_design, random_graph, random_network
+
+from fgnas.codegen.rtl import write_rtl
+from fgnas.data import GraphData
+from fgnas.design import Design
+from fgnas.hardware import reference
+from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES, STATUS_BITS, Accelerator
+from fgnas.hardware.encoding import edge_beats, encode, feature_beats, logit_rows, parameter_region
+from fgnas.hardware.geometry import GraphShape
+from fgnas.hardware.lowering import lower
+from fgnas.network import Network
+from fgnas.tools.find import find_verilator
+from fgnas.tools.simulate import build, read_sources, tools_on_path
+
+PAGE = 4096
+MEMORY_BYTES = 1 << 18
+WIDTH_IN, CLASSES = 9, 11
+UNTOUCHED = 0x5A
+LIMIT_CYCLES = 60_000
+"""The watchdog: many times what the slowest run takes."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the kernel: its regions, where they lie, and how the memory behaves.
+
+    Attributes:
+        regions: bytes of parameters, features and edges.
+        expected: bytes of the right logits.
+        places: address of each region, and of the logits.
+        nodes, feature_beats, edge_beats: what the registers say.
+        bad_reads, bad_writes: addresses that answer SLVERR.
+        stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
+        limit_cycles: when the watchdog bites.
+    """
+
+    regions: dict[str, bytes]
+    expected: bytes
+    places: dict[str, int]
+    nodes: int
+    feature_beats: int
+    edge_beats: int
+    bad_reads: range = range(0)
+    bad_writes: range = range(0)
+    stall_seed: int = 0
+    stall_share: float = 0.0
+    reset_before: bool = False
+    limit_cycles: int = LIMIT_CYCLES
+
+    def at(self, offset: int) -> "Run":
+        """The same regions, each so many bytes into a page of its own."""
+        return replace(self, places=placed(self.regions, offset))
+
+    def image(self) -> bytes:
+        """Main memory before the run."""
+        memory = bytearray([UNTOUCHED]) * MEMORY_BYTES
+        for name, content in self.regions.items():
+            memory[self.places[name] : self.places[name] + len(content)] = content
+        return bytes(memory)
+
+    def registers(self) -> list[tuple[int, int]]:
+        """(offset, value) of every argument."""
+        values = {name: getattr(self, name) for name in ("nodes", "feature_beats", "edge_beats")} | self.places
+        return [
+            (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
+            for register in ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
+        ]  # fmt: skip
+
+    def job(self, image: Path) -> dict[str, Any]:
+        """What sim/protocol.py reads."""
+        image.write_bytes(self.image())
+        first = self.places["logits"]
+        return {
+            "image": str(image),
+            "registers": self.registers(),
+            "status_register": next(r.offset for r in ARGUMENT_REGISTERS if r.name == "status"),
+            "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
+            "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
+            "stall_seed": self.stall_seed,
+            "stall_share": self.stall_share,
+            "reset_before": self.reset_before,
+            "limit_cycles": self.limit_cycles,
+            "result": [first, first + len(self.expected)],
+        }
+
+
+def placed(regions: dict[str, bytes], offset: int = 0) -> dict[str, int]:
+    """An address for every region, the logits last."""
+    places, page = {}, PAGE
+    for name, content in [*regions.items(), ("logits", b"")]:
+        places[name] = page + offset
+        page += -(-(offset + len(content)) // PAGE) * PAGE
+    return places
+
+
+def run_of(accelerator: Accelerator, data: GraphData) -> Run:
+    """The plain run of a graph."""
+    graph = encode(accelerator, data)
+    regions = {
+        "parameters": parameter_region(accelerator).tobytes(),
+        "features": feature_beats(accelerator, graph).tobytes(),
+        "edges": edge_beats(graph).tobytes(),
+    }
+    expected = logit_rows(accelerator, reference.run(accelerator, graph)).tobytes()
+    beats = {f"{name[:-1]}_beats": len(regions[name]) // BEAT_BYTES for name in ("features", "edges")}
+    return Run(regions, expected, placed(regions), data.nodes, **beats)
+
+
+class Bench:
+    """A kernel that is built once, and what it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        rng = np.random.default_rng(7)
+        gat = {"d": 4, "k": 2, "attention": "gat", "aggregation": "mean", "t_attn": 2, "t_aggr": 8, "af": 4}
+        gcn = {"k": 2, "attention": "gcn", "aggregation": "add", "t_attn": None, "af": 4}
+        self.folder = folder
+        self.design: Design = random_design(rng, 2, (gat, gcn))
+        self.data = random_graph(rng, 40, WIDTH_IN, CLASSES, 90)
+        self.network: Network = random_network(rng, self.design, self.data)
+        self.shape = GraphShape.of(self.data)
+        self.accelerator = self.lowered(self.network)
+        self.plain = run_of(self.accelerator, self.data)
+        write_rtl(self.accelerator, folder)
+        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, bench="face")
+
+    def lowered(self, network: Network) -> Accelerator:
+        """The accelerator with other weights: the same hardware."""
+        return lower(self.design, network, self.shape)
+
+    def run(self, *runs: Run) -> list[dict[str, Any]]:
+        """Run one after the other in one simulation; one result each."""
+        from cocotb_tools.runner import get_runner
+
+        jobs = [run.job(self.folder / f"{number}.bin") for number, run in enumerate(runs)]
+        results, listing = self.folder / "results.json", self.folder / "jobs.json"
+        results.unlink(missing_ok=True)
+        listing.write_text(json.dumps({"runs": jobs, "memory_bytes": MEMORY_BYTES, "results": str(results)}))
+        with tools_on_path(find_verilator().path), suppress(SystemExit):
+            get_runner("verilator").test(
+                test_module="protocol",
+                hdl_toplevel_lang="verilog",
+                hdl_toplevel="face",
+                build_dir=self.folder / "build",
+                test_dir=self.folder / "build",
+                extra_env={"FGNAS_PROTOCOL_JOBS": str(listing)},
+                log_file=self.folder / "run.log",
+                results_xml=str(self.folder / "results.xml"),
+            )
+        assert results.is_file(), f"the memory model found a fault: see {self.folder / 'run.log'}"
+        found: list[dict[str, Any]] = json.loads(results.read_text())
+        for run, result in zip(runs, found, strict=True):
+            assert_orderly(run, result)
+        return found
+
+
+def assert_orderly(run: Run, result: dict[str, Any]) -> None:
+    """What holds for every run that ended: done is read once, idle after, and no write strays."""
+    if not result["ended"]:
+        return
+    first, second = result["control"]
+    assert (first & 0b110, second & 0b110) == (0b110, 0b100)
+    assert result["interrupt"] == 0, "acknowledged, and still there"
+    assert result["stray"] == 0
+    region = range(run.places["logits"], run.places["logits"] + len(run.expected), BEAT_BYTES)
+    assert set(result["touched"]) <= set(region)
+
+
+def assert_right(run: Run, result: dict[str, Any]) -> None:
+    assert result["ended"], "the watchdog bit"
+    assert result["status"] == 0
+    assert result["memory"] == run.expected.hex()
+
+
+def assert_refused(result: dict[str, Any], name: str) -> None:
+    assert result["ended"], "the watchdog bit"
+    assert result["status"] == 1 << STATUS_BITS[name]
+    assert result["touched"] == [], "a kernel that refuses writes nothing"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("protocol"))
+
+
+def test_stalls_on_all_channels(bench: Bench) -> None:
+    _stalls(bench, range(3))
+
+
+@pytest.mark.slow
+def test_stalls_on_all_channels_with_many_seeds(bench: Bench) -> None:
+    _stalls(bench, range(50))
+
+
+def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
+    """Short and long rests, and regions at every place within a page."""
+    shares = (0.2, 0.5, 0.8)
+    runs = [
+        replace(bench.plain, stall_seed=seed + 1, stall_share=shares[seed % 3]).at(BEAT_BYTES * (37 * seed % 256))
+        for seed in seeds
+    ]
+    for run, result in zip(runs, bench.run(*runs), strict=True):
+        assert_right(run, result)
+
+
+def test_bursts_that_would_cross_a_page(bench: Bench) -> None:
+    """Regions that begin a beat, two beats, half a page before a page ends. The memory model checks every burst."""
+    runs = [bench.plain.at(offset) for offset in (PAGE - 16, PAGE - 32, PAGE // 2, 16)]
+    assert len(bench.plain.expected) > PAGE // 4, "the logits cross a page too"
+    for run, result in zip(runs, bench.run(*runs), strict=True):
+        assert_right(run, result)
+
+
+def test_read_errors(bench: Bench) -> None:
+    """In the first, a middle and the last beat of each region; the run after each is right."""
+    runs = []
+    for region, content in bench.plain.regions.items():
+        beats = len(content) // BEAT_BYTES
+        for beat in (0, beats // 2, beats - 1):
+            address = bench.plain.places[region] + BEAT_BYTES * beat
+            runs += [replace(bench.plain, bad_reads=range(address, address + 1)), bench.plain]
+    found = bench.run(*runs)
+    for bad, again in zip(found[::2], found[1::2], strict=True):
+        assert_refused(bad, "read_error")
+        assert_right(bench.plain, again)
+
+
+def test_write_errors(bench: Bench) -> None:
+    """A kernel learns of them when it has written; it says so, and the next run is right."""
+    start, end = bench.plain.places["logits"], bench.plain.places["logits"] + len(bench.plain.expected)
+    middle = (start + end) // 2 // BEAT_BYTES * BEAT_BYTES
+    runs = []
+    for share in (0.0, 0.5):
+        for beat in (start, middle, end - BEAT_BYTES):
+            bad = replace(bench.plain, bad_writes=range(beat, beat + 1), stall_share=share, stall_seed=3)
+            runs += [bad, bench.plain]
+    found = bench.run(*runs)
+    for bad_result, again in zip(found[::2], found[1::2], strict=True):
+        assert bad_result["ended"] and bad_result["status"] == 1 << STATUS_BITS["write_error"]
+        assert_right(bench.plain, again)
+
+
+def _with_bits(region: bytes, beat: int, first: int, count: int, value: int) -> bytes:
+    """A region in which `count` bits of a beat hold `value`."""
+    start = beat * BEAT_BYTES
+    word = int.from_bytes(region[start : start + BEAT_BYTES], "little")
+    word = word & ~(((1 << count) - 1) << first) | value << first
+    return region[:start] + word.to_bytes(BEAT_BYTES, "little") + region[start + BEAT_BYTES :]
+
+
+def _changed(run: Run, name: str, change: Callable[[bytes], bytes]) -> Run:
+    return replace(run, regions=run.regions | {name: change(run.regions[name])})
+
+
+def refusals(run: Run, capacity: int) -> dict[str, tuple[str, Run]]:
+    """What is wrong -> the status bit it must set, and the run."""
+    holds_features = next(
+        beat for beat in range(run.feature_beats) if run.regions["features"][16 * beat + 15] & 7
+    )
+    endless = run.regions["edges"]
+    for beat in range(run.edge_beats):
+        for slot in range(4):
+            endless = _with_bits(endless, beat, 30 * slot + 29, 1, 0)
+    found = {
+        "nodes over capacity": ("nodes_over_capacity", replace(run, nodes=capacity + 1)),
+        "many more nodes": ("nodes_over_capacity", replace(run, nodes=2**32 - 1)),
+        "short features": ("stream_too_short", replace(run, feature_beats=run.feature_beats - 1)),
+        "no features": ("stream_too_short", replace(run, feature_beats=0)),
+        "short edges": ("stream_too_short", replace(run, edge_beats=run.edge_beats - 3)),
+        "no edges": ("stream_too_short", replace(run, edge_beats=0)),
+        "column": ("column_out_of_range", _changed(run, "features", functools.partial(
+            _with_bits, beat=holds_features, first=0, count=14, value=WIDTH_IN))),
+        "source": ("source_out_of_range", _changed(run, "edges", functools.partial(
+            _with_bits, beat=run.edge_beats // 2, first=30, count=20, value=run.nodes))),
+        "source beyond all capacity": ("source_out_of_range", _changed(run, "edges", functools.partial(
+            _with_bits, beat=0, first=0, count=20, value=2**20 - 1))),
+        "a row without an end": ("degree_over_capacity", replace(run, regions=run.regions | {"edges": endless})),
+    }  # fmt: skip
+    for name in run.places:
+        for bytes_off in (1, 8):
+            moved = run.places | {name: run.places[name] + bytes_off}
+            found[f"{name} {bytes_off} off"] = ("unaligned_address", replace(run, places=moved))
+    return found
+
+
+def test_refusals(bench: Bench) -> None:
+    """Each followed by a right run, first on a quick memory, then on a stalling one."""
+    for share in (0.0, 0.4):
+        plain = replace(bench.plain, stall_share=share, stall_seed=5)
+        wanted = refusals(plain, bench.shape.node_capacity)
+        found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
+        for number, (what, (bit, _)) in enumerate(wanted.items()):
+            refused, again = found[2 * number : 2 * number + 2]
+            assert refused["ended"], what
+            assert (refused["status"], refused["touched"]) == (1 << STATUS_BITS[bit], []), what
+            assert_right(plain, again)
+
+
+def test_reset_in_mid_run(bench: Bench) -> None:
+    """The watchdog ends a run after some cycles, which resets the kernel wherever it is; the next run is right."""
+    for share in (0.0, 0.5):
+        run = replace(bench.plain, stall_share=share, stall_seed=9)
+        runs = [part for cycles in range(5, 2000, 133) for part in (replace(run, limit_cycles=cycles), run)]
+        found = bench.run(*runs)
+        assert sum(not result["ended"] for result in found[::2]) > 5
+        for result in found[1::2]:
+            assert_right(run, result)
+
+
+def test_other_graphs_and_other_weights(bench: Bench) -> None:
+    """Nothing of a run is left for the next, larger or smaller."""
+    rng = np.random.default_rng(8)
+    shapes = ((70, 60), (1, 0), (13, 60), (40, 10))
+    graphs = [random_graph(rng, nodes, WIDTH_IN, CLASSES, edges) for nodes, edges in shapes]
+    layers = tuple(dataclasses.replace(p, weight=-p.weight, bias=p.bias[::-1]) for p in bench.network.layers)
+    other = bench.lowered(Network(layers, bench.network.input_scale))
+    runs = [run_of(accelerator, data) for data in graphs for accelerator in (bench.accelerator, other)]
+    for run, result in zip(runs, bench.run(*runs), strict=True):
+        assert_right(run, result)
+
+
+def test_no_node(bench: Bench) -> None:
+    """An empty graph ends at once, whatever the other registers say."""
+    empty = replace(bench.plain, nodes=0, feature_beats=0, edge_beats=0)
+    for result in bench.run(empty, replace(bench.plain, nodes=0), bench.plain)[:2]:
+        assert (result["ended"], result["status"], result["touched"]) == (True, 0, [])
+
+
+def test_more_beats_than_rows(bench: Bench) -> None:
+    """What a region holds behind its last row is left alone."""
+    run = bench.plain
+    longer = _changed(_changed(run, "features", lambda region: region * 2), "edges", lambda region: region * 3)
+    longer = replace(longer, feature_beats=2 * run.feature_beats, edge_beats=3 * run.edge_beats).at(0)
+    (result,) = bench.run(longer)
+    assert_right(longer, result)
+
+
+def test_the_watchdog(bench: Bench) -> None:
+    """A memory that never answers is told from a kernel that ends; the kernel recovers by its reset."""
+    hung, again = bench.run(replace(bench.plain, stall_share=1.0, limit_cycles=5000), bench.plain)
+    assert hung == {"ended": False}
+    assert_right(bench.plain, again)
