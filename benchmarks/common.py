@@ -40,7 +40,8 @@ class Sharing(Executor):
 
     def submit(self, function: Callable[..., Any], /, job: Job) -> Future[Any]:  # type: ignore[override]
         """Run a job, with its network where it is known."""
-        future = self.processes.submit(function, dataclasses.replace(job, trained=job.trained or self.trained.get(job.seed)))
+        known = dataclasses.replace(job, trained=job.trained or self.trained.get(job.seed))
+        future = self.processes.submit(function, known)
         future.add_done_callback(lambda done: self._keep(job.seed, done))
         return future
 

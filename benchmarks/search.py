@@ -204,8 +204,6 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=12, help="architectures in the comparison with plain modules")
     parser.add_argument("--epochs", type=int, default=40, help="of plain modules, timed and scaled to 200")
     options = parser.parse_args()
-    import os
-
     load_average, data = os.getloadavg()[0], load("cora")
     pricing = pricing_rate(data, options.designs)
     rates, trials = search_rates(data, "reinforce", options.children, options.workers)
