@@ -29,7 +29,7 @@ def page(results: dict[str, Any], children: int, seeds: int) -> str:
     for name in SPECIFICATIONS:
         lines += [
             "", f"## {name}", "",
-            "| controller | seed | children | first 50 | last fifth | best | feasible, first fifth | last | draws | s |",
+            "| controller | seed | children | first 50 | last fifth | best | feasible, first | last | draws | s |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]  # fmt: skip
         for key, result in results.items():

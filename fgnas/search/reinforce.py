@@ -30,7 +30,7 @@ class ReinforceSettings:
     hidden: int = 64
     learning_rate: float = 5e-3
     acceptance: float = 0.02
-    entropy: float = 5e-3
+    entropy: float = 2e-2
 
 
 class Reinforce:
