@@ -28,7 +28,8 @@ PROJECTS = Path("hls")
 
 DEFAULTS: dict[str, Any] = {
     "dataset": "digits", "method": "reinforce", "controller": "conditioned",
-    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0, "children": 1_000, "seed": 0,
+    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0,
+    "children": 1_000, "seed": 0, "device": "cpu",
 }  # fmt: skip
 """Of `fgnas search`; a minute or two on two cores."""
 
@@ -74,6 +75,7 @@ def _add_search(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
     sub.add_argument("--seed", type=_natural, metavar="N", help=f"default: {DEFAULTS['seed']}")
     sub.add_argument("--workers", type=_positive, metavar="N", help="processes that train; default: one a core")
+    sub.add_argument("--device", choices=("cpu", "cuda"), help=f"trains the children; default: {DEFAULTS['device']}")
     sub.add_argument("--executor", choices=("processes", "dask"), default="processes", help="default: %(default)s")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="of a running dask.distributed cluster")
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
@@ -192,6 +194,7 @@ def _print_json(content: Any) -> None:
 
 
 def _search(options: argparse.Namespace) -> int:
+    from fgnas.child.train import check_device
     from fgnas.data import load
     from fgnas.search.progress import SearchProgress
     from fgnas.search.run import SearchConfig, check_resumable, search
@@ -200,9 +203,10 @@ def _search(options: argparse.Namespace) -> int:
     factory = _executor_factory(options)
     found = RunStore.find(RUNS, options.name or LATEST) if options.resume else None
     chosen = _search_options(options, found.config() if found else None)
+    check_device(chosen["device"])
     specification = _specification(chosen)
     data = load(chosen["dataset"])
-    own = {name: chosen[name] for name in ("method", "controller", "children", "seed")}
+    own = {name: chosen[name] for name in ("method", "controller", "device", "children", "seed")}
     config = SearchConfig.of(chosen["dataset"], specification=specification, **own)
     if found is not None:
         check_resumable(found, config, data)
@@ -243,7 +247,7 @@ def _executor_factory(options: argparse.Namespace) -> ExecutorFactory:
 
 def _search_options(options: argparse.Namespace, stored: dict[str, Any] | None) -> dict[str, Any]:
     """What was given, else what the resumed run has, else the defaults."""
-    before = DEFAULTS if stored is None else {**stored, **stored["specification"]}
+    before = DEFAULTS if stored is None else {**stored, **stored["specification"], "device": stored["recipe"]["device"]}
     given = {name: getattr(options, name) for name in DEFAULTS}
     return {name: before[name] if value is None else value for name, value in given.items()}
 

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fgnas.child import scatter
 from fgnas.child.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.data import GraphData
 
@@ -36,10 +37,11 @@ class SparseMatrix:
     Nothing asks for a gradient of the values: through autograd it would cost more than the rest of a step.
     """
 
-    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> None:
-        transposed, self._order = _transpose(matrix)
-        self.csr = _csr_tensor(matrix, dtype)
-        self.transposed = _csr_tensor(transposed, dtype)
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
+        transposed, order = _transpose(matrix)
+        self._order = order.to(device)
+        self.csr = _csr_tensor(matrix, dtype, device)
+        self.transposed = _csr_tensor(transposed, dtype, device)
 
     def refill(self, values: Tensor) -> None:
         """Replace the values, [non-zeros] in the order of the rows, in place."""
@@ -57,7 +59,7 @@ def _transpose(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, Tensor]:
     return sp.csr_matrix(values, shape=turned.shape), torch.from_numpy(order)
 
 
-def _csr_tensor(matrix: sp.csr_matrix, dtype: torch.dtype) -> Tensor:
+def _csr_tensor(matrix: sp.csr_matrix, dtype: torch.dtype, device: str) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
@@ -66,7 +68,7 @@ def _csr_tensor(matrix: sp.csr_matrix, dtype: torch.dtype) -> Tensor:
             torch.from_numpy(matrix.data.copy()).to(dtype),
             matrix.shape,
             check_invariants=False,
-        )
+        ).to(device)
 
 
 class SparseProduct(torch.autograd.Function):
@@ -148,6 +150,7 @@ class Block:
     target_places: NDArray[np.int64]
     below: int
     dtype: torch.dtype
+    device: str = "cpu"
 
     def coefficients(self, attention: str) -> NDArray[np.float64]:
         """[edges] c_ij: 1, or 1 / sqrt(|S(i)| |S(j)|)."""
@@ -166,7 +169,18 @@ class Block:
         shape = (len(self.target_degrees), self.below)
         matrix = sp.csr_matrix((coefficients, self.sources.copy(), self.indptr.copy()), shape=shape)
         matrix.sum_duplicates()
-        return SparseMatrix(matrix, self.dtype)
+        return SparseMatrix(matrix, self.dtype, self.device)
+
+    @functools.cached_property
+    def scattered(self) -> scatter.Edges:
+        """The edges as tensors, for a device that the compiled loops do not run on."""
+        targets = np.repeat(np.arange(len(self.target_degrees)), self.target_degrees)
+        arrays = (targets, self.sources, self.target_places)
+        return scatter.Edges(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    @functools.cache  # noqa: B019
+    def _weights(self, attention: str) -> Tensor:
+        return torch.from_numpy(self.coefficients(attention)).to(self.device, self.dtype)[:, None]
 
     @functools.cache  # noqa: B019
     def _edges(self, attention: str) -> tuple[NDArray[Any], ...]:
@@ -176,6 +190,8 @@ class Block:
     def aggregate(self, h: Tensor, attention: str, aggregation: str) -> Tensor:
         """[targets, f] AGG over j in S(i) of c_ij h_j, from h [below, f]."""
         if aggregation == "max":
+            if self.device != "cpu":
+                return scatter.weighted(self._weights(attention), h, self.scattered, True)
             return Maximum.apply(h, *self._edges(attention))
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
 
@@ -187,11 +203,14 @@ class Block:
         """
         heads = h.view(len(h), *source.shape)
         s, r = (heads * target).sum(2), (heads * source).sum(2)
-        alpha = EdgeSoftmax.apply(s, r, self.indptr, self.sources, self.target_places)
-        if aggregation == "max":
-            return WeightedMaximum.apply(alpha, h, self.indptr, self.sources)
-        y = WeightedSum.apply(alpha, h, self.indptr, self.sources)
-        return y / torch.from_numpy(self.target_degrees).to(y.dtype)[:, None] if aggregation == "mean" else y
+        if self.device != "cpu":
+            alpha = scatter.edge_softmax(s, r, self.scattered)
+            y = scatter.weighted(alpha, h, self.scattered, aggregation == "max")
+        else:
+            alpha = EdgeSoftmax.apply(s, r, self.indptr, self.sources, self.target_places)
+            function = WeightedMaximum if aggregation == "max" else WeightedSum
+            y = function.apply(alpha, h, self.indptr, self.sources)
+        return y / torch.from_numpy(self.target_degrees).to(y)[:, None] if aggregation == "mean" else y
 
 
 class Field:
@@ -206,26 +225,33 @@ class Field:
     """
 
     def __init__(
-        self, data: GraphData, targets: NDArray[np.int64], layers: int, dtype: torch.dtype = torch.float32
+        self,
+        data: GraphData,
+        targets: NDArray[np.int64],
+        layers: int,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
     ) -> None:
         self.blocks: list[Block] = []
         for _ in range(layers):
-            block, targets = _block(data, targets, dtype)
+            block, targets = _block(data, targets, dtype, device)
             self.blocks.insert(0, block)
         self.nodes = targets
         matrix = data.features[targets]
-        self.features = SparseMatrix(matrix, dtype)
-        self._dropped = SparseMatrix(matrix, dtype)
+        self.features = SparseMatrix(matrix, dtype, device)
+        self._dropped = SparseMatrix(matrix, dtype, device)
         self._values = matrix.data
 
     def dropped(self, rng: np.random.Generator, dropout: float) -> SparseMatrix:
         """The features with a random part of the non-zeros left out; the next call overwrites them."""
         values = self._values * keep_mask(rng, self._values.shape, dropout)
-        self._dropped.refill(torch.from_numpy(values).to(self.features.csr.dtype))
+        self._dropped.refill(torch.from_numpy(values).to(self.features.csr.values()))
         return self._dropped
 
 
-def _block(data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype) -> tuple[Block, NDArray[np.int64]]:
+def _block(
+    data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype, device: str
+) -> tuple[Block, NDArray[np.int64]]:
     """The edges into `targets`, and the nodes they come from, ascending."""
     degrees = data.degrees[targets]
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
@@ -234,7 +260,7 @@ def _block(data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype) -> t
     below, local = np.unique(sources, return_inverse=True)
     # The self-loops see to it that every target is among them.
     places = np.searchsorted(below, targets)
-    return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype), below
+    return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype, device), below
 
 
 def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
@@ -273,6 +299,7 @@ class Child:
         classes: int,
         rng: np.random.Generator,
         dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
     ) -> None:
         self.architecture, self.classes = architecture, classes
         self.weights: list[Tensor] = []
@@ -282,11 +309,13 @@ class Child:
             last = index == len(architecture) - 1
             heads, d = layer["k"], classes if last else layer["d"]
             features = heads * d
-            self.weights.append(_parameter(glorot(rng, width_in, features), dtype))
-            self.biases.append(torch.zeros(classes if last else features, dtype=dtype, requires_grad=True))
+            self.weights.append(_parameter(glorot(rng, width_in, features), dtype, device))
+            bias = np.zeros(classes if last else features, np.float32)
+            self.biases.append(_parameter(bias, dtype, device))
             pair = None
             if layer["attention"] == "gat":
-                pair = _parameter(glorot(rng, heads, d), dtype), _parameter(glorot(rng, heads, d), dtype)
+                source, target = (_parameter(glorot(rng, heads, d), dtype, device) for _ in range(2))
+                pair = source, target
             self.attention.append(pair)
             width_in = features
 
@@ -327,12 +356,12 @@ class Child:
             if steps is not None:
                 steps.append(Step(h, y, z))
             if rng is not None:
-                z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout))
+                z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout)).to(z.device)
         raise AssertionError("an architecture has a last layer")
 
 
-def _parameter(values: NDArray[np.float32], dtype: torch.dtype) -> Tensor:
-    return torch.from_numpy(values).to(dtype).requires_grad_()
+def _parameter(values: NDArray[np.float32], dtype: torch.dtype, device: str) -> Tensor:
+    return torch.from_numpy(values).to(device, dtype).requires_grad_()
 
 
 def glorot(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float32]:

@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 from fgnas.child.model import Architecture, Child, Field
 from fgnas.data import GraphData
 from fgnas.design import canonical_json
+from fgnas.errors import UserError
 from fgnas.network import LayerParameters, Network
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a child is trained (FGNAS paper, Table I and section IV-C)."""
+    """How a child is trained (FGNAS paper, Table I and section IV-C), and on what: sums differ between devices."""
 
     epochs: int = 200
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
     dropout: float = 0.5
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +44,18 @@ class Trained:
     epoch: int
 
 
-def recipe_for(dataset: str) -> Recipe:
+def recipe_for(dataset: str, device: str = "cpu") -> Recipe:
     """The paper's recipe for a dataset."""
-    return Recipe(weight_decay=1e-3) if dataset == "pubmed" else Recipe()
+    return Recipe(weight_decay=1e-3 if dataset == "pubmed" else 5e-4, device=device)
+
+
+def check_device(device: str) -> None:
+    """Raise UserError where torch has no such device."""
+    if device != "cpu" and not torch.cuda.is_available():
+        raise UserError(
+            f"--device {device}: this torch ({torch.__version__}) sees no GPU; leave --device out, or install a torch "
+            "built with CUDA on a machine that has one"
+        )
 
 
 def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -> int:
@@ -57,20 +68,20 @@ def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -
 
 
 @functools.lru_cache(maxsize=8)
-def _fields(data: GraphData, layers: int) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
+def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
     """Receptive field and labels of the training nodes, then of the validation nodes."""
     train, val = np.flatnonzero(data.train), np.flatnonzero(data.val)
     return (
-        Field(data, train, layers), torch.from_numpy(data.labels[train]),
-        Field(data, val, layers), torch.from_numpy(data.labels[val]),
+        Field(data, train, layers, device=device), torch.from_numpy(data.labels[train]).to(device),
+        Field(data, val, layers, device=device), torch.from_numpy(data.labels[val]).to(device),
     )  # fmt: skip
 
 
 def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
     """Train one child; a pure function of its arguments, for one thread and equal versions."""
-    train_field, train_labels, val_field, val_labels = _fields(data, len(architecture))
+    train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
     rng = np.random.default_rng(seed)
-    child = Child(architecture, data.width_in, data.classes, rng)
+    child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)
     parameters = list(child.parameters())
     optimiser = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
     best, best_epoch, kept = -1, 0, [p.detach().clone() for p in parameters]
@@ -102,7 +113,7 @@ def to_network(child: Child, data: GraphData) -> Network:
 
 
 def _array(parameter: torch.Tensor) -> NDArray[np.float32]:
-    return parameter.detach().numpy().astype(np.float32)
+    return parameter.detach().cpu().numpy().astype(np.float32)
 
 
 def input_scale(data: GraphData) -> int:

@@ -96,9 +96,9 @@ class SearchConfig:
             raise UserError(f"--seed is {self.seed}: give 0 or more")
 
     @classmethod
-    def of(cls, dataset: str, **options: Any) -> SearchConfig:
+    def of(cls, dataset: str, device: str = "cpu", **options: Any) -> SearchConfig:
         """A configuration with the paper's recipe for the dataset."""
-        return cls(dataset, recipe=recipe_for(dataset), **options)
+        return cls(dataset, recipe=recipe_for(dataset, device), **options)
 
     def to_dict(self, data: GraphData) -> dict[str, Any]:
         """What config.json holds: the configuration, what the data is, and the versions."""

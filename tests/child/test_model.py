@@ -1,5 +1,6 @@
 """The sparse layers against PyG's, on a graph small enough to check by hand."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 
+from fgnas.child import scatter
 from fgnas.child.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.child.model import Child, Field, Maximum, SparseMatrix, SparseProduct, glorot, keep_mask
 
@@ -141,6 +143,25 @@ def test_gradients_of_attention_in_float64():
     assert torch.autograd.gradcheck(lambda s, r: EdgeSoftmax.apply(s, r, indptr, sources, places), (s, r))
     for function in (WeightedSum, WeightedMaximum):
         assert torch.autograd.gradcheck(lambda a, h, f=function: f.apply(a, h, indptr, sources), (alpha, h))
+
+
+@pytest.mark.parametrize("attention, aggregation", [*itertools.product(("gcn", "gat"), ("add", "mean", "max"))])
+def test_scattering_is_the_same_as_the_compiled_loops(four_nodes, attention, aggregation):
+    """The way of a GPU, here on a CPU."""
+    field = Field(four_nodes, ALL, 1, torch.float64)
+    block, elsewhere = field.blocks[0], dataclasses.replace(field.blocks[0], device="meta")
+    vars(elsewhere)["scattered"] = block.scattered
+    rng = np.random.default_rng(0)
+    h, source, target = (torch.from_numpy(rng.normal(size=size)) for size in ((4, 6), (2, 3), (2, 3)))
+    if attention == "gat":
+        found = [one.attend(h, source, target, aggregation) for one in (block, elsewhere)]
+    else:
+        alpha = torch.from_numpy(block.coefficients(attention))[:, None]
+        other = scatter.weighted(alpha, h, block.scattered, aggregation == "max")
+        if aggregation == "mean":
+            other = other / torch.from_numpy(block.target_degrees)[:, None]
+        found = [block.aggregate(h, attention, aggregation), other]
+    torch.testing.assert_close(*found)
 
 
 def test_a_receptive_field_holds_no_more_than_is_read(four_nodes):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from fgnas.child.train import Recipe, child_seed, float_accuracy, input_scale, recipe_for, train
+from fgnas.child.train import Recipe, check_device, child_seed, float_accuracy, input_scale, recipe_for, train
 from fgnas.data import load
+from fgnas.errors import UserError
 
 GCN = [
     {"d": 4, "attention": "gcn", "aggregation": "add", "k": 1, "activation": "relu"},
@@ -79,5 +80,21 @@ def test_a_gat_keeps_its_vectors_and_learns_cora(cora):
 
 def test_recipe_is_plain_data():
     assert dataclasses.asdict(SHORT) == {
-        "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5,
+        "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "device": "cpu",
     }  # fmt: skip
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has a GPU")
+def test_a_missing_gpu_is_one_line():
+    with pytest.raises(UserError, match="--device cuda: this torch .* sees no GPU; leave --device out"):
+        check_device("cuda")
+    check_device("cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this torch has no GPU")
+@pytest.mark.parametrize("attention, aggregation", [("gcn", "add"), ("gcn", "max"), ("gat", "add")])
+def test_a_gpu_learns_digits(attention, aggregation):
+    layers = [dict(GCN[0], d=16, attention=attention, aggregation=aggregation), GCN[1]]
+    trained = train(load("digits"), layers, 0, recipe_for("digits", "cuda"))
+    assert trained.val > 0.8
+    assert abs(trained.val - float_accuracy(layers, trained.network, load("digits"))["val"]) < 0.01
