@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long lint bench setup clean help
+.PHONY: all search hls csim sim synth report test test-long lint bench bench-search bench-tables setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -70,6 +70,14 @@ lint: ## ruff and mypy alone
 bench: ## measure again what docs/results shows
 	@scripts/setup.sh compiler simulator
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(python) "$$benchmark" || exit; done
+
+bench-search: ## throughput of the search: pricing, children, trainings, beside plain PyG
+	@scripts/setup.sh
+	$(python) benchmarks/search.py --workers $(or $(WORKERS),2)
+
+bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12; default: all) CHILDREN WORKERS
+	@scripts/setup.sh
+	$(python) benchmarks/tables.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows) $(call option,CHILDREN,children)
 
 setup: ## install everything now: .venv, the pinned packages, Verilator
 	@scripts/setup.sh compiler simulator
