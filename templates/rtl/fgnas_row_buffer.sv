@@ -91,9 +91,12 @@ module fgnas_row_buffer #(
     end
   end
 
-  // A bank takes the lane that its place in the tile says; what is beyond the tile's lanes is not written.
+  // A bank takes the lane that its place in the tile says. Places beyond the tile's lanes are not written, so that they
+  // may hold what leaves the smallest multiplexer: the lanes again.
   logic [Banks-1:0][Bits-1:0] write_lanes, bank_data;
-  assign write_lanes = (Banks * Bits)'(write_data_i);
+  for (genvar b = 0; b < Banks; b++) begin : gen_place
+    assign write_lanes[b] = write_data_i[b%WriteLanes];
+  end
   for (genvar b = 0; b < Banks; b++) begin : gen_bank
     (* ram_style = "distributed" *) logic [Bits-1:0] mem[Depth];
     position_t lane;  // of the tile that is written
