@@ -1,0 +1,106 @@
+"""What calibrated scales gain: designs that fit, quantised with and without them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from common import RESULTS
+
+from fgnas.child.calibration import calibrated
+from fgnas.child.quantised import quantised_accuracy
+from fgnas.child.train import child_seed, float_accuracy, recipe_for, train
+from fgnas.data import GraphData, load
+from fgnas.design import Design
+from fgnas.hardware.pricing import Pricer, Specification
+from fgnas.space import find_space
+
+SPECIFICATION = Specification(1.0, 100_000, 100_000, 100)
+LEARNT = 0.6
+"""Float validation accuracy below which there is nothing to quantise."""
+KINDS = ("float", "without scales", "with scales")
+
+
+def designs_that_fit(data: GraphData, count: int) -> list[Design]:
+    """Uniform draws that keep the specification."""
+    space, pricer, rng = find_space("fgnas"), Pricer(data), np.random.default_rng(5)
+    found: list[Design] = []
+    while len(found) < count:
+        samples = space.draw(20_000, rng)
+        fits = pricer.price(space.columns(samples), SPECIFICATION.dsp).feasible(SPECIFICATION)
+        found += [space.design(row, SPECIFICATION.dsp) for row in samples[fits]]
+    return found[:count]
+
+
+def measure(dataset: str, count: int, seeds: int) -> dict[str, Any]:
+    """Test accuracy of each kind: [designs x seeds that learnt]."""
+    data, accuracies, seconds = load(dataset), [], 0.0
+    for design in designs_that_fit(data, count):
+        architecture = design.architecture()
+        for seed in range(seeds):
+            trained = train(data, architecture, child_seed(seed, architecture), recipe_for(dataset))
+            if trained.val < LEARNT:
+                continue
+            begun = time.perf_counter()
+            network = calibrated(design, trained.network, data)
+            seconds += time.perf_counter() - begun
+            accuracies.append((
+                float_accuracy(architecture, trained.network, data)["test"],
+                quantised_accuracy(design, trained.network, data)["test"],
+                quantised_accuracy(design, network, data)["test"],
+            ))  # fmt: skip
+    table = np.array(accuracies)
+    return {
+        "designs": count, "seeds": seeds, "learnt": len(table), "calibration_s": seconds / len(table),
+        "means": dict(zip(KINDS, table.mean(axis=0).tolist(), strict=True)),
+        "gains": (table[:, 2] - table[:, 1]).tolist(),
+    }  # fmt: skip
+
+
+def page(results: dict[str, Any], command: str) -> str:
+    """The table."""
+    rows = []
+    for dataset, result in results.items():
+        gains = np.array(result["gains"])
+        error = gains.std(ddof=1) / len(gains) ** 0.5
+        means = " | ".join(f"{result['means'][kind]:.1%}" for kind in KINDS)
+        rows.append(
+            f"| {dataset} | {result['learnt']} | {means} | {gains.mean():+.1%} ± {error:.1%} | "
+            f"{(gains > 0).mean():.0%} | {1000 * result['calibration_s']:.0f} ms |"
+        )
+    body = "\n".join(rows)
+    return f"""# Calibrated scales
+
+Quantised test accuracy of designs drawn uniformly among those that fit 1.0 ms, 100,000 LUT and FF and 100 DSP, with the
+scales of `fgnas.child.calibration` and with the input's alone. Only trainings that reached {LEARNT:.0%} float
+validation accuracy count. Gain: mean ± standard error of the mean; then the share that gained.
+
+| dataset | trainings | {' | '.join(KINDS)} | gain | gained | time |
+|---|---|---|---|---|---|---|---|
+{body}
+
+Made by `{command}`.
+"""
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--designs", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    results = {name: measure(name, options.designs, options.seeds) for name in ("cora", "citeseer")}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "calibration.json").write_text(json.dumps(results, indent=1) + "\n")
+    command = f"python benchmarks/calibration.py --designs {options.designs} --seeds {options.seeds}"
+    (RESULTS / "calibration.md").write_text(text := page(results, command))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
