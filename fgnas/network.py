@@ -63,7 +63,7 @@ class Network:
             if layer.attention == "gat":
                 expected["attention_source"] = expected["attention_target"] = (layer.k, d)
             elif parameters.attention_source is not None or parameters.attention_target is not None:
-                raise UserError(f"weights of layer {index} hold attention vectors, which {layer.attention} does not use")
+                raise UserError(f"weights of layer {index} hold attention vectors; {layer.attention} has none")
             for name, shape in expected.items():
                 array = getattr(parameters, name)
                 if array is None or array.shape != shape:

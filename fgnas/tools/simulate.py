@@ -44,7 +44,8 @@ def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1, rtl: Pat
     name = "sim" if rtl is None else "sim_rtl"
     work = directory / "build" / name
     begin = time.monotonic()
-    build(read_sources(directory / "rtl" / "files.f" if rtl is None else rtl), work, {"MemoryBeats": layout["memory_beats"]})
+    sources = read_sources(directory / "rtl" / "files.f" if rtl is None else rtl)
+    build(sources, work, {"MemoryBeats": layout["memory_beats"]})
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
     job = _job(sizes, layout, predicted, stall_seed, runs, work)
