@@ -31,7 +31,7 @@ from fgnas.hardware.lowering import lower
 from fgnas.network import Network
 from fgnas.space import TABLE_II
 from fgnas.tools.csim import run_csim
-from fgnas.tools.simulate import run_simulation
+from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
 
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
@@ -122,7 +122,7 @@ def check_everything(case: Case) -> None:
             _fail(case, f"C++ differs from the reference: {cpp}")
         if warnings := (project / "build" / "csim" / "compile.log").read_text():
             _fail(case, f"g++ warns: {warnings}")
-        rtl = run_simulation(project)
+        rtl = run_simulation(project, make_flags=QUICK_MAKE_FLAGS)
         if rtl["mismatches"] or rtl["protocol_errors"]:
             _fail(case, f"RTL differs from the reference and the C++ does not: {rtl}")
         if abs(rtl["cycles"] - rtl["predicted_cycles"]) > CYCLES_APART * rtl["cycles"]:

@@ -26,7 +26,7 @@ from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
 from fgnas.network import Network
 from fgnas.tools.find import find_verilator
-from fgnas.tools.simulate import build, read_sources, tools_on_path
+from fgnas.tools.simulate import QUICK_MAKE_FLAGS, build, read_sources, tools_on_path
 
 PAGE = 4096
 MEMORY_BYTES = 1 << 18
@@ -137,7 +137,7 @@ class Bench:
         self.accelerator = self.lowered(self.network)
         self.plain = run_of(self.accelerator, self.data)
         write_rtl(self.accelerator, folder)
-        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, bench="face")
+        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, "face", QUICK_MAKE_FLAGS)
 
     def lowered(self, network: Network) -> Accelerator:
         """The accelerator with other weights: the same hardware."""
