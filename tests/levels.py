@@ -36,7 +36,7 @@ from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
 
-CYCLES_APART = 0.01
+CYCLES_APART = 0.0
 """What predicted and simulated cycles may differ by."""
 QUICK = ("-O0",)
 """For g++: small graphs run faster than a better build takes."""

@@ -98,14 +98,14 @@ def latency_cycles(layers: list[LayerGeometry], workload: Workload, read_latency
     if workload.nodes == 0:
         return np.full(len(first.k), START_CYCLES + FINISH_CYCLES, np.int64)
     fetch = read_latency + FETCH_CYCLES
-    total = START_CYCLES + fetch + _parameter_beats(layers)
+    total = START_CYCLES + fetch + parameter_beats(layers)
     total = total + fetch + _first_phase(first, workload) + TURN_CYCLES
     for layer, following in zip(layers, layers[1:], strict=False):
         total = total + fetch + _hidden_phase(layer, following, workload) + TURN_CYCLES
     return total + fetch + _output_phase(layers[-1], workload) + WRITE_LATENCY + FINISH_CYCLES
 
 
-def _parameter_beats(layers: list[LayerGeometry]) -> Ints:
+def parameter_beats(layers: list[LayerGeometry]) -> Ints:
     """[n] beats of the parameter region: one memory word a beat (see LayerAccelerator.parameter_words)."""
     beats = np.zeros_like(layers[0].k)
     for layer in layers:
@@ -141,15 +141,16 @@ def _first_phase(layer: LayerGeometry, workload: Workload) -> Ints:
     for t_in in np.unique(layer.t_in):
         groups = np.maximum(1, ceil_div(workload.non_zeros, t_in))
         here = layer.t_in == t_in
-        # Store keeps up with linear, so that without scores linear never waits.
+        # Store keeps up with linear; where the rows of its buffer also cover its latency, linear never waits.
         result[here] = (groups.sum() * layer.out_tiles + LINEAR_DEPTH + layer.h_words)[here]
-        if (attends := here & layer.gat).any():
-            stages = [
-                Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1),
-                Stage(zero, layer.h_words, zero, layer.store_rows, 0),
-                _score(layer, 0),
-            ]
-            result[attends] = pipeline_cycles(stages, groups, attends)
+        waits = (layer.store_rows - 1) * layer.out_tiles < LINEAR_DEPTH + layer.h_words
+        stages = [
+            Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1),
+            Stage(zero, layer.h_words, zero, layer.store_rows, 0),
+        ]
+        for chosen, all_stages in ((waits & ~layer.gat, stages), (layer.gat, [*stages, _score(layer, 0)])):
+            if (some := here & chosen).any():
+                result[some] = pipeline_cycles(all_stages, groups, some)
     return result
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import random_design, random_graph
 
+from fgnas.hardware import latency
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.latency import Stage, Workload, latency_cycles, pipeline_cycles
 from fgnas.hardware.pricing import Pricer, Specification
@@ -77,6 +78,21 @@ def test_arrays_equal_single_designs() -> None:
         alone = pricer.price(columns_of([space.design(row, 10)]), 10)
         for name, values in vars(together).items():
             assert values[i] == getattr(alone, name)[0], name
+
+
+def test_the_first_phase_in_closed_form_is_the_recurrence() -> None:
+    """Wide rows in a buffer of two: short rows make linear wait for store, and the closed form must not be used."""
+    rng = np.random.default_rng(5)
+    space = fgnas_space().restrict(attention=("constant", "gcn"))
+    data = random_graph(rng, 40, 14, 5, 60)
+    shape, workload = GraphShape.of(data), Workload.of(data)
+    layer = geometry(space.columns(space.draw(300, rng)), shape)[0]
+    phase = latency._first_phase(layer, workload)
+    for i in range(300):
+        groups = np.maximum(1, -(-workload.non_zeros // layer.t_in[i])).tolist()
+        linear = (int(layer.out_tiles[i]), 0, latency.LINEAR_DEPTH, 1, -1)
+        store = (0, int(layer.h_words[i]), 0, int(layer.store_rows[i]), 0)
+        assert phase[i] == plain_recurrence([linear, store], groups, [-1] * len(groups))
 
 
 def test_more_lanes_are_never_slower() -> None:
