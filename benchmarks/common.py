@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import fgnas
 from fgnas.child.train import Trained
 from fgnas.data import load
 from fgnas.errors import UserError
@@ -113,12 +115,26 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def code_version() -> str:
+    """Names what results depend on: the hardware model, the children and the searchers, tables included."""
+    digest, package = hashlib.sha256(), Path(fgnas.__file__).parent
+    for part in ("hardware", "child", "search"):
+        for path in sorted(path for path in (package / part).rglob("*") if path.suffix in (".py", ".json", ".csv")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 class Record:
-    """Results by name in a JSON file, written after each: an interrupted benchmark goes on."""
+    """Results by name in a JSON file, written after each: an interrupted benchmark goes on.
+
+    Results of other code are begun anew: half a table of each would be worth nothing.
+    """
 
     def __init__(self, name: str) -> None:
-        self.path = RESULTS / name
+        self.path, version = RESULTS / name, code_version()
         self.results: dict[str, Any] = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        if self.results.get("code") != version:
+            self.results = {"code": version}
 
     def fill(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of that name, made if it is not there."""

@@ -33,7 +33,9 @@ def page(results: dict[str, Any], children: int, seeds: int) -> str:
             "|---|---|---|---|---|---|---|---|---|---|",
         ]  # fmt: skip
         for key, result in results.items():
-            if key.startswith(name) and result["children"]:
+            if not key.startswith(name):
+                continue
+            if result["children"]:
                 _, controller, seed, _ = key.split(" | ")
                 accuracies = " | ".join(f"{result[field]:.1%}" for field in ("first_50", "last_fifth", "best"))
                 shares = " | ".join(f"{result[field]:.2%}" for field in ("share_first_fifth", "share_last_fifth"))
@@ -41,7 +43,7 @@ def page(results: dict[str, Any], children: int, seeds: int) -> str:
                     f"| {controller} | {seed} | {result['children']} | {accuracies} | {shares} | {result['draws']:,} "
                     f"| {result['sampling_s']:.0f} |"
                 )
-            if key.startswith(name) and "error" in result:
+            if "error" in result:
                 lines += [f"| {key.split(' | ')[1]} | | ended: {result['error']} | | | | | | | |"]
     return "\n".join(lines) + "\n"
 
