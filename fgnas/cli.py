@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0,
     "children": 1_000, "seed": 0, "device": "cpu",
 }  # fmt: skip
-"""Of `fgnas search`; a minute or two on two cores."""
+"""Of `fgnas search`; a few minutes on two cores."""
 
 SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "clock_mhz")
 
