@@ -28,9 +28,7 @@ class Disjoint:
     leaves nothing to search.
     """
 
-    def __init__(
-        self, space: Space, seed: int, children: int, check: Callable[[Indices], NDArray[np.bool_]]
-    ) -> None:
+    def __init__(self, space: Space, seed: int, children: int, check: Callable[[Indices], NDArray[np.bool_]]) -> None:
         self.space, self.seed, self.check = space, seed, check
         self.left = max(1, children // ARCHITECTURE_SHARE)
         self.tried: list[list[int]] = []

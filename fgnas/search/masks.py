@@ -52,7 +52,7 @@ class Bounds:
         tried = np.empty((len(prefixes) * count, samples.shape[1]), np.int8)
         tried[:, :column] = np.repeat(prefixes, count, axis=0)
         tried[:, column] = np.tile(np.arange(count), len(prefixes))
-        allowed = (self._holds(tried, column, self.fastest, True) & self._holds(tried, column, self.smallest, False))
+        allowed = self._holds(tried, column, self.fastest, True) & self._holds(tried, column, self.smallest, False)
         allowed = allowed.reshape(len(prefixes), count)
         allowed[~allowed.any(axis=1)] = True
         return allowed[inverse.ravel()]

@@ -10,6 +10,7 @@ from fgnas.data import load
 from fgnas.errors import UserError
 from fgnas.hardware.pricing import Specification
 from fgnas.search import cluster as module
+from fgnas.search import loop
 from fgnas.search.cluster import cluster
 from fgnas.search.jobs import Workers, process_pool
 from fgnas.search.run import SearchConfig, search
@@ -61,7 +62,8 @@ def test_nobody_there_is_one_line(monkeypatch):
         cluster("tcp://127.0.0.1:9")()
 
 
-def test_the_executor_changes_no_trial(scheduler, tmp_path, in_place):
+def test_the_executor_changes_no_trial(scheduler, tmp_path, in_place, monkeypatch):
+    monkeypatch.setattr(loop, "SURVEY_DRAWS", 2_000)
     specification = Specification(latency_ms=3.0, dsp=20)
     options = {"specification": specification, "children": 6, "leaders": 2, "retrain_seeds": 2, "batch": 3}
     config, data, found = SearchConfig("digits", recipe=Recipe(epochs=3), **options), load("digits"), set()
