@@ -6,13 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.data import GraphData
 from fgnas.design import Design
 from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.geometry import Bools, GraphShape, Ints, geometry
 from fgnas.hardware.latency import Workload, latency_cycles
-from fgnas.hardware.resources import resources
+from fgnas.hardware.resources import DEFAULT_FAMILY, resources
+from fgnas.hardware.traffic import memory_bytes
 from fgnas.space import Columns, columns_of
 
 UNLIMITED_DSP = 1 << 20
@@ -46,13 +48,17 @@ class Specification:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Latency (cycles) and resources of n designs, each an int64 array [n]."""
+    """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
+
+    bram36 counts halves. memory_mb_s of a row is the mean bandwidth that the kernel takes at the specification's clock.
+    """
 
     latency_cycles: Ints
     lut: Ints
     ff: Ints
     dsp: Ints
-    bram36: Ints
+    bram36: NDArray[np.float64]
+    memory_bytes: Ints
 
     def excess(self, specification: Specification) -> dict[str, Any]:
         """Value over limit of each constraint, [n] floats; above 1 it is broken."""
@@ -90,16 +96,24 @@ class Prices:
             "lut": int(self.lut[i]),
             "ff": int(self.ff[i]),
             "dsp": int(self.dsp[i]),
-            "bram36": int(self.bram36[i]),
+            "bram36": whole(self.bram36[i]),
+            "memory_bytes": int(self.memory_bytes[i]),
+            "memory_mb_s": round(self.memory_bytes[i] * specification.clock_mhz / max(cycles, 1), 1),
             "feasible": bool(self.feasible(specification)[i]),
             "violations": self.violations(specification, i),
         }
 
 
-class Pricer:
-    """Prices designs for one graph."""
+def whole(value: float) -> int | float:
+    """A number as an integer where it is one: block RAMs come in halves."""
+    return int(value) if value == int(value) else float(value)
 
-    def __init__(self, data: GraphData) -> None:
+
+class Pricer:
+    """Prices designs for one graph, on one family of devices."""
+
+    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY) -> None:
+        self.family = family
         self.shape = GraphShape.of(data)
         self.workload = Workload.of(data)
 
@@ -108,12 +122,13 @@ class Pricer:
         layers = geometry(columns, self.shape)
         budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
         multipliers = bind_multipliers(layers, budget)
-        used = resources(layers, multipliers, self.shape)
+        used = resources(layers, multipliers, self.shape, self.family)
         cycles = latency_cycles(layers, self.workload)
-        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36)
+        traffic = memory_bytes(layers, self.workload)
+        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
 
 
-def design_resources(design: Design, shape: GraphShape, family: str = "xc7") -> dict[str, float]:
+def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FAMILY) -> dict[str, float]:
     """Resources of one design by name, on a family of devices."""
     layers = geometry(columns_of([design]), shape)
     used = resources(layers, bind_multipliers(layers, np.array([design.dsp])), shape, family)

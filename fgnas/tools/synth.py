@@ -94,17 +94,25 @@ def run_synthesis(directory: Path, family: str = "xc7") -> dict[str, Any]:
     return report
 
 
-def synthesise(files: list[str], top: str, family: str, folder: Path, log: Path) -> dict[str, Any]:
-    """Run `fgnas.tools.yosys` in a process of its own, in `folder`; returns its result."""
+def synthesise(
+    files: list[str], top: str, family: str, folder: Path, log: Path, only: list[str] | None = None
+) -> dict[str, Any]:
+    """Map `files` onto a family's primitives, in `folder`; returns the result of `fgnas.tools.yosys.synthesise`."""
     if family not in FAMILIES:
         raise UserError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
+    wanted = {} if only is None else {"only": only}
+    return run_yosys({"files": files, "top": top, "family": family, **wanted}, folder, log)
+
+
+def run_yosys(job: dict[str, Any], folder: Path, log: Path) -> dict[str, Any]:
+    """Run `fgnas.tools.yosys` in a process of its own, in `folder`; returns its result."""
     if find_spec("pyosys") is None:
         raise UserError("Yosys is missing; mend: make setup, or pip install 'fgnas[synth]'")
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        job, result = Path(scratch) / "job.json", Path(scratch) / "result.json"
-        job.write_text(json.dumps({"files": files, "top": top, "family": family}), encoding="utf-8")
-        command = [sys.executable, "-m", "fgnas.tools.yosys", str(job), str(result)]
+        given, result = Path(scratch) / "job.json", Path(scratch) / "result.json"
+        given.write_text(json.dumps(job), encoding="utf-8")
+        command = [sys.executable, "-m", "fgnas.tools.yosys", str(given), str(result)]
         try:
             with log.open("w", encoding="utf-8") as output:
                 run = subprocess.run(

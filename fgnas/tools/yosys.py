@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,17 @@ PRIMITIVES = re.compile(r"LUT\d|SRL|RAM|URAM|FD[RSCP]E|LD[CP]E|MUXF|CARRY|INV$|D
 def synthesise(job: dict[str, Any]) -> dict[str, Any]:
     """Run one job.
 
-    `job` has `files` (SystemVerilog, in compile order), `top` and `family` (xc7 or xcup). The result has
-    `version`, and for every module that is left its primitive `cells` by type and its `instances`, name to module.
+    `job` has `files` (SystemVerilog, in compile order), `top` and `family` (xc7 or xcup), and may have `only`, the
+    modules to map; others but the top stay empty. The result has `version`, and for every module that is left its
+    primitive `cells` by type and its `instances`, name to module.
     """
     design = ys.Design()
     ys.run_pass(f"read_slang --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
+    emptied = empty_other_modules(design, {*job["only"], job["top"]}) if "only" in job else set()
     merge_equal_modules(design)
     flow = f"synth_xilinx -family {job['family']} -noiopad -noclkbuf"
     ys.run_pass(f"{flow} -top {job['top']} -run begin:map_dsp", design)
-    remove_library(design, PRIMITIVES)
+    remove_library(design, PRIMITIVES, emptied)
     # A module of this name is a product in LUTs: the attribute use_dsp = "no" alone would not keep it there.
     ys.run_pass(f"chtype -set $__soft_mul {FABRIC_MODULE}*/t:$mul", design)
     ys.run_pass(f"{flow} -top {job['top']} -run map_dsp:map_luts", design)
@@ -45,10 +47,19 @@ def synthesise(job: dict[str, Any]) -> dict[str, Any]:
         ys.run_pass(f"{flow} -run map_luts:check", group)
         for module in own_modules(group):
             modules[name_of(module)] = contents(module)
-    known = {name_of(module) for module in own_modules(design)}
+    known = {name_of(module) for module in own_modules(design)} | emptied
     for module in modules.values():
         split_instances(module, known)
+    modules |= {name: {"cells": {}, "instances": {}} for name in emptied}
     return {"version": version(), "modules": modules}
+
+
+def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
+    """Map `files` onto an ECP5, flattened, and write the netlist for nextpnr to the path `netlist`."""
+    design = ys.Design()
+    ys.run_pass(f"read_slang --top {job['top']} {' '.join(job['files'])}", design)
+    ys.run_pass(f"synth_ecp5 -top {job['top']} -json {job['netlist']}", design)
+    return {"version": version()}
 
 
 def version() -> str:
@@ -86,10 +97,11 @@ def split_instances(module: dict[str, Any], known: set[str]) -> None:
     module.update(cells=dict(sorted(cells.items())), instances=instances)
 
 
-def remove_library(design: Any, keep: re.Pattern[str]) -> None:
-    """Drop the library cells whose names do not begin with `keep`."""
+def remove_library(design: Any, keep: re.Pattern[str], emptied: Collection[str] = ()) -> None:
+    """Drop the library cells whose names do not begin with `keep`, but no module of the design's own."""
     for module in list(design.modules_.values()):
-        if module.get_blackbox_attribute() and not keep.match(name_of(module)):
+        name = name_of(module)
+        if module.get_blackbox_attribute() and name not in emptied and not keep.match(name):
             design.remove(module)
 
 
@@ -135,6 +147,18 @@ def add_shell(design: Any, module: Any) -> None:
     shell.fixup_ports()
 
 
+def empty_other_modules(design: Any, wanted: set[str]) -> set[str]:
+    """Turn every module that is not wanted into a black box; returns their names."""
+    scratch = ys.Design()
+    for module in own_modules(design):
+        if name_of(module).split("$")[0] not in wanted:
+            add_shell(scratch, module)
+            design.remove(module)
+    for module in scratch.modules_.values():
+        design.add(module.clone())
+    return {name_of(module) for module in scratch.modules_.values()}
+
+
 def merge_equal_modules(design: Any) -> None:
     """Keep one of each set of modules with the same contents: every instance is read as a module of its own."""
     while True:
@@ -174,7 +198,7 @@ def module_texts(design: Any) -> dict[str, str]:
 def main() -> None:
     """Read the job, write the result; Yosys writes its log to the standard output."""
     job = json.loads(Path(sys.argv[1]).read_text())
-    result = synthesise(job)
+    result = write_netlist(job) if "netlist" in job else synthesise(job)
     Path(sys.argv[2]).write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 

@@ -1,0 +1,86 @@
+"""How synthesis builds a memory out of block RAMs or LUTRAMs: Yosys's rule, for arrays of memories.
+
+For every primitive and every shape that it can take, `memory_libmap` works out how many it takes side by side
+(words in one primitive are padded to its bytes, what is left of one is used by the next) and what multiplexers the
+addresses above the primitive's need; the cheapest wins, the first one among equals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.hardware.geometry import Ints
+
+MULTIPLEXER_COST, DECODER_COST = 0.5, 0.5
+"""Cost of a 2:1 multiplexer bit and of a decoded write enable, in Yosys's units."""
+BYTE = 9
+"""Bits that a block RAM's write enable covers."""
+
+# Columns of a rule: address bits at width one, bits of one unit, bits of one byte, cost, share of the cost that
+# scales with the width used, units (half BRAM36s or LUTs).
+Rules = NDArray[np.float64]
+
+
+def _block(address_bits: int, widest: int, cost: int, halves: int) -> list[tuple[float, ...]]:
+    widths = [width for width in (1, 2, 4, 9, 18, 36, 72) if width <= widest]
+    return [(address_bits - log, width, min(BYTE, width), cost, 0, halves) for log, width in enumerate(widths)]
+
+
+_TRUE_DUAL_PORT = [*_block(14, 18, 129, 1), *_block(15, 36, 257, 2)]
+_CASCADE = [(16.0, 1.0, 1.0, 513.0, 0.0, 4.0)]
+_SIMPLE_DUAL_PORT = [*_block(14, 36, 129, 1), *_block(15, 72, 257, 2)]
+BLOCK: dict[tuple[str, bool], Rules] = {
+    ("xc7", False): np.array([*_TRUE_DUAL_PORT, *_CASCADE, *_SIMPLE_DUAL_PORT]),
+    ("xc7", True): np.array([*_TRUE_DUAL_PORT, *_CASCADE]),
+    ("xcup", False): np.array([*_TRUE_DUAL_PORT, *_SIMPLE_DUAL_PORT]),
+    ("xcup", True): np.array(_TRUE_DUAL_PORT),
+}
+"""By family, and whether two ports read."""
+DISTRIBUTED: dict[str, Rules] = {
+    "xc7": np.array([
+        (5, 4, 4, 8, 8, 4), (6, 2, 2, 8, 8, 4), (7, 1, 1, 8, 8, 4), (5, 6, 6, 8, 7, 4), (6, 3, 3, 8, 7, 4),
+    ]),
+    "xcup": np.array([
+        (5, 8, 8, 16, 16, 8), (6, 4, 4, 16, 16, 8), (7, 2, 2, 16, 16, 8), (8, 1, 1, 16, 16, 8),
+        (5, 14, 14, 16, 16, 8), (6, 7, 7, 16, 16, 8),
+    ]),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Built:
+    """What n memories are built of: `units` (half BRAM36s or LUTs), and `banks` that their words are spread over."""
+
+    units: Ints
+    banks: Ints
+
+
+def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
+    """What memories of `depth` words of `width` bits, each [n], take; `reads` counts read ports."""
+    depth, width = np.broadcast_arrays(depth, width)
+    units, banks = _build(rules, depth, width, reads)
+    return Built(units, banks)
+
+
+@numba.njit(cache=True)
+def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
+    units, banks = np.zeros(len(depth), np.int64), np.zeros(len(depth), np.int64)
+    for i in range(len(depth)):
+        best = np.inf
+        for rule in range(len(rules)):
+            words, unit, byte = 1 << int(rules[rule, 0]), int(rules[rule, 1]), int(rules[rule, 2])
+            deep = -(-depth[i] // words)
+            count = -(-(deep * (-(-width[i] // byte) * byte)) // unit)
+            scaled = rules[rule, 4]
+            cost = (rules[rule, 3] - scaled) * count + scaled * deep * width[i] / unit
+            cost += MULTIPLEXER_COST * reads * (deep - 1) * width[i]
+            if deep > 1:
+                cost += DECODER_COST * deep
+            if cost < best:
+                best = cost
+                units[i], banks[i] = count * int(rules[rule, 5]), deep
+    return units, banks

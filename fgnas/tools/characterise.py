@@ -1,0 +1,349 @@
+"""Measure the operators that the resource model adds up: synthesise each over its parameters, fit, write the tables.
+
+Points are drawn as designs draw them, from the whole search space and graphs of several sizes. What was measured is
+kept below the working folder, a line a point, so that a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import MofNCompleteColumn, Progress, TaskID
+
+from fgnas.codegen.render import render
+from fgnas.codegen.rtl import write_rtl
+from fgnas.design import Design
+from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.accelerator import Accelerator
+from fgnas.hardware.binding import bind_multipliers
+from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, geometry
+from fgnas.hardware.lowering import activation_table, exponential_table, lower
+from fgnas.hardware.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
+from fgnas.hardware.resources import CHARACTERISATION
+from fgnas.network import LayerParameters, Network
+from fgnas.paths import templates_directory
+from fgnas.space import fgnas_space
+from fgnas.tools.synth import FAMILIES, TOP, count_cells, synthesise
+
+SEED = 1
+"""Of the designs that points are drawn from. The accuracy benchmark draws others."""
+BATCH = 30
+"""Points that one run of Yosys measures."""
+POINTS = {"fgnas_row_buffer": 320, "fgnas_aggregate": 200, "fgnas_linear_datapath": 150, "fgnas_requantise": 150,
+          "fgnas_aggregate_gat": 120, "fgnas_block_ram": 120, "fgnas_dual_read_ram": 120}  # fmt: skip
+DEFAULT_POINTS = 60
+FIXED_DESIGNS = 4
+LARGEST_MEMORY = 1 << 20
+"""Bits of the largest memory that is measured: larger ones take minutes, and their multiplexers grow steadily."""
+SHAPES = (GraphShape(1433, 7, 3072, 256), GraphShape(3703, 6, 4096, 128), GraphShape(500, 3, 20480, 256))
+"""Cora, CiteSeer, PubMed."""
+MULTIPLIER_BITS = range(2, 11)
+RIDGE = 0.05
+"""Weight of the coefficients' size against the error: it keeps terms that few points move near zero."""
+NO_NAME = SimpleNamespace(name="")
+
+SOURCES = {
+    "activation": ("fgnas_activation.sv.j2", "fgnas_relu.sv"),
+    "exponential": ("fgnas_exponential.sv.j2",),
+    "fixed": (*(f"{name}.sv" for name in FIXED if name != TOP), f"{TOP}.sv.j2"),
+}
+"""Files that an operator's size depends on, where it is not the module's own."""
+
+Point = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points of one operator: module parameters by name, or a file of its own for each."""
+
+    module: str
+    names: tuple[str, ...]
+    points: tuple[Point, ...]
+
+
+def characterise(
+    family: str, folder: Path, workers: int = 1, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Path:
+    """Measure what is not measured yet, fit, and write the family's table; returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    batches = [*waiting(family, folder)]
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(measure, batch, family, folder) for batch in batches]
+        for done, future in enumerate(as_completed(futures), 1):
+            if future.exception():
+                pool.shutdown(cancel_futures=True)
+            future.result()
+            progress(done, len(batches))
+    return write_table(family, folder)
+
+
+def waiting(family: str, folder: Path) -> Iterable[Batch]:
+    """The batches of points that the folder does not hold yet."""
+    for module, (names, points) in draw_points().items():
+        known = {tuple(row["point"]) for row in measured(module, family, folder)}
+        missing = [point for point in points if point not in known]
+        for start in range(0, len(missing), BATCH):
+            yield Batch(module, names, tuple(missing[start : start + BATCH]))
+
+
+def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
+    """{module: (parameter names, points)}: multipliers and tables in full, the others as designs use them."""
+    rng = np.random.default_rng(SEED)
+    space = fgnas_space()
+    found: dict[str, tuple[tuple[str, ...], set[Point]]] = {}
+    for shape in SHAPES:
+        layers = geometry(space.columns(space.draw(1500, rng)), shape)
+        budget = rng.integers(0, 100, len(layers[0].k))
+        for use in uses(layers, bind_multipliers(layers, budget), shape):
+            names = tuple(use.parameters)
+            table = np.stack(np.broadcast_arrays(*use.parameters.values()), axis=-1)[use.count > 0]
+            found.setdefault(use.module, (names, set()))[1].update(map(tuple, np.unique(table, axis=0).tolist()))
+    chosen: dict[str, tuple[tuple[str, ...], list[Point]]] = {}
+    for module, (names, points) in found.items():
+        ordered = sorted(point for point in points if memory_bits(names, point) <= LARGEST_MEMORY)
+        kept = rng.permutation(len(ordered))[: POINTS.get(module, DEFAULT_POINTS)]
+        chosen[module] = (names, [ordered[index] for index in kept])
+    grid: list[Point] = [(left, right) for left in MULTIPLIER_BITS for right in MULTIPLIER_BITS]
+    chosen["fgnas_multiplier_fabric"] = (("LeftBits", "RightBits"), grid)
+    chosen["fgnas_multiplier_dsp"] = (("LeftBits", "RightBits"), [(i, j) for i, j in grid if i + j >= 9])
+    tables: list[Point] = [(kind, i, f) for kind in range(len(ACTIVATION_NAMES)) for i in (1, 2, 3) for f in range(7)]
+    chosen["activation"] = (("kind", "integer_bits", "fraction_bits"), tables)
+    formats: list[Point] = [(i, f) for i in (1, 2, 3) for f in range(7)]
+    chosen["exponential"] = (("integer_bits", "fraction_bits"), formats)
+    chosen["fixed"] = (("seed",), [(seed,) for seed in range(FIXED_DESIGNS)])
+    return chosen
+
+
+def memory_bits(names: Sequence[str], point: Point) -> int:
+    """Bits of a memory; 0 of another operator."""
+    values = dict(zip(names, point, strict=True))
+    return values.get("Depth", 0) * values.get("Width", 0)
+
+
+def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
+    """What is known of an operator: [{point, lut, ff}]."""
+    place = place_of(module, family, folder)
+    if not place.is_file():
+        return []
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+
+
+def place_of(module: str, family: str, folder: Path) -> Path:
+    """The file of an operator's sizes; it is another one when the operator's source is."""
+    return folder / family / f"{module}-{rtl_digest(SOURCES.get(module, (f'{module}.sv',)))}.jsonl"
+
+
+def measure(batch: Batch, family: str, folder: Path) -> None:
+    """Synthesise a batch and append its sizes to the operator's file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        sizes = MEASURES.get(batch.module, _modules)(batch, family, Path(scratch))
+    rows = [{"point": point, **size} for point, size in zip(batch.points, sizes, strict=True)]
+    place = place_of(batch.module, family, folder)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("a", encoding="utf-8") as output:
+        output.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def _modules(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """Own cells of the module with each point's parameters."""
+    lines = []
+    for number, point in enumerate(batch.points):
+        settings = ", ".join(f".{name}({value})" for name, value in zip(batch.names, point, strict=True))
+        lines.append(f"(* keep *) {batch.module} #({settings}) u_{number} ();")
+    sources = sorted(str(path) for path in (templates_directory() / "rtl").glob("*.sv"))
+    return _own_sizes(sources, lines, [batch.module], family, scratch)
+
+
+def _activations(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """One lane of each activation, in the formats that designs choose."""
+    texts = []
+    for number, (kind, integer, fraction) in enumerate(batch.points):
+        value, name = FixedPoint.of(integer, fraction), ACTIVATION_NAMES[kind]
+        layer = SimpleNamespace(index=number, activation=name, value_format=value, output_format=value)
+        table = (activation_table(name, value, value) & ((1 << value.width) - 1)).tolist()
+        texts.append("" if name == "relu" else render(
+            "rtl/fgnas_activation.sv.j2", accelerator=NO_NAME, layer=layer, bits=value.width, table=table
+        ))  # fmt: skip
+    instances = [
+        f"fgnas_relu #(.Bits({1 + integer + fraction}))" if not text else f"fgnas_activation_{number}"
+        for number, (text, (_, integer, fraction)) in enumerate(zip(texts, batch.points, strict=True))
+    ]
+    return _tables(texts, instances, family, scratch)
+
+
+def _exponentials(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """One lane of gat's exponential table, in the formats that designs choose."""
+    texts = []
+    for number, (integer, fraction) in enumerate(batch.points):
+        value = FixedPoint.of(integer, fraction)
+        bits = value.width + 4
+        layer = SimpleNamespace(
+            index=number, value_format=value, exponent_bits=bits, exponential_table=exponential_table(value).tolist()
+        )
+        texts.append(render("rtl/fgnas_exponential.sv.j2", accelerator=NO_NAME, layer=layer))
+    return _tables(texts, [f"fgnas_exponential_{number}" for number in range(len(texts))], family, scratch)
+
+
+def _tables(texts: list[str], instances: list[str], family: str, scratch: Path) -> list[dict[str, float]]:
+    """Sizes of generated modules."""
+    files = [str(templates_directory() / "rtl" / "fgnas_relu.sv")]
+    for number, text in enumerate(texts):
+        (scratch / f"table_{number}.sv").write_text(text, encoding="utf-8")
+        files.append(f"table_{number}.sv")
+    lines = [f"(* keep *) {instance} u_{number} ();" for number, instance in enumerate(instances)]
+    return _own_sizes(files, lines, [instance.split()[0] for instance in instances], family, scratch)
+
+
+def _own_sizes(
+    files: Sequence[str], lines: list[str], only: list[str], family: str, scratch: Path
+) -> list[dict[str, float]]:
+    """Sizes of instances u_0, u_1, … of a top module that holds nothing but `lines`."""
+    text = "module top;\n" + "\n".join(lines) + "\nendmodule\n"
+    (scratch / "top.sv").write_text("`default_nettype wire\n" + text, encoding="utf-8")
+    result = synthesise([*files, "top.sv"], "top", family, scratch, scratch / "log", only)
+    modules = result["modules"]
+    instances = modules["top"]["instances"]
+    return [_size(modules[instances[f"u_{number}"]]) for number in range(len(lines))]
+
+
+def _size(module: dict[str, Any]) -> dict[str, float]:
+    total = count_cells(module["cells"])
+    return {"lut": total["lut"], "ff": total["ff"]}
+
+
+def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """The sum of what every accelerator has once, in designs of their own."""
+    sizes = []
+    space = fgnas_space().restrict(attention=("constant", "gcn"))
+    for (seed,) in batch.points:
+        folder = scratch / str(seed)
+        design = space.design(space.draw(1, np.random.default_rng(seed))[0], seed)
+        write_rtl(random_accelerator(design, SHAPES[seed % len(SHAPES)], seed), folder)
+        result = synthesise(["-f", "files.f"], TOP, family, folder / "rtl", folder / "log", list(FIXED))
+        parts = [_size(module) for name, module in result["modules"].items() if name.split("$")[0] in FIXED]
+        sizes.append({name: sum(part[name] for part in parts) for name in ("lut", "ff")})
+    return sizes
+
+
+MEASURES = {"activation": _activations, "exponential": _exponentials, "fixed": _fixed}
+
+
+def random_accelerator(design: Design, shape: GraphShape, seed: int) -> Accelerator:
+    """A design with random weights, lowered: what synthesis needs and no training."""
+    rng = np.random.default_rng(seed)
+
+    def normal(*size: int) -> NDArray[np.float32]:
+        return rng.normal(size=size).astype(np.float32)
+
+    width, layers = shape.width_in, []
+    for layer in design.layers:
+        features = layer.d or shape.classes
+        weight = normal(width, layer.k, features)
+        bias = normal(features if layer.d is None else layer.k * features)
+        source, target = (normal(layer.k, features) if layer.attention == "gat" else None for _ in range(2))
+        layers.append(LayerParameters(weight, bias, source, target))
+        width = layer.k * features
+    return lower(design, Network(tuple(layers), TYPICAL_INPUT_SCALE), shape)
+
+
+def write_table(family: str, folder: Path) -> Path:
+    """Fit what was measured and write fgnas/hardware/characterisation/FAMILY.json."""
+    from importlib.metadata import version
+
+    modules, tool = {}, f"Yosys (pyosys {version('pyosys')})"
+    for module, (names, _) in draw_points().items():
+        rows = measured(module, family, folder)
+        if module not in MEASURES:
+            modules[module] = fit(module, names, rows, family)
+    activation: dict[str, Any] = {name: {} for name in ACTIVATION_NAMES}
+    for row in measured("activation", family, folder):
+        kind, integer, fraction = row["point"]
+        activation[ACTIVATION_NAMES[kind]][f"{integer}.{fraction}"] = [row["lut"], row["ff"]]
+    exponential = {
+        f"{integer}.{fraction}": [row["lut"], row["ff"]]
+        for row in measured("exponential", family, folder)
+        for integer, fraction in [row["point"]]
+    }
+    fixed = measured("fixed", family, folder)
+    table = {
+        "family": family,
+        "tool": tool,
+        "date": datetime.date.today().isoformat(),
+        "command": "make characterise",
+        "fixed": {name: round(float(np.mean([row[name] for row in fixed])), 1) for name in ("lut", "ff")},
+        "activation": activation,
+        "exponential": exponential,
+        "modules": modules,
+    }
+    CHARACTERISATION.mkdir(exist_ok=True)
+    place = CHARACTERISATION / f"{family}.json"
+    place.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    return place
+
+
+def fit(module: str, names: Sequence[str], rows: list[dict[str, Any]], family: str) -> dict[str, Any]:
+    """Least squares: a coefficient for each term, for LUTs and for FFs, with the error over the points."""
+    points = np.array([row["point"] for row in rows], np.int64)
+    found = columns(terms(module, dict(zip(names, points.T, strict=True)), family))
+    matrix = np.stack([np.broadcast_to(column, len(points)) for column in found], axis=-1).astype(float)
+    result: dict[str, Any] = {"source": rtl_digest([f"{module}.sv"]), "points": len(points)}
+    for resource in ("lut", "ff"):
+        size = np.array([row[resource] for row in rows])
+        weights = least_squares(matrix, size)
+        error = np.abs(matrix @ weights - size)
+        result[resource] = [round(float(weight), 4) for weight in weights]
+        result[f"{resource}_error"] = round(float(error.mean() / max(size.mean(), 1)), 4)
+    return result
+
+
+def least_squares(matrix: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ridge regression in columns scaled to one; columns without a value get 0."""
+    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-9)
+    ridge = RIDGE * np.eye(matrix.shape[1])
+    weights, *_ = np.linalg.lstsq(
+        np.vstack([matrix / scale, ridge]), np.concatenate([size, np.zeros(len(ridge))]), rcond=None
+    )
+    return weights / scale
+
+
+def rtl_digest(sources: Iterable[str]) -> str:
+    """Twelve hexadecimal digits of files below templates/rtl."""
+    digest = hashlib.sha256()
+    for name in sources:
+        digest.update((templates_directory() / "rtl" / name).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def main() -> None:
+    """`make characterise`: measure both families, with a progress bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), help="default: %(default)s")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=Path("build/characterisation"), help="default: %(default)s")
+    options = parser.parse_args()
+    for family in options.families:
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn()) as bar:
+            task = bar.add_task(family, total=None)
+
+            def show(done: int, total: int, bar: Progress = bar, task: TaskID = task) -> None:
+                bar.update(task, completed=done, total=total)
+
+            place = characterise(family, options.folder, options.workers, show)
+        print(place)
+
+
+if __name__ == "__main__":
+    main()

