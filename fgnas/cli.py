@@ -29,7 +29,7 @@ PROJECTS = Path("hls")
 DEFAULTS: dict[str, Any] = {
     "dataset": "digits", "method": "reinforce", "controller": "conditioned",
     "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0,
-    "children": 1_000, "seed": 0, "device": "cpu",
+    "children": 500, "seed": 0, "device": "cpu",
 }  # fmt: skip
 """Of `fgnas search`; a few minutes on two cores."""
 
