@@ -56,6 +56,7 @@ def parser() -> Parser:
         ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
+        ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
@@ -121,6 +122,12 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
     about = "other RTL with the same face: a folder of .v and .sv files or a list of them; its top is fgnas_top"
     sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
+
+
+def _add_synth(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
+    sub.add_argument("--family", choices=("xc7", "xcup"), default="xc7", help="default: %(default)s")
+    _add_json(sub)
 
 
 def _add_dataset(sub: argparse.ArgumentParser) -> None:
@@ -490,6 +497,17 @@ def _sim(options: argparse.Namespace) -> int:
     from fgnas.tools.simulate import run_simulation
 
     return _show_check(run_simulation(options.directory, rtl=options.rtl), options.json)
+
+
+def _synth(options: argparse.Namespace) -> int:
+    from fgnas.tools.synth import run_synthesis, utilisation_table
+
+    report = run_synthesis(options.directory, options.family)
+    if options.json:
+        _print_json(report)
+    else:
+        print(utilisation_table(report))
+    return 0
 
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
