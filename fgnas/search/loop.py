@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fgnas.child.train import Trained
 from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.hardware.pricing import Pricer, Prices, Specification
+from fgnas.hardware.pricing import Pricer, Prices, Specification, whole
 from fgnas.network import Network
 from fgnas.search.evaluator import CoDesign, Score
 from fgnas.search.protocols import Searcher
@@ -66,7 +66,7 @@ class Proposal:
     """
 
     samples: Indices
-    prices: list[dict[str, int]]
+    prices: list[dict[str, int | float]]
     feasible: NDArray[np.bool_]
     draws: NDArray[np.int64]
     drawn: int
@@ -107,14 +107,14 @@ def episodes(searcher: Searcher, evaluator: CoDesign, count: int, batch: int) ->
     raise UserError(f"no feasible design in {MAX_FRUITLESS_EPISODES:,} draws: {nearest}")
 
 
-def _row(prices: Prices, row: int) -> dict[str, int]:
-    return {name: int(getattr(prices, name)[row]) for name in PRICES}
+def _row(prices: Prices, row: int) -> dict[str, int | float]:
+    return {name: whole(getattr(prices, name)[row]) for name in PRICES}
 
 
 def redrawn(searcher: Searcher, evaluator: CoDesign, count: int) -> Proposal:
     """The first `count` feasible samples, redrawn in batches that grow to 2,000."""
     samples: list[Indices] = []
-    prices: list[dict[str, int]] = []
+    prices: list[dict[str, int | float]] = []
     draws: list[int] = []
     drawn, fruitless, size = 0, 0, 4 * count
     nearest = Nearest(evaluator.specification)
