@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long lint bench bench-search bench-tables setup clean help
+.PHONY: all search hls csim sim synth test test-long lint bench bench-search bench-tables characterise bench-model setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -45,10 +45,6 @@ synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yos
 	@scripts/setup.sh
 	$(fgnas) synth 'hls/$(DESIGN)'
 
-report: ## write the page of a run: RUN (default: the latest)
-	@scripts/setup.sh
-	$(fgnas) report '$(or $(RUN),latest)'
-
 # One thread for each test process: two that both take every core slow each other down.
 pytest = OMP_NUM_THREADS=1 $(python) -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
@@ -70,6 +66,14 @@ lint: ## ruff and mypy alone
 bench: ## measure again what docs/results shows
 	@scripts/setup.sh compiler simulator
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(python) "$$benchmark" || exit; done
+
+characterise: ## measure every operator with Yosys again, for the resource model: WORKERS (default: 2)
+	@scripts/setup.sh
+	$(python) -m fgnas.tools.characterise --workers $(or $(WORKERS),2)
+
+bench-model: ## hold the resource model against synthesis of held-out designs: WORKERS (default: 2)
+	@scripts/setup.sh
+	$(python) benchmarks/hardware_model.py --workers $(or $(WORKERS),2)
 
 bench-search: ## throughput of the search: pricing, children, trainings, beside plain PyG
 	@scripts/setup.sh
