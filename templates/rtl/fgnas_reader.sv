@@ -52,7 +52,8 @@ module fgnas_reader #(
     reserved_q    <= reserved_q + (asked ? burst : '0) - CountBits'(pop_i);
     outstanding_q <= outstanding_q + (asked ? burst : '0) - CountBits'(arrived);
     if (asked) begin
-      address_q <= address_q + 60'(burst);
+      // Only the last burst ends within a page, and none follows it.
+      address_q <= {address_q[59:8] + 1'b1, 8'b0};
       left_q    <= left_q - 32'(burst);
     end
     if (cancel_i && (asked || !arvalid_o)) left_q <= '0;

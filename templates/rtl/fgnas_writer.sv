@@ -53,7 +53,8 @@ module fgnas_writer (
 
   always_ff @(posedge clk_i) begin
     if (asked) begin
-      address_q <= address_q + 60'(burst);
+      // Only the last burst ends within a page, and none follows it.
+      address_q <= {address_q[59:8] + 1'b1, 8'b0};
       left_q    <= left_q - 32'(burst);
     end
     if (take) begin
