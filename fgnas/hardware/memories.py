@@ -59,6 +59,10 @@ class Built:
     banks: Ints
 
 
+SLOTS = 4096
+"""Of the cache in which `_build` remembers memories: many designs share few of them. A power of two."""
+
+
 def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
     """What memories of `depth` words of `width` bits, each [n], take; `reads` counts read ports."""
     depth, width = np.broadcast_arrays(depth, width)
@@ -68,19 +72,32 @@ def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
 
 @numba.njit(cache=True)
 def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
-    units, banks = np.zeros(len(depth), np.int64), np.zeros(len(depth), np.int64)
+    units, banks = np.empty(len(depth), np.int64), np.empty(len(depth), np.int64)
+    # Slot -> the memory that was worked out last among those that share it.
+    seen = np.full(SLOTS, -1, np.int64)
     for i in range(len(depth)):
-        best = np.inf
-        for rule in range(len(rules)):
-            words, unit, byte = 1 << int(rules[rule, 0]), int(rules[rule, 1]), int(rules[rule, 2])
-            deep = -(-depth[i] // words)
-            count = -(-(deep * (-(-width[i] // byte) * byte)) // unit)
-            scaled = rules[rule, 4]
-            cost = (rules[rule, 3] - scaled) * count + scaled * deep * width[i] / unit
-            cost += MULTIPLEXER_COST * reads * (deep - 1) * width[i]
-            if deep > 1:
-                cost += DECODER_COST * deep
-            if cost < best:
-                best = cost
-                units[i], banks[i] = count * int(rules[rule, 5]), deep
+        slot = (depth[i] * 37 + width[i]) & (SLOTS - 1)
+        other = seen[slot]
+        if other >= 0 and depth[other] == depth[i] and width[other] == width[i]:
+            units[i], banks[i] = units[other], banks[other]
+        else:
+            units[i], banks[i] = _cheapest(rules, depth[i], width[i], reads)
+            seen[slot] = i
+    return units, banks
+
+
+@numba.njit(cache=True)
+def _cheapest(rules: Rules, depth: int, width: int, reads: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    best, units, banks = np.inf, 0, 0
+    for rule in range(len(rules)):
+        words, unit, byte = 1 << int(rules[rule, 0]), int(rules[rule, 1]), int(rules[rule, 2])
+        deep = -(-depth // words)
+        count = -(-(deep * (-(-width // byte) * byte)) // unit)
+        scaled = rules[rule, 4]
+        cost = (rules[rule, 3] - scaled) * count + scaled * deep * width / unit
+        cost += MULTIPLEXER_COST * reads * (deep - 1) * width
+        if deep > 1:
+            cost += DECODER_COST * deep
+        if cost < best:
+            best, units, banks = cost, count * int(rules[rule, 5]), deep
     return units, banks

@@ -47,7 +47,8 @@ POINTS = {"fgnas_row_buffer": 320, "fgnas_aggregate": 200, "fgnas_linear_datapat
 DEFAULT_POINTS = 60
 FIXED_DESIGNS = 4
 LARGEST_MEMORY = 1 << 20
-"""Bits of the largest memory that is measured: larger ones take minutes, and their multiplexers grow steadily."""
+LARGE_MEMORIES = 12
+"""Memories of more bits take long to map, and only the multiplexers behind them grow: few of them are measured."""
 SHAPES = (GraphShape(1433, 7, 3072, 256), GraphShape(3703, 6, 4096, 128), GraphShape(500, 3, 20480, 256))
 """Cora, CiteSeer, PubMed."""
 MULTIPLIER_BITS = range(2, 11)
@@ -113,9 +114,11 @@ def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
             found.setdefault(use.module, (names, set()))[1].update(map(tuple, np.unique(table, axis=0).tolist()))
     chosen: dict[str, tuple[tuple[str, ...], list[Point]]] = {}
     for module, (names, points) in found.items():
-        ordered = sorted(point for point in points if memory_bits(names, point) <= LARGEST_MEMORY)
-        kept = rng.permutation(len(ordered))[: POINTS.get(module, DEFAULT_POINTS)]
-        chosen[module] = (names, [ordered[index] for index in kept])
+        small = sorted(point for point in points if memory_bits(names, point) <= LARGEST_MEMORY)
+        large = sorted(points - set(small))
+        kept = [small[index] for index in rng.permutation(len(small))[: POINTS.get(module, DEFAULT_POINTS)]]
+        kept += [large[index] for index in rng.permutation(len(large))[:LARGE_MEMORIES]]
+        chosen[module] = (names, kept)
     grid: list[Point] = [(left, right) for left in MULTIPLIER_BITS for right in MULTIPLIER_BITS]
     chosen["fgnas_multiplier_fabric"] = (("LeftBits", "RightBits"), grid)
     chosen["fgnas_multiplier_dsp"] = (("LeftBits", "RightBits"), [(i, j) for i, j in grid if i + j >= 9])

@@ -7,6 +7,7 @@ slower than a 7-series part of the same speed rank, so what closes here is likel
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -28,8 +29,8 @@ SECONDS = 3600
 def run_timing(directory: Path) -> dict[str, Any]:
     """Place and route the project in `directory` and write report/timing.json.
 
-    Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (its steps: cell, port, delay in ns and its kind),
-    `from` and `to` (the instances that it joins), `utilisation` and `seconds`.
+    Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (the signals that it goes through, from register to
+    register, with nanoseconds of logic and routing), `utilisation` and `seconds`.
     """
     directory = Path(directory).absolute()
     if not (directory / "rtl" / "files.f").is_file():
@@ -48,14 +49,17 @@ def run_timing(directory: Path) -> dict[str, Any]:
 
 
 def place_and_route(netlist: Path, result: Path, log: Path) -> None:
-    """Run nextpnr; its report goes to `result`."""
+    """Run nextpnr; its report goes to `result`, in the folder of `netlist`."""
     command = [
-        str(find_nextpnr()), *DEVICE, "--json", str(netlist), "--report", str(result), "--out-of-context",
+        str(find_nextpnr()), *DEVICE, "--json", netlist.name, "--report", result.name, "--out-of-context",
         "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--seed", "1",
     ]  # fmt: skip
     try:
         with log.open("w", encoding="utf-8") as output:
-            run = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+            # Names without a path: the WebAssembly build sees its working folder, but another /tmp than ours.
+            run = subprocess.run(
+                command, cwd=netlist.parent, stdout=output, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
+            )
     except subprocess.TimeoutExpired:
         raise UserError(f"nextpnr did not end within {SECONDS} s; see {log}") from None
     if run.returncode != 0 or not result.is_file():
@@ -75,23 +79,27 @@ def read_report(report: dict[str, Any]) -> dict[str, Any]:
     """Fmax, the critical path within the clock, and what the part's cells are used for."""
     clock, found = min(report["fmax"].items(), key=lambda item: item[1]["achieved"])
     paths = [path for path in report["critical_paths"] if clock in path["from"] and clock in path["to"]]
-    steps = paths[0]["path"] if paths else []
-    path = [
-        {
-            "from": step["from"]["cell"], "to": step["to"]["cell"], "ns": round(step["delay"], 3), "kind": step["type"],
-        }
-        for step in steps
-    ]  # fmt: skip
+    path = merged(paths[0]["path"] if paths else [])
     return {
         "fmax_mhz": round(found["achieved"], 1),
         "target_mhz": found["constraint"],
-        "from": instance_of(path[0]["from"]) if path else None,
-        "to": instance_of(path[-1]["to"]) if path else None,
         "critical_path": path,
         "utilisation": {name: use["used"] for name, use in report["utilization"].items() if use["used"]},
     }
 
 
-def instance_of(cell: str) -> str:
-    """The instance that a flattened cell's name begins with, and the register's name."""
-    return cell.split("_TRELLIS")[0].split("_LUT4")[0].split("$")[0]
+def merged(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The registers and signals that a path goes through, each with its own nanoseconds of logic and routing."""
+    path: list[dict[str, Any]] = []
+    for step in steps:
+        name = signal_of(step["to"]["cell"])
+        if not path or path[-1]["signal"] != name:
+            path.append({"signal": name, "logic_ns": 0.0, "routing_ns": 0.0})
+        kind = "routing_ns" if step["type"] == "routing" else "logic_ns"
+        path[-1][kind] = round(path[-1][kind] + step["delay"], 3)
+    return path
+
+
+def signal_of(cell: str) -> str:
+    """The signal or register that a cell is named after: what the mapper appended is cut."""
+    return re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|\d+_)|\$", cell)[0]

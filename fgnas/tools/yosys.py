@@ -33,6 +33,7 @@ def synthesise(job: dict[str, Any]) -> dict[str, Any]:
     primitive `cells` by type and its `instances`, name to module.
     """
     design = ys.Design()
+    names = settle_names(design, job["files"])
     ys.run_pass(f"read_slang --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
     emptied = empty_other_modules(design, {*job["only"], job["top"]}) if "only" in job else set()
     merge_equal_modules(design)
@@ -51,7 +52,23 @@ def synthesise(job: dict[str, Any]) -> dict[str, Any]:
     for module in modules.values():
         split_instances(module, known)
     modules |= {name: {"cells": {}, "instances": {}} for name in emptied}
+    del names
     return {"version": version(), "modules": modules}
+
+
+def settle_names(design: Any, files: list[str]) -> list[Any]:
+    """Make names compare alike whatever else a design holds: the mapping of a module depends on their order.
+
+    Internal names count from a number so large that all have as many digits, and the identifiers of the sources are
+    known to Yosys in alphabetical order, before it meets them; the caller keeps them alive.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".il") as file:
+        file.write("autoidx 100000000\n")
+        file.flush()
+        ys.run_pass(f"read_rtlil {file.name}", design)
+    listed = Path(files[1]).read_text().split() if files[0] == "-f" else files
+    text = "".join(Path(name).read_text() for name in listed)
+    return [ys.IdString(f"\\{name}") for name in sorted(set(re.findall(r"[A-Za-z_]\w*", text)))]
 
 
 def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
