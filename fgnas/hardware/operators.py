@@ -483,7 +483,7 @@ def _distributed(p: Parameters, family: str) -> Terms:
 def _multiplexers(p: Parameters, family: str, reads: int) -> Terms:
     banks = build(BLOCK[family, reads > 1], p["Depth"], p["Width"], reads).banks
     steps = [ceil_log2(banks), (banks > 1).astype(np.int64), np.maximum(0, banks - 8), np.maximum(0, banks - 16)]
-    pairs = [np.maximum(0, banks - knee) for knee in (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)]
+    pairs = [np.maximum(0, banks - knee) for knee in (1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 128)]
     return [*steps, *(p["Width"] * t for t in pairs), p["Width"] * (banks > 1), p["Width"], banks]
 
 
