@@ -66,7 +66,7 @@ def parser() -> Parser:
 
 def _add_search(sub: argparse.ArgumentParser) -> None:
     # None stands for "not given": a resumed run then keeps what it has.
-    sub.add_argument("--dataset", help=f"default: {DEFAULTS['dataset']}")
+    _add_dataset(sub)
     sub.add_argument("--method", choices=("reinforce", "random", "disjoint"), help=f"default: {DEFAULTS['method']}")
     sub.add_argument(
         "--controller", choices=("conditioned", "masked", "warm", "paper"), metavar="NAME",
@@ -108,7 +108,7 @@ def _add_sample(sub: argparse.ArgumentParser) -> None:
 def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
     sub.add_argument("--design", default="best", metavar="best|RANK", help="of a run; default: %(default)s")
-    sub.add_argument("--dataset", help=f"of a bare design; default: {DEFAULTS['dataset']}")
+    _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
     _add_json(sub)
 
@@ -131,7 +131,14 @@ def _add_synth(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_dataset(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--dataset", default=DEFAULTS["dataset"], help="default: %(default)s")
+    sub.add_argument(
+        "--dataset", metavar="NAME|PATH",
+        help=f"digits, cora, citeseer, pubmed, or a .pt or .npz file; default: {DEFAULTS['dataset']}",
+    )  # fmt: skip
+    sub.add_argument(
+        "--split", metavar="T/V/T", help="masks for a file without: per cent to train, validate, test, such as 60/20/20"
+    )
+    sub.add_argument("--normalise", action="store_true", help="scale a file's rows of features to sum to 1")
 
 
 def _add_specification(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
@@ -193,6 +200,26 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr)
 
 
+def _reference(options: argparse.Namespace) -> str | None:
+    """The data that the options name, None where they name none."""
+    from fgnas.data import reference
+
+    name = options.dataset
+    if name is None and (options.split is not None or options.normalise):
+        name = DEFAULTS["dataset"]
+    return None if name is None else reference(name, options.split, options.normalise)
+
+
+def _load(reference: str | None) -> GraphData:
+    """Data, with what there is to say about it on stderr."""
+    from fgnas.data import load
+
+    data = load(reference or DEFAULTS["dataset"])
+    for remark in data.remarks:
+        print(f"{data.label}: {remark}", file=sys.stderr)
+    return data
+
+
 def _print_json(content: Any) -> None:
     print(json.dumps(content, sort_keys=True, allow_nan=False))
 
@@ -202,7 +229,6 @@ def _print_json(content: Any) -> None:
 
 def _search(options: argparse.Namespace) -> int:
     from fgnas.child.train import check_device
-    from fgnas.data import load
     from fgnas.search.progress import SearchProgress
     from fgnas.search.run import SearchConfig, check_resumable, search
     from fgnas.search.store import LATEST, RunStore, check_name, next_name
@@ -212,12 +238,12 @@ def _search(options: argparse.Namespace) -> int:
     chosen = _search_options(options, found.config() if found else None)
     check_device(chosen["device"])
     specification = _specification(chosen)
-    data = load(chosen["dataset"])
+    data = _load(chosen["dataset"])
     own = {name: chosen[name] for name in ("method", "controller", "device", "children", "seed")}
-    config = SearchConfig.of(chosen["dataset"], specification=specification, **own)
+    config = SearchConfig.of(data.name, specification=specification, **own)
     if found is not None:
         check_resumable(found, config, data)
-    name = found.name if found else options.name or next_name(RUNS, data.name)
+    name = found.name if found else options.name or next_name(RUNS, data.label)
     if found is None:
         check_name(RUNS, name)
 
@@ -255,7 +281,7 @@ def _executor_factory(options: argparse.Namespace) -> ExecutorFactory:
 def _search_options(options: argparse.Namespace, stored: dict[str, Any] | None) -> dict[str, Any]:
     """What was given, else what the resumed run has, else the defaults."""
     before = DEFAULTS if stored is None else {**stored, **stored["specification"], "device": stored["recipe"]["device"]}
-    given = {name: getattr(options, name) for name in DEFAULTS}
+    given = {name: getattr(options, name) for name in DEFAULTS} | {"dataset": _reference(options)}
     return {name: before[name] if value is None else value for name, value in given.items()}
 
 
@@ -321,12 +347,11 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _price(options: argparse.Namespace) -> int:
-    from fgnas.data import load
     from fgnas.hardware.pricing import Pricer
 
     designs = _read_designs(options.design)
     specification = _specification(vars(options))
-    pricer = Pricer(load(options.dataset))
+    pricer = Pricer(_load(_reference(options)))
     several = options.design.suffix == ".jsonl"
     for row in _price_rows(designs, pricer, specification):
         if options.json or several:
@@ -372,10 +397,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     from fgnas.child.calibration import calibrated
     from fgnas.child.quantised import quantised_accuracy
     from fgnas.child.train import child_seed, float_accuracy, recipe_for, train
-    from fgnas.data import load
     from fgnas.design import Design
 
-    design, data = Design.load(options.design), load(options.dataset)
+    design, data = Design.load(options.design), _load(_reference(options))
     architecture = design.architecture()
     torch.set_num_threads(1)
     found: dict[tuple[str, str], list[float]] = {}
@@ -407,11 +431,10 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _sample(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from fgnas.data import load
     from fgnas.space import find_space
 
     space = find_space(options.space)
-    load(options.dataset)
+    _load(_reference(options))
     for row in space.draw(options.n, np.random.default_rng(options.seed)):
         print(space.design(row, DEFAULTS["dsp"]).to_json())
     return 0
@@ -438,7 +461,7 @@ def _hls(options: argparse.Namespace) -> int:
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     source = _design_of_file(options) if from_file else _design_of_run(options)
     shape = GraphShape.of(source.data)
-    accelerator = lower(source.design, source.network, shape, source.data.name, source.design.hash)
+    accelerator = lower(source.design, source.network, shape, source.data.label, source.design.hash)
     directory = options.out or PROJECTS / source.folder
     write_project(accelerator, source.data, directory, network=source.network)
     if options.json:
@@ -454,13 +477,12 @@ def _design_of_file(options: argparse.Namespace) -> _Source:
 
     from fgnas.child.calibration import calibrated
     from fgnas.child.train import child_seed, recipe_for, train
-    from fgnas.data import load
     from fgnas.design import Design
 
     if options.design != "best":
         raise UserError(f"--design {options.design} chooses among a run's leaders, but {options.source} is a file")
     path = Path(options.source)
-    design, data = Design.load(path), load(options.dataset or DEFAULTS["dataset"])
+    design, data = Design.load(path), _load(_reference(options))
     architecture = design.architecture()
     torch.set_num_threads(1)
     trained = train(data, architecture, child_seed(0, architecture), recipe_for(data.name))
@@ -469,7 +491,7 @@ def _design_of_file(options: argparse.Namespace) -> _Source:
 
 def _design_of_run(options: argparse.Namespace) -> _Source:
     """A leader of a run, with the very weights that were scored."""
-    from fgnas.data import load
+    from fgnas.data import NAMES
     from fgnas.design import Design
     from fgnas.search.store import RunStore
 
@@ -479,11 +501,15 @@ def _design_of_run(options: argparse.Namespace) -> _Source:
     if not rank.isdecimal() or not 1 <= int(rank) <= len(entries):
         raise UserError(f"--design is {options.design!r}: give `best` or a rank from 1 to {len(entries)}")
     entry = entries[int(rank) - 1]
-    if options.dataset not in (None, entry["dataset"]):
+    wanted = _reference(options) or entry["dataset"]
+    if wanted in NAMES and wanted != entry["dataset"]:
         raise UserError(f"the run {store.name} was made on {entry['dataset']}: leave --dataset out")
-    data = load(entry["dataset"])
+    data = _load(wanted)
     if data.fingerprint != entry["fingerprint"]:
-        raise UserError(f"{data.name} is not the data that the run {store.name} was made on (fingerprint differs)")
+        raise UserError(
+            f"{data.name} is not the data that the run {store.name} was made on, which was {entry['dataset']} "
+            "(fingerprint differs)"
+        )
     return _Source(Design.from_dict(entry["design"]), store.load_network(entry), data, options.design)
 
 

@@ -2,7 +2,7 @@
 
 `digits` needs nothing but scikit-learn. `cora`, `citeseer` and `pubmed` are read from
 `$FGNAS_DATA_ROOT/Planetoid/<Name>/raw` where the raw files are (the place may be read-only), else through
-PyG's own download.
+PyG's own download. Anything that ends in .pt, .pth or .npz is a file of the user's (docs/data.md).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fgnas import datafile
+from fgnas.datafile import MASKS, Split, check_mask
 from fgnas.errors import UserError
 
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
@@ -32,14 +35,15 @@ class GraphData:
     """A node-classification task on one graph of N nodes.
 
     Attributes:
-        name: as the user calls it.
-        features: [N, width_in] CSR float32, every row scaled to sum to 1 (PyG's NormalizeFeatures);
-            its stored entries are the non-zeros that the accelerator reads, in column order.
+        name: what `load` is given to have it again, in any process.
+        features: [N, width_in] CSR float32, in built-in data every row scaled to sum to 1 (PyG's
+            NormalizeFeatures); its stored entries are the non-zeros that the accelerator reads, in column order.
         indptr, sources: the neighbourhoods S(i) = N(i) and i, as rows by target: node i hears from
             sources[indptr[i]:indptr[i + 1]], ascending; exactly one self-loop each, repeated edges kept.
         labels: [N] int64.
         classes: number of classes.
         train, val, test: [N] bool.
+        remarks: what a user may want to know about how the data was taken.
     """
 
     name: str
@@ -51,6 +55,12 @@ class GraphData:
     train: NDArray[np.bool_]
     val: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """A short name for people and for folders: of a file its stem."""
+        return Path(_parts(self.name)[0]).stem
 
     @property
     def nodes(self) -> int:
@@ -100,19 +110,23 @@ def build(
     val: NDArray[np.bool_],
     test: NDArray[np.bool_],
     classes: int | None = None,
+    normalise: bool = True,
+    remarks: tuple[str, ...] = (),
 ) -> GraphData:
     """A task from raw arrays; `edge_index` [2, E] holds sources above targets, as in PyG.
 
-    Self-loops in the input are replaced by the one that every node gets; repeated edges stay.
+    Self-loops in the input are replaced by the one that every node gets; repeated edges stay. With `normalise`
+    every row of features is scaled so that its magnitudes sum to 1.
     """
     nodes = len(labels)
     features = sp.csr_matrix(features, dtype=np.float32)
     features.sum_duplicates()
     features.eliminate_zeros()
     features.sort_indices()
-    total = np.asarray(features.sum(axis=1)).ravel()
-    scale = np.divide(1.0, total, out=np.ones_like(total), where=total > 0)
-    features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
+    if normalise:
+        total = np.asarray(abs(features).sum(axis=1)).ravel()
+        scale = np.divide(1.0, total, out=np.ones_like(total), where=total > 0)
+        features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
     source, target = np.asarray(edge_index, np.int64)
     keep = source != target
     loops = np.arange(nodes)
@@ -129,17 +143,91 @@ def build(
         train=np.asarray(train, bool),
         val=np.asarray(val, bool),
         test=np.asarray(test, bool),
+        remarks=remarks,
     )
 
 
+def reference(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> str:
+    """What names data in every process: a built-in name, or a file's whole path with what is to be done to it.
+
+    `split` makes masks where the file has none ("60/20/20", per cent of train, val, test nodes; ":SEED" may
+    follow); `normalise` scales its rows of features to sum to 1.
+    """
+    name = os.fspath(name)
+    path, changes = _parts(name)
+    if Path(path).suffix not in datafile.SUFFIXES:
+        if split is not None or normalise:
+            raise UserError(f"--split and --normalise are for data files; {name} has its own split and scaling")
+        return name
+    if split is not None:
+        changes["split"] = str(Split.parse(split))
+    if normalise:
+        changes["normalise"] = "yes"
+    whole = Path(path).expanduser().absolute()
+    return "#".join([str(whole), *(f"{key}={value}" for key, value in sorted(changes.items()))])
+
+
+def _parts(name: str) -> tuple[str, dict[str, str]]:
+    """The path in a reference, and what is to be done to what lies there."""
+    path, changes = name, {}
+    while found := re.fullmatch(r"(.*)#(split|normalise)=([^#]*)", path, re.DOTALL):
+        path, changes[found[2]] = found[1], found[3]
+    return path, changes
+
+
+def load(name: str | os.PathLike[str]) -> GraphData:
+    """Data by name, path or reference. Raises UserError with the mend where it cannot be had."""
+    name = reference(name)
+    if name in NAMES:
+        return _built_in(name)
+    path = Path(_parts(name)[0])
+    if path.suffix not in datafile.SUFFIXES:
+        ends = ", ".join(datafile.SUFFIXES)
+        raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}, and files that end in {ends}")
+    # A file that is written anew is read anew.
+    stamp = (status.st_mtime_ns, status.st_size) if path.is_file() and (status := path.stat()) else None
+    return _of_file(name, stamp)
+
+
 @functools.lru_cache(maxsize=4)
-def load(name: str) -> GraphData:
-    """A dataset by name. Raises UserError with the mend where it cannot be had."""
-    if name == "digits":
-        return _digits()
-    if name in PLANETOID:
-        return _planetoid(name)
-    raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}")
+def _built_in(name: str) -> GraphData:
+    return _digits() if name == "digits" else _planetoid(name)
+
+
+@functools.lru_cache(maxsize=4)
+def _of_file(name: str, stamp: tuple[int, int] | None) -> GraphData:
+    """The user's own data; its rows of features stay as they are unless the reference says otherwise."""
+    path, changes = _parts(name)
+    found = datafile.read(Path(path))
+    split, normalise = changes.get("split"), "normalise" in changes
+    if split is not None and found.masks is not None:
+        raise UserError(f"{path} has masks already: leave --split out")
+    if split is None and found.masks is None:
+        raise UserError(f"{path} has no train_mask, val_mask and test_mask: give --split, such as 60/20/20")
+    masks = found.masks or Split.parse(split or "").masks(found.labels)
+    for mask_name, mask in zip(MASKS, masks, strict=True):
+        check_mask(mask_name, mask, found.labels)
+    classes = int(found.labels.max()) + 1
+    edges = found.edge_index
+    remarks = _remarks(edges, len(found.labels))
+    return build(name, found.features, edges, found.labels, *masks, classes, normalise, remarks)
+
+
+def _remarks(edge_index: NDArray[np.int64], nodes: int) -> tuple[str, ...]:
+    """What becomes of directed edges, repeated edges and self-loops."""
+    source, target = edge_index
+    forward, backward = source * nodes + target, target * nodes + source
+    kinds, counts = np.unique(forward, return_counts=True)
+    directed, repeated = int((~np.isin(forward, backward)).sum()), int((counts - 1).sum())
+    loops = int((source == target).sum())
+    remarks = []
+    if directed:
+        remarks.append(f"{directed} of {len(source)} edges have no edge back: messages go from source to target only")
+    if repeated:
+        remarks.append(f"{repeated} edges are repetitions: each counts, in sums and in degrees")
+    if loops:
+        remarks.append(f"{loops} self-loops are in the file: every node gets exactly one in their place")
+    return tuple(remarks)
 
 
 def _digits() -> GraphData:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.child.model import ACTIVATIONS, Architecture, Child, Field, Step
-from fgnas.child.train import restored
+from fgnas.child.train import input_scale, restored
 from fgnas.data import GraphData
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
@@ -33,6 +33,8 @@ Scales = dict[tuple[int, str], int]
 SAMPLE = 4_096
 """Values of a tensor that its first scale is chosen by; a larger tensor is thinned out evenly."""
 SCALES = range(-3, 9)
+INPUT_REACH = 4
+"""How far from the one that suits the mean feature the input's scale may lie, beside those above."""
 PASSES = 2
 """Times that every scale is tried anew."""
 
@@ -45,12 +47,14 @@ class Observation:
         child, field: the network, and all nodes.
         target: [N, classes] class probabilities.
         samples: some values of each tensor, by layer and name.
+        input_scales: what the input's scale may be: features of the user's own have any magnitude.
     """
 
     child: Child
     field: Field
     target: Tensor
     samples: dict[tuple[int, str], list[Values]]
+    input_scales: range = SCALES
 
 
 @torch.no_grad()
@@ -66,7 +70,9 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
         if step.z is not None:
             samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
             samples[index, "output"] = [thinned(step.z.numpy())]
-    return Observation(child, field, torch.softmax(logits, 1), samples)
+    middle = input_scale(data)
+    input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
+    return Observation(child, field, torch.softmax(logits, 1), samples, input_scales)
 
 
 @functools.lru_cache(maxsize=2)
@@ -84,7 +90,7 @@ def thinned(values: NDArray) -> Values:
 def calibrate(design: Design, network: Network, observation: Observation) -> Network:
     """The network with the scales that suit the formats of a design."""
     scales = {
-        place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, place))
+        place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, observation, place))
         for place, samples in observation.samples.items()
     }
     scales = nearest_to_float(design, observation, scales)
@@ -105,8 +111,10 @@ def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
     return layer.weight_format if name == "weight" else layer.value_format
 
 
-def _offered(design: Design, place: tuple[int, str]) -> range:
+def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
     """The table of exponentials is sized for a format without scale: a finer one would not fit."""
+    if place == (0, "input"):
+        return observation.input_scales
     gat = design.layers[place[0]].attention == "gat"
     return range(SCALES.start, 1) if gat and place[1] == "value" else SCALES
 
@@ -136,7 +144,7 @@ def nearest_to_float(design: Design, observation: Observation, scales: Scales) -
         before = best
         for place in scales:
             for step in (1, -1):
-                while (scale := scales[place] + step) in _offered(design, place):
+                while (scale := scales[place] + step) in _offered(design, observation, place):
                     found = divergence(design, observation, moved := {**scales, place: scale})
                     if found >= best:
                         break
