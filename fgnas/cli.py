@@ -57,6 +57,7 @@ def parser() -> Parser:
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
+        ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
@@ -127,6 +128,14 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
 def _add_synth(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
     sub.add_argument("--family", choices=("xc7", "xcup"), default="xc7", help="default: %(default)s")
+    _add_json(sub)
+
+
+def _add_vitis(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
+    sub.add_argument(
+        "--step", choices=("csim", "csynth", "cosim", "impl"), default="csynth", help="default: %(default)s"
+    )
     _add_json(sub)
 
 
@@ -534,6 +543,38 @@ def _synth(options: argparse.Namespace) -> int:
     else:
         print(utilisation_table(report))
     return 0
+
+
+def _vitis(options: argparse.Namespace) -> int:
+    from fgnas.tools.vitis import has_fault, run_vitis
+
+    report = run_vitis(options.directory, options.step, lambda line: print(line, file=sys.stderr))
+    found = report["steps"][options.step]
+    if options.json:
+        _print_json(report)
+    else:
+        _show_vitis(found, report["predicted"])
+    return 1 if has_fault(found) else 0
+
+
+def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
+    """One step: what it used beside what was predicted and what the part has, then the rest of its figures."""
+    if "used" in found:
+        rows = []
+        for name, used in found["used"].items():
+            limit, guess = found["available"][name], predicted[name]
+            share = f"{used / limit:.2%}" if limit else "-"
+            rows.append((name, f"{used:,}", "-" if guess is None else f"{guess:,}", f"{limit:,}", share))
+        _show_table("Utilisation", ("", "Used", "Predicted", "Available", "Util%"), rows)
+    for name, value in found.items():
+        if name == "loops":
+            for loop in value:
+                print(f"loop {loop['function']}.{loop['loop']}: II {loop['ii']}")
+        elif name not in ("used", "available") and value is not None:
+            parts = [f"{part} {number}" for part, number in value.items()] if isinstance(value, dict) else [str(value)]
+            print(f"{name.replace('_', ' ')}: {', '.join(parts)}")
+    if "latency_cycles" in found:
+        print(f"predicted cycles: {predicted['latency_cycles']}")
 
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")

@@ -1,4 +1,4 @@
-"""Find the outside tools, compiler, make, Verilator and the ap_types headers, or say how to get them."""
+"""Find the outside tools, compiler, make, Verilator, Vitis and the ap_types headers, or say how to get them."""
 
 import importlib.util
 import os
@@ -23,6 +23,29 @@ class Verilator:
 
     path: Path
     version: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Vitis:
+    """A Vitis on PATH: since 2023.2 `v++` synthesises and `vitis-run` does the rest; before, `vitis_hls` did it all."""
+
+    compiler: Path
+    runner: Path | None
+    """None for `vitis_hls`, which runs Tcl; it is gone in 2025.1."""
+
+
+def find_vitis() -> Vitis:
+    """Vitis HLS, the newest generation first."""
+    # Releases before 2023.2 have a v++ too, which cannot do a kernel's own steps: vitis-run tells them apart.
+    compiler, runner, classic = (shutil.which(name) for name in ("v++", "vitis-run", "vitis_hls"))
+    if compiler and runner:
+        return Vitis(Path(compiler), Path(runner))
+    if classic:
+        return Vitis(Path(classic), None)
+    raise UserError(
+        "Vitis is not on PATH (neither v++ with vitis-run nor vitis_hls); mend: source settings64.sh of an "
+        "installation. Without it `fgnas csim`, `fgnas sim` and `fgnas synth` check the same project"
+    )
 
 
 def find_compiler() -> Path:

@@ -4,6 +4,7 @@
 //
 // Besides the whole graph it runs it once more in the same process (nothing may be left over from the first run),
 // a graph of no nodes, and small graphs that the kernel must refuse.
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -84,11 +85,20 @@ static Region untouched(unsigned beats) {
     return Region(beats, value);
 }
 
-/// Runs the kernel, returns its status. Regions are passed by address, so that an empty one is legal too.
+/// A region with room for what a co-simulation copies, which is the interface's depth and not what the run needs.
+static Region at_least(std::size_t depth, Region region) {
+    if (region.size() < depth) region.resize(depth);
+    return region;
+}
+
+/// Runs the kernel, returns its status.
 static unsigned run(unsigned nodes, const Vectors& v, Region& logits) {
+    const Region features = at_least(FEATURE_DEPTH, v.features), edges = at_least(EDGE_DEPTH, v.edges);
+    Region written = at_least(LOGIT_DEPTH, logits);
     ap_uint<32> status = 0xFFFFFFFFu;
-    fgnas_top(nodes, unsigned(v.features.size()), unsigned(v.edges.size()), v.parameters.data(), v.features.data(),
-              v.edges.data(), logits.data(), &status);
+    fgnas_top(nodes, unsigned(v.features.size()), unsigned(v.edges.size()), v.parameters.data(), features.data(),
+              edges.data(), written.data(), &status);
+    logits.assign(written.begin(), written.begin() + std::ptrdiff_t(logits.size()));
     return status.to_uint();
 }
 

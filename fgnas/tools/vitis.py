@@ -1,0 +1,268 @@
+"""Run a project's C++ in Vitis HLS, where there is one, and read its reports into one JSON, beside the predicted.
+
+Reports are those that UG1399 names, below the solution: syn/report/csynth.xml, sim/report/fgnas_top_cosim.rpt and
+impl/report/verilog/export_impl.xml. Their block RAMs are counted in halves (RAMB18); here, as everywhere, in RAMB36.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fgnas.errors import UserError
+from fgnas.tools.csim import FIRST, RESULT
+from fgnas.tools.find import Vitis, find_vitis
+from fgnas.tools.synth import TOP, tidy
+
+STEPS = ("csim", "csynth", "cosim", "impl")
+CONFIG, SCRIPT = "hls_config.cfg", "run_hls.tcl"
+WORK = Path("build") / "vitis"
+REPORTS = {
+    "csynth": ("syn/report/csynth.xml", f"syn/report/{TOP}_csynth.xml"),
+    "cosim": (f"sim/report/{TOP}_cosim.rpt",),
+    "impl": ("impl/report/verilog/export_impl.xml", f"impl/report/verilog/{TOP}_export.xml"),
+}
+"""Of a step, below the solution: the first that is there; the second name is that of older releases."""
+RESOURCES = {
+    "lut": ("LUT", 1.0), "ff": ("FF", 1.0), "dsp": ("DSP", 1.0), "bram36": ("BRAM_18K", 0.5), "uram": ("URAM", 1.0),
+}  # fmt: skip
+"""Our name -> the reports' name, and how many of ours one of theirs is."""
+OTHER_NAMES = {"DSP": "DSP48E", "BRAM_18K": "BRAM"}
+"""What some releases, or the report of the implementation, call them."""
+
+
+def run_vitis(directory: Path, step: str, progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+    """Run one step on the project in `directory`; returns what report/vitis.json then holds.
+
+    Keys: `tool`, `predicted` (resources and `latency_cycles`) and `steps`, with what this and earlier steps found.
+    `cosim` and `impl` synthesise first if that was not done for these sources. `progress` gets every line that the
+    tool prints; all of them are kept in build/vitis-STEP.log.
+    """
+    directory = Path(directory).absolute()
+    for name in (CONFIG, SCRIPT, "report/price.json"):
+        if not (directory / name).is_file():
+            raise UserError(f"{directory / name} is missing; write the project with `fgnas hls`")
+    vitis = find_vitis()
+    solution = directory / (WORK / "hls" if vitis.runner else Path("build_vitis") / "solution")
+    report = _earlier(directory)
+    wanted = [step]
+    if step in ("cosim", "impl") and not _is_synthesised(directory, solution):
+        wanted.insert(0, "csynth")
+    for name in wanted:
+        log = directory / "build" / f"vitis-{name}.log"
+        for stale in REPORTS.get(name, ()):
+            (solution / stale).unlink(missing_ok=True)
+        seconds, code = _execute(vitis, name, directory, log, progress)
+        printed = log.read_text(encoding="utf-8", errors="replace")
+        found = _read(name, solution, printed, code, log)
+        report["steps"][name] = found | {"seconds": seconds, "log": str(log.relative_to(directory))}
+        if version := re.search(r"\bv(20\d\d\.\d)\b", printed):
+            report["tool"] = f"{vitis.compiler.name} {version[1]}"
+        _write(directory, report)
+    return report
+
+
+def _earlier(directory: Path) -> dict[str, Any]:
+    """The report so far: every step adds to it."""
+    path = directory / "report" / "vitis.json"
+    if path.is_file():
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    price = json.loads((directory / "report" / "price.json").read_text(encoding="utf-8"))
+    return {"tool": None, "predicted": {name: price.get(name) for name in (*RESOURCES, "latency_cycles")}, "steps": {}}
+
+
+def _write(directory: Path, report: dict[str, Any]) -> None:
+    (directory / "report").mkdir(exist_ok=True)
+    (directory / "report" / "vitis.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def _is_synthesised(directory: Path, solution: Path) -> bool:
+    """Whether the solution's RTL is that of the present sources."""
+    made = _first(solution, REPORTS["csynth"])
+    if made is None:
+        return False
+    sources = [*(directory / "src").iterdir(), directory / CONFIG, directory / SCRIPT]
+    return made.stat().st_mtime_ns >= max(path.stat().st_mtime_ns for path in sources)
+
+
+def command(vitis: Vitis, step: str) -> list[str]:
+    """What runs a step, from the project's folder."""
+    if vitis.runner is None:
+        return [str(vitis.compiler), "-f", SCRIPT]
+    options = ["--mode", "hls", "--config", CONFIG, "--work_dir", str(WORK)]
+    return [str(vitis.compiler), "-c", *options] if step == "csynth" else [str(vitis.runner), *options, f"--{step}"]
+
+
+def _execute(vitis: Vitis, step: str, directory: Path, log: Path, progress: Callable[[str], None]) -> tuple[float, int]:
+    """Run a step; returns seconds and exit code."""
+    log.parent.mkdir(exist_ok=True)
+    start = time.perf_counter()
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
+            command(vitis, step), cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", env=os.environ | {"FGNAS_STEP": step},
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            kept.write(line)
+            kept.flush()
+            progress(line.rstrip())
+    return round(time.perf_counter() - start, 1), process.returncode
+
+
+def _read(step: str, solution: Path, printed: str, code: int, log: Path) -> dict[str, Any]:
+    """What a step found, or a UserError that says why it found nothing."""
+    if step == "csim":
+        # The test bench prints its counts itself; with a mismatch it ends with 1, and so does the tool.
+        if found := read_csim(printed):
+            return found
+        raise UserError(f"Vitis could not run the test bench{_why(printed)}; see {log}")
+    path = _first(solution, REPORTS[step])
+    if step == "cosim" and path is not None and has_fault(cosim := read_cosim(path)):
+        return cosim
+    if code != 0:
+        raise UserError(f"{step} failed{_why(printed)}; see {log}")
+    if path is None:
+        raise UserError(f"{step} ended well but left no {solution / REPORTS[step][0]}; see {log}")
+    return {"csynth": read_csynth, "cosim": read_cosim, "impl": read_implementation}[step](path)
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def _why(printed: str) -> str:
+    """The first error that the tool printed, as ": ..."."""
+    found = re.search(r"^ERROR: (.*)$", printed, re.MULTILINE)
+    return f": {found[1]}" if found else ""
+
+
+def read_csim(printed: str) -> dict[str, Any] | None:
+    """The counts that the test bench printed, as `fgnas csim` names them; None where it did not come to its end."""
+    found = RESULT.search(printed)
+    if found is None:
+        return None
+    nodes, logits, mismatches, failed = map(int, found.groups())
+    first = FIRST.search(printed)
+    counts = {"nodes": nodes, "logits": logits, "mismatches": mismatches, "failed_checks": failed}
+    return counts | {"first_mismatch": first[0] if first else None}
+
+
+def read_csynth(path: Path) -> dict[str, Any]:
+    """The report of the synthesis: estimates of resources and clock, cycles, and what each loop is pipelined with.
+
+    Keys: part, clock_ns {target, estimated}, latency_cycles and interval_cycles {min, max}, used and available (by
+    resource), loops [{function, loop, ii, trip_count {min, max}}]. What the tool could not tell is None.
+    """
+    root = _parse(path)
+    overall = "PerformanceEstimates/SummaryOfOverallLatency"
+    return {
+        "part": root.findtext("UserAssignments/Part"),
+        "clock_ns": {
+            "target": number(root.findtext("UserAssignments/TargetClockPeriod")),
+            "estimated": number(root.findtext("PerformanceEstimates/SummaryOfTimingAnalysis/EstimatedClockPeriod")),
+        },
+        "latency_cycles": {
+            "min": number(root.findtext(f"{overall}/Best-caseLatency")),
+            "max": number(root.findtext(f"{overall}/Worst-caseLatency")),
+        },
+        "interval_cycles": {
+            "min": number(root.findtext(f"{overall}/Interval-min")),
+            "max": number(root.findtext(f"{overall}/Interval-max")),
+        },
+        "used": resources(root.find("AreaEstimates/Resources"), path),
+        "available": resources(root.find("AreaEstimates/AvailableResources"), path),
+        "loops": list(_loops(root)),
+    }
+
+
+def read_implementation(path: Path) -> dict[str, Any]:
+    """The report behind place and route: used and available resources, clock_ns {target, achieved}, timing_met."""
+    root = _parse(path)
+    target = number(root.findtext("TimingReport/TargetClockPeriod"))
+    achieved = number(root.findtext("TimingReport/AchievedClockPeriod"))
+    return {
+        "clock_ns": {"target": target, "achieved": achieved},
+        "timing_met": None if target is None or achieved is None else achieved <= target,
+        "used": resources(root.find("AreaReport/Resources"), path),
+        "available": resources(root.find("AreaReport/AvailableResources"), path),
+    }
+
+
+def read_cosim(path: Path) -> dict[str, Any]:
+    """The report of the co-simulation: status (Pass or Fail), latency_cycles {min, avg, max} over the kernel's runs."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if cells[0] == "Verilog" and len(cells) >= 5:
+            cycles = dict(zip(("min", "avg", "max"), map(number, cells[2:5]), strict=True))
+            return {"status": cells[1], "latency_cycles": cycles}
+    raise UserError(f"{path} says nothing about Verilog")
+
+
+def _loops(root: ElementTree.Element) -> Iterator[dict[str, Any]]:
+    """Every loop of the design, by function, outer loops first."""
+    top = root.findtext("UserAssignments/TopModelName") or TOP
+    modules = [(module.findtext("Name") or "", module) for module in root.findall("ModuleInformation/Module")]
+    # With module information the top is among the modules.
+    for function, module in modules or [(top, root)]:
+        below = module.find("PerformanceEstimates/SummaryOfLoopLatency")
+        for loop in below.iter() if below is not None else ():
+            if loop.find("TripCount") is not None:
+                yield {
+                    "function": function,
+                    "loop": loop.findtext("Name") or loop.tag,
+                    "ii": number(loop.findtext("PipelineII")),
+                    "trip_count": _bounds(loop.find("TripCount")),
+                }
+
+
+def _bounds(element: ElementTree.Element | None) -> dict[str, float | None]:
+    """A number, or a range of them."""
+    if element is None:
+        return {"min": None, "max": None}
+    if element.find("range") is not None:
+        return {end: number(element.findtext(f"range/{end}")) for end in ("min", "max")}
+    return dict.fromkeys(("min", "max"), number(element.text))
+
+
+def resources(element: ElementTree.Element | None, path: Path) -> dict[str, float]:
+    """Counts by our names; without UltraRAM, which smaller parts' reports leave out, there is none."""
+    if element is None:
+        raise UserError(f"{path} holds no resources")
+    counts: dict[str, float] = {}
+    for name, (theirs, unit) in RESOURCES.items():
+        count = number(element.findtext(theirs) or element.findtext(OTHER_NAMES.get(theirs, theirs)))
+        if count is None and name != "uram":
+            raise UserError(f"{path} holds no number of {theirs}")
+        counts[name] = unit * (count or 0)
+    return tidy(counts)
+
+
+def number(text: str | None) -> float | None:
+    """A number of a report; None for what the tool leaves open (undef, NA, -, ?)."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return int(value) if value == int(value) else value
+
+
+def _parse(path: Path) -> ElementTree.Element:
+    try:
+        return ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+
+
+def has_fault(found: Mapping[str, Any]) -> bool:
+    """Whether a step found that results differ."""
+    return bool(found.get("mismatches") or found.get("failed_checks") or found.get("status", "Pass") != "Pass")
