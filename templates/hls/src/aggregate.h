@@ -65,6 +65,7 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
         AggregateSum<L> message[L::T_AGGR];
 #pragma HLS ARRAY_PARTITION variable=message type=complete
         const ap_uint<9> coefficient[1] = {edge.coefficient};
+#pragma HLS ARRAY_PARTITION variable=coefficient type=complete
         weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
 
         recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, degree == 1);

@@ -46,7 +46,7 @@ struct Keep<L, true> {
 #pragma HLS STREAM variable=for_scores depth=L::SCORE_FIFO
 #pragma HLS STREAM variable=words depth=L::STORE_FIFO
 #pragma HLS STREAM variable=heads depth=2
-        duplicate(nodes * L::OUT_TILES, tiles, for_h, for_scores);
+        duplicate<L::OUT_TILES>(nodes, tiles, for_h, for_scores);
         repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, for_h, words);
         store<L>(nodes, words, h);
         split_heads<Value<L>, L::HEADS, L::HEAD_FEATURES, L::PADDED_FEATURES, L::T_OUT, L::T_ATTN>(nodes, for_scores,

@@ -1,19 +1,26 @@
 // Between two stages of different width: tiles of IN features become tiles of OUT features.
 #pragma once
 
+#include "fixed.h"
+#include "parameters.h"
 #include "types.h"
+
+constexpr int tiles_of(int features, int lanes) { return (features + lanes - 1) / lanes; }
 
 /// Rows of FEATURES features, `nodes` of them. Lanes beyond FEATURES in a row's last tile leave as zeros.
 ///
-/// One flat loop over all rows: a row follows the row before it without a gap.
-template <class T, int FEATURES, int IN, int OUT>
+/// One flat loop over all rows: a row follows the row before it without a gap. TRIPS is for the tool's report.
+template <class T, int FEATURES, int IN, int OUT,
+          int TRIPS = DATASET_NODES * larger(tiles_of(FEATURES, IN), tiles_of(FEATURES, OUT))>
 void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
+    // Registers, since every lane moves in every cycle.
     T held[IN + OUT];
 #pragma HLS ARRAY_PARTITION variable=held type=complete
     int taken = 0, given = 0;  // features of this row that came in and went out
     unsigned node = 0;
     while (node < nodes) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=TRIPS
         if (taken < FEATURES && taken - given < OUT) {
             const Lanes<T, IN> tile = in.read();
             for (int lane = 0; lane < IN; ++lane) {
@@ -46,11 +53,12 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
 /// that each belong to one head. Only the first FEATURES of a head leave, in whole tiles; the padding goes unseen.
 ///
 /// What stands in the lanes beyond FEATURES of a head's last tile is not defined: their weights are zeros.
-template <class T, int HEADS, int FEATURES, int PADDED, int IN, int OUT>
+template <class T, int HEADS, int FEATURES, int PADDED, int IN, int OUT,
+          int TRIPS = DATASET_NODES * larger(tiles_of(HEADS * PADDED, IN), HEADS * tiles_of(FEATURES, OUT))>
 void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
-    const int TILES = (FEATURES + OUT - 1) / OUT;
+    const int TILES = tiles_of(FEATURES, OUT);
     const int REST = PADDED - (TILES - 1) * OUT;  // what leaves the window with a head's last tile
-    const int MOST = REST > OUT ? REST : OUT;
+    const int MOST = larger(REST, OUT);
     T held[IN + MOST];
 #pragma HLS ARRAY_PARTITION variable=held type=complete
     for (int lane = 0; lane < IN + MOST; ++lane) {
@@ -62,6 +70,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
     unsigned node = 0;
     while (node < nodes) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=TRIPS
         const bool last = tile == TILES - 1;
         const int wanted = last ? REST : OUT;
         if (taken < HEADS * PADDED && count < wanted) {
@@ -95,11 +104,14 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
     }
 }
 
-/// Every item to two readers.
-template <class T>
-void duplicate(unsigned count, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
-    for (unsigned item = 0; item < count; ++item) {
+/// Every tile, TILES a row, to two readers.
+template <int TILES, class T, int TRIPS = DATASET_NODES * TILES>
+void duplicate(unsigned nodes, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
+    const unsigned count = nodes * TILES;
+#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    for (unsigned tile = 0; tile < count; ++tile) {
 #pragma HLS PIPELINE II=1
+#pragma HLS LOOP_TRIPCOUNT max=TRIPS
         const T here = in.read();
         first.write(here);
         second.write(here);
