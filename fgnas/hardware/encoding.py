@@ -20,6 +20,7 @@ from fgnas.hardware.accelerator import (
     Accelerator,
 )
 from fgnas.hardware.geometry import COEFFICIENT_BITS, COEFFICIENT_FRACTION_BITS
+from fgnas.hardware.packing import pack_rows
 
 Beats = NDArray[np.uint8]
 """[beats, 16] bytes, little-endian within a beat."""
@@ -77,17 +78,20 @@ def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
 
 
 def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
-    """One beat an issue group: t_in x {column 14, value 10} from bit 0, count at bit 120, last-of-row at bit 123."""
+    """t_in x {column 14, value 10} a beat from bit 0, count at bit 120, last-of-row at bit 123, split at bit 124.
+
+    Rows share beats as `pack_rows` says: in a beat that ends a row, the lanes from the split on belong to the next
+    row; in one that ends none the split is the count.
+    """
     t_in = accelerator.layers[0].t_in
     indptr = graph.features.indptr.astype(np.int64)
     counts = np.diff(indptr)
-    groups = np.maximum(1, -(-counts // t_in))
-    first_group = np.concatenate([[0], np.cumsum(groups)])
-    total = int(first_group[-1])
+    packed = pack_rows(counts, t_in)
+    total = int(packed.ends[-1]) + 1 if graph.nodes else 0
     row = np.repeat(np.arange(graph.nodes), counts)
-    position = np.arange(len(row)) - indptr[row]
-    beat, lane = first_group[row] + position // t_in, position % t_in
-    fields = np.zeros((total, 8), np.uint64)
+    place = packed.starts[row] + np.arange(len(row)) - indptr[row]
+    beat, lane = place // t_in, place % t_in
+    fields = np.zeros((total, t_in), np.uint64)
     mask = (1 << INPUT_VALUE_BITS) - 1
     field_bits = COLUMN_BITS + INPUT_VALUE_BITS
     words = graph.features.indices.astype(np.uint64) | (
@@ -95,9 +99,10 @@ def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
     )
     fields[beat, lane] = words
     count = np.bincount(beat, minlength=total).astype(np.uint64)
-    last = np.zeros(total, np.uint64)
-    last[first_group[1:] - 1] = 1
-    return _pack(fields[:, :5], field_bits, count | (last << np.uint64(3)))
+    last, split = np.zeros(total, np.uint64), count.copy()
+    last[packed.ends] = 1
+    split[packed.ends] = np.maximum(0, packed.starts + counts - packed.ends * t_in)
+    return _pack(fields, field_bits, count | (last << np.uint64(3)) | (split << np.uint64(4)))
 
 
 def edge_beats(graph: EncodedGraph) -> Beats:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from fgnas.data import GraphData
 from fgnas.hardware.geometry import MAX_BUFFER_ROWS, Bools, GraphShape, Ints, LayerGeometry, ceil_div
+from fgnas.hardware.packing import pack_rows
 
 READ_LATENCY = 16
 WRITE_LATENCY = 4
@@ -60,6 +61,7 @@ class Workload:
     degrees: NDArray[np.int64]
     degree_capacity: int
     ring_release: NDArray[np.int64] = field(init=False)
+    _row_beats: dict[int, Ints] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         before = np.concatenate([[0], np.cumsum(self.degrees)])
@@ -76,6 +78,12 @@ class Workload:
     def nodes(self) -> int:
         """N."""
         return len(self.degrees)
+
+    def row_beats(self, t_in: int) -> Ints:
+        """[N] feature beats that the first layer serves each row in; worked out once for each t_in."""
+        if t_in not in self._row_beats:
+            self._row_beats[t_in] = pack_rows(self.non_zeros, t_in).row_beats
+        return self._row_beats[t_in]
 
 
 def divider_depth(layer: LayerGeometry) -> Ints:
@@ -121,7 +129,7 @@ class Stage:
 
     Attributes:
         per_edge, per_row: the stage serves row i in per_edge * weight_i + per_row cycles, weight_i being the row's
-            edges (issue groups of non-zeros in phase 0).
+            edges (feature beats in phase 0, see `Packing.row_beats`).
         depth: cycles of its pipeline.
         rows: rows that the buffer before it holds.
         before: index of the stage that feeds it; -1 for the first.
@@ -139,10 +147,10 @@ def _first_phase(layer: LayerGeometry, workload: Workload) -> Ints:
     zero = np.zeros_like(layer.k)
     result = zero.copy()
     for t_in in np.unique(layer.t_in):
-        groups = np.maximum(1, ceil_div(workload.non_zeros, t_in))
+        beats = workload.row_beats(int(t_in))
         here = layer.t_in == t_in
         # Store keeps up with linear; where the rows of its buffer also cover its latency, linear never waits.
-        result[here] = (groups.sum() * layer.out_tiles + LINEAR_DEPTH + layer.h_words)[here]
+        result[here] = (beats.sum() * layer.out_tiles + LINEAR_DEPTH + layer.h_words)[here]
         waits = (layer.store_rows - 1) * layer.out_tiles < LINEAR_DEPTH + layer.h_words
         stages = [
             Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1),
@@ -150,7 +158,7 @@ def _first_phase(layer: LayerGeometry, workload: Workload) -> Ints:
         ]
         for chosen, all_stages in ((waits & ~layer.gat, stages), (layer.gat, [*stages, _score(layer, 0)])):
             if (some := here & chosen).any():
-                result[some] = pipeline_cycles(all_stages, groups, some)
+                result[some] = pipeline_cycles(all_stages, beats, some)
     return result
 
 

@@ -113,6 +113,7 @@ def _linear(layer: LayerGeometry) -> Iterator[Use]:
     yield Use("fgnas_linear_datapath", one, {
         "InLanes": layer.t_in, "OutLanes": layer.t_out, "Tiles": layer.out_tiles, "InBits": layer.input_bits,
         "WeightBits": layer.weight_bits, "SumBits": layer.linear_bits, "OutBits": layer.value_bits,
+        "Packed": int(layer.first),
     })  # fmt: skip
     yield requantise(layer.t_out, layer.linear_bits, linear_shift(layer), layer.value_bits)
 
@@ -306,10 +307,12 @@ def _datapath(p: Parameters, family: str) -> Terms:
     i, o, s, product = p["InLanes"], p["OutLanes"], p["SumBits"], p["InBits"] + p["WeightBits"]
     one_tile = (p["Tiles"] == 1).astype(np.int64)
     memory = [(1 - one_tile) * term for term in lutram(p["Tiles"], o * s, family)]
+    packed = p["Packed"]
     return [
         i * p["InBits"], i * o * p["WeightBits"], o, o * (product + ceil_log2(i)), o * s, o * p["OutBits"],
         ceil_log2(p["Tiles"]), one_tile, one_tile * o * s, *memory, *(o * product * t for t in _is(i, 2, 3, 4, 5)),
-        *(o * t for t in _is(i, 2, 3, 4, 5)),
+        *(o * t for t in _is(i, 2, 3, 4, 5)), packed, packed * o * s, *(packed * o * t for t in _is(i, 1, 2, 3, 4, 5)),
+        *(packed * o * (product + ceil_log2(i)) * t for t in _is(i, 1, 2, 3, 4, 5)),
     ]  # fmt: skip
 
 

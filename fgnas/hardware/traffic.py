@@ -12,16 +12,16 @@ from fgnas.hardware.latency import Workload, parameter_beats
 def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:
     """[n] bytes of n designs: parameters and features once, the edges once a layer, the logits written once.
 
-    The features take a beat for each issue group of t_in non-zeros, a node without any takes one.
+    Rows of features share beats, see `fgnas.hardware.packing`.
     """
     if workload.nodes == 0:
         return np.zeros_like(layers[0].k)
     first, last = layers[0], layers[-1]
     lanes, inverse = np.unique(first.t_in, return_inverse=True)
-    groups = np.array([np.maximum(1, ceil_div(workload.non_zeros, lane)).sum() for lane in lanes])
+    beats = np.array([workload.row_beats(int(lane)).sum() for lane in lanes])
     edges = len(layers) * ceil_div(int(workload.degrees.sum()), EDGES_PER_BEAT)
     logits = workload.nodes * last.logit_beats
-    return BEAT_BYTES * (parameter_beats(layers) + groups[inverse] + edges + logits)
+    return BEAT_BYTES * (parameter_beats(layers) + beats[inverse] + edges + logits)
 
 
 def clock_mhz_of(bandwidth: float) -> float:

@@ -1,5 +1,8 @@
-// t_in x t_out multipliers, an adder tree a lane, an accumulator a tile, and the requantiser.
+// t_in x t_out multipliers, adders for each output lane, an accumulator a tile, and the requantiser.
 // A tile of a row takes one cycle for each group of t_in inputs; groups outside, tiles inside.
+//
+// Packed, a row's last group holds the head of the next row behind its split. Sums over the first lanes, as many as
+// there may be, end in the sum of all: the one before the split belongs to this row, the rest stays for the next.
 
 `default_nettype none
 
@@ -12,14 +15,18 @@ module fgnas_linear_datapath #(
   parameter int unsigned SumBits    = 28,  // neither rounds nor overflows
   parameter int          Shift      = 8,   // from the sum's fraction bits to H's
   parameter int unsigned OutBits    = 8,
-  parameter int unsigned DspLanes   = 16   // multipliers in DSP slices, lane 0 first
+  parameter int unsigned DspLanes   = 16,  // multipliers in DSP slices, lane 0 first
+  parameter bit          Packed     = 1'b0 // whether split_i is used
 ) (
   input  wire                                             clk_i,
   input  wire                                             rst_i,
   input  wire                                             valid_i,
-  input  wire                                             first_i,     // first group of the row
+  input  wire                                             first_i,     // the sums so far do not count
   input  wire                                             last_i,      // last group of the row
   input  wire                                             row_last_i,  // ... and last tile
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  wire  [2:0]                                      split_i,
+  /* verilator lint_on UNUSEDSIGNAL */
   input  wire  [InLanes-1:0][InBits-1:0]                  input_i,
   input  wire  [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_i,
   output logic                                            write_o,
@@ -27,6 +34,7 @@ module fgnas_linear_datapath #(
   output logic [OutLanes-1:0][OutBits-1:0]                data_o
 );
   localparam int unsigned ProductBits = InBits + WeightBits;
+  localparam int unsigned GroupBits = ProductBits + $clog2(InLanes);  // of the sum of a group
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
 
   // Operands are registered behind the memories, then multiplied, then summed: three cycles.
@@ -59,14 +67,42 @@ module fgnas_linear_datapath #(
     end
   end
 
-  logic [OutLanes-1:0][SumBits-1:0] sum_d, sum_q, total_d, total_q, stored;
-  always_comb begin
-    for (int unsigned o = 0; o < OutLanes; o++) begin
-      sum_d[o] = '0;
-      for (int unsigned i = 0; i < InLanes; i++) sum_d[o] = sum_d[o] + SumBits'(signed'(product[i][o]));
+  // `sum` is what the row gets of the group, `kept` what the sums hold after it.
+  logic [OutLanes-1:0][SumBits-1:0] sum_q, kept_d, total_d, total_q, stored;
+  if (Packed) begin : gen_packed
+    localparam int unsigned SplitBits = $clog2(InLanes + 1);
+    logic [1:0][SplitBits-1:0] split_q;
+    logic [OutLanes-1:0][InLanes:0][GroupBits-1:0] prefix;
+    logic [OutLanes-1:0][GroupBits-1:0] all_q;
+    always_comb begin
+      for (int unsigned o = 0; o < OutLanes; o++) begin
+        prefix[o][0] = '0;
+        for (int unsigned i = 0; i < InLanes; i++)
+          prefix[o][i+1] = prefix[o][i] + GroupBits'(signed'(product[i][o]));
+      end
     end
+    always_ff @(posedge clk_i) begin
+      split_q <= {split_q[0], SplitBits'(split_i)};
+      for (int unsigned o = 0; o < OutLanes; o++) begin
+        sum_q[o] <= SumBits'(signed'(prefix[o][split_q[1]]));
+        all_q[o] <= prefix[o][InLanes];
+      end
+    end
+    always_comb begin
+      for (int unsigned o = 0; o < OutLanes; o++)
+        kept_d[o] = last_q[2] ? SumBits'(signed'(all_q[o])) - sum_q[o] : total_d[o];
+    end
+  end else begin : gen_whole
+    logic [OutLanes-1:0][SumBits-1:0] sum_d;
+    always_comb begin
+      for (int unsigned o = 0; o < OutLanes; o++) begin
+        sum_d[o] = '0;
+        for (int unsigned i = 0; i < InLanes; i++) sum_d[o] = sum_d[o] + SumBits'(signed'(product[i][o]));
+      end
+    end
+    always_ff @(posedge clk_i) sum_q <= sum_d;
+    assign kept_d = total_d;
   end
-  always_ff @(posedge clk_i) sum_q <= sum_d;
 
   // Accumulate: a tile's sum is read, added to and written back within a cycle.
   logic [TileBits-1:0] tile_q;
@@ -77,11 +113,11 @@ module fgnas_linear_datapath #(
   if (Tiles == 1) begin : gen_register
     logic [OutLanes-1:0][SumBits-1:0] sums_q;
     assign stored = sums_q;
-    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= kept_d;
   end else begin : gen_memory
     (* ram_style = "distributed" *) logic [OutLanes*SumBits-1:0] sums[Tiles];
     assign stored = sums[tile_q];
-    always_ff @(posedge clk_i) if (valid_q[2]) sums[tile_q] <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[2]) sums[tile_q] <= kept_d;
   end
   always_comb begin
     for (int unsigned o = 0; o < OutLanes; o++) total_d[o] = sum_q[o] + (first_q[2] ? '0 : stored[o]);

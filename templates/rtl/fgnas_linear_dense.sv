@@ -121,6 +121,7 @@ module fgnas_linear_dense #(
     .first_i     (first_q[1]),
     .last_i      (last_q[1]),
     .row_last_i  (row_last_q[1]),
+    .split_i     ('0),
     .input_i     (input_r_q),
     .weight_i    (weight),
     .write_o     (write_o),

@@ -1,5 +1,6 @@
-// First layer: rows of non-zeros straight from main memory, a beat an issue group. Every lane names its own row
-// of W, so W is copied once for each two lanes. A beat stays in front for `Tiles` cycles.
+// First layer: rows of non-zeros straight from main memory. Every lane names its own row of W, so W is copied once for
+// each two lanes. A beat stays in front for `Tiles` cycles. One that ends a row may hold the head of the next: the
+// datapath keeps that head's sums, and what the row takes of the buffer behind is reserved with its next beat.
 
 `default_nettype none
 
@@ -48,13 +49,13 @@ module fgnas_linear_sparse #(
   assign reserve_o    = issue && !row_open_q;
   assign row_issued_o = beat_pop_o && beat_i[123];
 
-  logic first_beat_q;  // of the row
+  logic first_beat_q;  // of the run: before it, no sum holds anything
   always_ff @(posedge clk_i) begin
     if (issue) begin
       tile_q     <= tile_last ? '0 : tile_q + 1'b1;
       base_q     <= tile_last ? '0 : base_q + AddressBits'(InputWidth);
       row_open_q <= !row_issued_o;
-      if (tile_last) first_beat_q <= beat_i[123];
+      if (tile_last) first_beat_q <= 1'b0;
     end
     if (rst_i) begin
       tile_q       <= '0;
@@ -68,6 +69,7 @@ module fgnas_linear_sparse #(
   logic [InLanes-1:0][InBits-1:0] input_q, input_r_q;
   logic [InLanes-1:0] out_of_range;
   logic [1:0] valid_q, first_q, last_q, row_last_q;
+  logic [1:0][2:0] split_q;
   for (genvar i = 0; i < InLanes; i++) begin : gen_lane
     logic used;
     assign used            = 3'(i) < beat_i[122:120];
@@ -84,6 +86,7 @@ module fgnas_linear_sparse #(
     first_q        <= {first_q[0], first_beat_q};
     last_q         <= {last_q[0], beat_i[123]};
     row_last_q     <= {row_last_q[0], beat_i[123] && tile_last};
+    split_q        <= {split_q[0], beat_i[126:124]};
   end
 
   // Weights: loading borrows the first port of each copy.
@@ -122,7 +125,7 @@ module fgnas_linear_sparse #(
 
   fgnas_linear_datapath #(
     .InLanes(InLanes), .OutLanes(OutLanes), .Tiles(Tiles), .InBits(InBits), .WeightBits(WeightBits),
-    .SumBits(SumBits), .Shift(Shift), .OutBits(OutBits), .DspLanes(DspLanes)
+    .SumBits(SumBits), .Shift(Shift), .OutBits(OutBits), .DspLanes(DspLanes), .Packed(1'b1)
   ) u_datapath (
     .clk_i       (clk_i),
     .rst_i       (rst_i),
@@ -130,6 +133,7 @@ module fgnas_linear_sparse #(
     .first_i     (first_q[1]),
     .last_i      (last_q[1]),
     .row_last_i  (row_last_q[1]),
+    .split_i     (split_q[1]),
     .input_i     (input_r_q),
     .weight_i    (weight),
     .write_o     (write_o),

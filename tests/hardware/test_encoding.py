@@ -46,8 +46,23 @@ def test_feature_beat_by_hand(four_nodes: GraphData) -> None:
     accelerator = lower(design, network, GraphShape.of(four_nodes))
     beats = as_integers(feature_beats(accelerator, encode(accelerator, four_nodes)))
     half = 1  # one half, with one fraction bit
-    assert beats[0] == 0 | half << 14 | 2 << 24 | half << 38 | 2 << 120 | 1 << 123
+    assert beats[0] == 0 | half << 14 | 2 << 24 | half << 38 | 2 << 120 | 1 << 123 | 2 << 124
     assert beats[3] == 1 << 123  # a node without features: an empty beat that ends its row
+
+
+def test_two_rows_in_a_beat_by_hand(four_nodes: GraphData) -> None:
+    """Three lanes: row 1 begins in the beat that ends row 0, and ends alone with the head of row 2 beside it."""
+    layers = (plain_layer(d=None, activation=None, t_act=None, t_in=3),)
+    design = Design(schema=1, dsp=0, layers=layers)
+    network = dataclasses.replace(random_network(np.random.default_rng(0), design, four_nodes), input_scale=0)
+    accelerator = lower(design, network, GraphShape.of(four_nodes))
+    graph = encode(accelerator, four_nodes)
+    beats = as_integers(feature_beats(accelerator, graph))
+    assert np.diff(graph.features.indptr).tolist() == [2, 2, 1, 0]
+    fields = [column | int(value) << 14 for column, value in zip(graph.features.indices.tolist(), graph.features.data)]
+    assert beats[0] == fields[0] | fields[1] << 24 | fields[2] << 48 | 3 << 120 | 1 << 123 | 2 << 124
+    assert beats[1] == fields[3] | fields[4] << 24 | 2 << 120 | 1 << 123 | 1 << 124
+    assert beats[2:] == [1 << 123, 1 << 123]
 
 
 def test_every_non_zero_is_sent_once() -> None:
@@ -57,11 +72,13 @@ def test_every_non_zero_is_sent_once() -> None:
     seen: list[tuple[int, int, int]] = []
     row = 0
     for beat in as_integers(feature_beats(accelerator, graph)):
-        for lane in range((beat >> 120) & 7):
+        count, last, split = (beat >> 120) & 7, (beat >> 123) & 1, (beat >> 124) & 7
+        assert split == count or (last and split < count)
+        for lane in range(count):
             field = beat >> (24 * lane)
             value = (field >> 14) & 1023
-            seen.append((row, field & 16383, value - 1024 if value >= 512 else value))
-        row += (beat >> 123) & 1
+            seen.append((row + (lane >= split), field & 16383, value - 1024 if value >= 512 else value))
+        row += last
     matrix = graph.features.tocoo()
     assert row == data.nodes
     assert seen == list(zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True))

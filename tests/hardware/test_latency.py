@@ -89,10 +89,10 @@ def test_the_first_phase_in_closed_form_is_the_recurrence() -> None:
     layer = geometry(space.columns(space.draw(300, rng)), shape)[0]
     phase = latency._first_phase(layer, workload)
     for i in range(300):
-        groups = np.maximum(1, -(-workload.non_zeros // layer.t_in[i])).tolist()
+        beats = workload.row_beats(int(layer.t_in[i])).tolist()
         linear = (int(layer.out_tiles[i]), 0, latency.LINEAR_DEPTH, 1, -1)
         store = (0, int(layer.h_words[i]), 0, int(layer.store_rows[i]), 0)
-        assert phase[i] == plain_recurrence([linear, store], groups, [-1] * len(groups))
+        assert phase[i] == plain_recurrence([linear, store], beats, [-1] * len(beats))
 
 
 def test_more_lanes_are_never_slower() -> None:

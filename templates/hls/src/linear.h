@@ -10,31 +10,36 @@
 #include "trace.h"
 #include "types.h"
 
-/// before + x * rows, T_IN x T_OUT products; `first` starts at 0. Lane in * T_OUT + out has a multiplier of its own.
+/// x * rows, T_IN x T_OUT products. Lane in * T_OUT + out has a multiplier of its own.
 template <class L>
-LinearSums<L> multiply_accumulate(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN], bool first,
-                                  const LinearSums<L>& before) {
+void multiply(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN],
+              ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT]) {
 #pragma HLS INLINE
     const int LANES = L::T_IN * L::T_OUT;
     Input<L> left[LANES];
     Weight<L> right[LANES];
-    ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[LANES];
 #pragma HLS ARRAY_PARTITION variable=left type=complete
 #pragma HLS ARRAY_PARTITION variable=right type=complete
-#pragma HLS ARRAY_PARTITION variable=product type=complete
     for (int lane = 0; lane < LANES; ++lane) {
 #pragma HLS UNROLL
         left[lane] = x[lane / L::T_OUT];
         right[lane] = rows[lane / L::T_OUT].lane[lane % L::T_OUT];
     }
     Multipliers<LANES, L::LINEAR_DSP>::run(left, right, product);
+}
+
+/// For each output: before, or 0 if `first`, plus its products of the input lanes from `from` up to `to`.
+template <class L>
+LinearSums<L> accumulate(const ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT], int from, int to,
+                         bool first, const LinearSums<L>& before) {
+#pragma HLS INLINE
     LinearSums<L> sums;
     for (int out = 0; out < L::T_OUT; ++out) {
 #pragma HLS UNROLL
         LinearSum<L> sum = first ? LinearSum<L>(0) : before.lane[out];
         for (int in = 0; in < L::T_IN; ++in) {
 #pragma HLS UNROLL
-            sum += product[in * L::T_OUT + out];
+            if (from <= in && in < to) sum += product[in * L::T_OUT + out];
         }
         sums.lane[out] = sum;
     }
@@ -54,7 +59,8 @@ LinearTile<L> requantise(const LinearSums<L>& sums) {
     return tile;
 }
 
-/// The first layer: only the non-zero features arrive, each with the column that names its row of W.
+/// The first layer: only the non-zero features arrive, each with the column that names its row of W. A group that ends a
+/// node holds the first features of the next one too: what they add up to takes the place of the sums that leave.
 template <class L>
 void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                    hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
@@ -78,13 +84,18 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
             rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
         }
         const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
-        recent = multiply_accumulate<L>(group.value, rows, first, before);
+        ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
+#pragma HLS ARRAY_PARTITION variable=product type=complete
+        multiply<L>(group.value, rows, product);
+        const int split = group.split.to_int();
+        const LinearSums<L> total = accumulate<L>(product, 0, split, first, before);
+        if (group.last) tiles.write(requantise<L>(total));
+        recent = group.last ? accumulate<L>(product, split, L::T_IN, true, before) : total;
         sums[tile] = recent;
-        if (group.last) tiles.write(requantise<L>(recent));
         base += L::INPUT_WIDTH;
         if (++tile == L::OUT_TILES) {
             tile = base = 0;
-            first = group.last;
+            first = false;
             if (group.last) ++node;
         }
     }
@@ -112,7 +123,10 @@ void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_
             rows[lane] = weight[lane][address];
         }
         const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
-        recent = multiply_accumulate<L>(group.lane, rows, index == 0, before);
+        ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
+#pragma HLS ARRAY_PARTITION variable=product type=complete
+        multiply<L>(group.lane, rows, product);
+        recent = accumulate<L>(product, 0, L::T_IN, index == 0, before);
         sums[tile] = recent;
         const bool last = index == L::IN_GROUPS - 1;
         if (last) tiles.write(requantise<L>(recent));

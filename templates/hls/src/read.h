@@ -21,10 +21,11 @@ inline void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& ou
 template <class L>
 FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
 #pragma HLS INLINE
-    const int COLUMN = 14, FIELD = 24, COUNT_AT = 120, LAST_AT = 123;
+    const int COLUMN = 14, FIELD = 24, COUNT_AT = 120, LAST_AT = 123, SPLIT_AT = 124;
     FeatureGroup<L> group;
     const int count = ap_uint<3>(beat.range(COUNT_AT + 2, COUNT_AT)).to_int();
     group.last = beat[LAST_AT];
+    group.split = beat.range(SPLIT_AT + 2, SPLIT_AT);
     for (int lane = 0; lane < L::T_IN; ++lane) {
 #pragma HLS UNROLL
         const ap_uint<COLUMN> column = beat.range(FIELD * lane + COLUMN - 1, FIELD * lane);

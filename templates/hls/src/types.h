@@ -49,12 +49,14 @@ template <class L> using ScoreWord = Lanes<Value<L>, L::GROUP_HEADS>;
 template <class L> using Exponent = ap_int<L::EXPONENT_BITS>;
 template <class L> using Exponents = Lanes<Exponent<L>, L::GROUP_HEADS>;
 
-/// Up to T_IN non-zero features of one node. A lane without one holds value 0, which adds nothing.
+/// Up to T_IN non-zero features: of one node, or the last of one and the first of the next. A lane without one holds
+/// value 0, which adds nothing.
 template <class L>
 struct FeatureGroup {
     ap_uint<14> column[L::T_IN];
     Input<L> value[L::T_IN];
-    bool last;  ///< the node has no further group
+    bool last;         ///< a node ends here: the lanes from `split` on belong to the next one
+    ap_uint<3> split;  ///< in a group that ends no node: how many lanes hold something
 };
 
 /// A tile of a node's aggregate before its one rounding, with what each of its heads is divided by.
