@@ -54,6 +54,8 @@ class Layer(BaseModel):
         for name, width in (("ai + af", self.ai + self.af), ("wi + wf", self.wi + self.wf)):
             if not 1 <= width <= 9:
                 raise ValueError(f"{name} must be 1 to 9: the kernel carries features and weights in 10 bits")
+        if self.t_out * (self.wi + self.wf + 1) > 64:
+            raise ValueError("t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat")
         if (self.attention == "gat") != (self.t_attn is not None):
             raise ValueError("t_attn is given with attention gat, and only then")
         return self

@@ -71,6 +71,7 @@ def test_the_hash_is_the_same_on_every_machine():
         (hidden(t_aggr=3), "t_aggr must be 1, 2, 4 or 8"),
         (hidden(k=3), "power of two"),
         (hidden(ai=4, af=6), "ai + af must be 1 to 9"),
+        (hidden(t_out=8, wi=2, wf=6), "t_out * (wi + wf + 1) must be at most 64"),
         (hidden(attention="gat"), "t_attn is given with attention gat"),
         (hidden(t_attn=2), "t_attn is given with attention gat"),
         (hidden(attention="transformer"), "layers.0.attention"),

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes, FixedPoint
-from fgnas.hardware.geometry import GraphShape
+from fgnas.hardware.geometry import GraphShape, ceil_div
 
 BEAT_BYTES = 16
 BEAT_WORDS = 8
-"""16-bit words in a beat: parameters and logits."""
+"""16-bit words in a beat: attention vectors, biases and logits."""
+WEIGHT_WORDS = 2
+"""Memory words of weights in a beat: as many as the memories of the first layer have ports."""
 EDGES_PER_BEAT = 4
 COLUMN_BITS, INPUT_VALUE_BITS = 14, 10
 SOURCE_BITS = 20
@@ -185,23 +187,27 @@ class LayerAccelerator:
 
     @functools.cached_property
     def parameter_words(self) -> NDArray[np.int64]:
-        """[beats, 8] what the load phase reads for this layer: weights, then biases, a memory word a beat.
+        """[beats, 8] what the load phase reads for this layer, as 16-bit words: weights, two memory words a beat, then
+        the attention vectors of gat and the biases, a memory word a beat.
 
-        First layer: tile outside, input column inside. Others: group, tile, lane. The attention vectors of gat stand
-        between weights and biases. Lanes beyond the layer's shape are zero.
+        First layer: tile outside, input column inside. Others: group, tile, lane, with a lane more where they are odd,
+        so that the words of a beat go to different memories. Lanes beyond the layer's shape are zero.
         """
         padded = np.zeros((self.in_groups * self.t_in, self.out_tiles * self.t_out), np.int64)
         padded[: self.input_width, : self.features] = self.weight
         if self.first:
             columns = padded[: self.input_width].reshape(self.input_width, self.out_tiles, self.t_out)
             words = columns.transpose(1, 0, 2).reshape(-1, self.t_out)
+            words = np.pad(words, ((0, len(words) % WEIGHT_WORDS), (0, 0)))
         else:
             tiles = padded.reshape(self.in_groups, self.t_in, self.out_tiles, self.t_out)
-            words = tiles.transpose(0, 2, 1, 3).reshape(-1, self.t_out)
+            spare = ((0, 0), (0, 0), (0, self.t_in % WEIGHT_WORDS), (0, 0))
+            words = np.pad(tiles.transpose(0, 2, 1, 3), spare).reshape(-1, self.t_out)
         lanes, count = (self.class_lanes, self.class_tiles) if self.last else (self.t_act, self.act_tiles)
         bias = np.zeros(lanes * count, np.int64)
         bias[: len(self.bias)] = self.bias
-        return np.concatenate([_in_beats(words), self._score_words(), _in_beats(bias.reshape(count, lanes))])
+        weights = _side_by_side(words, self.weight_format.width)
+        return np.concatenate([weights, self._score_words(), _in_beats(bias.reshape(count, lanes))])
 
     def _score_words(self) -> NDArray[np.int64]:
         """[beats, 8] attention vectors: head, then tile, then the target's word and the source's; none without gat."""
@@ -215,7 +221,9 @@ class LayerAccelerator:
     @property
     def weight_beats(self) -> int:
         """Beats of the parameter region that hold this layer's weights."""
-        return self.out_tiles * (self.input_width if self.first else self.in_groups * self.t_in)
+        if self.first:
+            return int(ceil_div(self.input_width * self.out_tiles, WEIGHT_WORDS))
+        return self.in_groups * self.out_tiles * int(ceil_div(self.t_in, WEIGHT_WORDS))
 
     @property
     def score_beats(self) -> int:
@@ -288,6 +296,14 @@ class Accelerator:
 
 
 CACHED = ("memories", "parameter_words")
+
+
+def _side_by_side(words: Codes, bits: int) -> Codes:
+    """[n, lanes] memory words of `bits` a lane as [n / 2, 8] beats: each in 64 bits, as it lies in its memory."""
+    places = bits * np.arange(words.shape[1], dtype=np.uint64)
+    fields = (words & ((1 << bits) - 1)).astype(np.uint64) << places
+    halves = np.bitwise_or.reduce(fields, axis=1).reshape(-1, WEIGHT_WORDS)
+    return halves.astype("<u8").view("<i2").astype(np.int64)
 
 
 def _in_beats(words: Codes) -> Codes:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
+from fgnas.hardware.accelerator import WEIGHT_WORDS
 from fgnas.hardware.geometry import MAX_BUFFER_ROWS, Bools, GraphShape, Ints, LayerGeometry, ceil_div
 from fgnas.hardware.packing import pack_rows
 
@@ -114,12 +115,15 @@ def latency_cycles(layers: list[LayerGeometry], workload: Workload, read_latency
 
 
 def parameter_beats(layers: list[LayerGeometry]) -> Ints:
-    """[n] beats of the parameter region: one memory word a beat (see LayerAccelerator.parameter_words)."""
+    """[n] beats of the parameter region: LayerAccelerator.parameter_words says what is in them."""
     beats = np.zeros_like(layers[0].k)
     for layer in layers:
-        rows = layer.input_width if layer.first else layer.in_groups * layer.t_in
-        beats = beats + 2 * layer.k * layer.score_tiles
-        beats = beats + rows * layer.out_tiles + (layer.class_tiles if layer.last else layer.act_tiles)
+        if layer.first:
+            weights = ceil_div(layer.input_width * layer.out_tiles, WEIGHT_WORDS)
+        else:
+            weights = layer.in_groups * layer.out_tiles * ceil_div(layer.t_in, WEIGHT_WORDS)
+        biases = layer.class_tiles if layer.last else layer.act_tiles
+        beats = beats + weights + 2 * layer.k * layer.score_tiles + biases
     return beats
 
 

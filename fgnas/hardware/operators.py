@@ -95,8 +95,7 @@ def _linear(layer: LayerGeometry) -> Iterator[Use]:
     width = layer.t_out * layer.weight_bits
     if layer.first:
         words = layer.input_width * layer.out_tiles
-        yield Use("fgnas_dual_read_ram", layer.t_in // 2, {"Depth": words, "Width": width})
-        yield Use("fgnas_block_ram", layer.t_in % 2, {"Depth": words, "Width": width})
+        yield Use("fgnas_dual_read_ram", ceil_div(layer.t_in, 2), {"Depth": words, "Width": width})
         yield Use("fgnas_linear_sparse", one, {
             "InputWidth": layer.input_width, "InLanes": layer.t_in, "OutLanes": layer.t_out,
             "Tiles": layer.out_tiles, "InBits": layer.input_bits, "WeightBits": layer.weight_bits,
@@ -319,7 +318,7 @@ def _datapath(p: Parameters, family: str) -> Terms:
 def _sparse(p: Parameters, family: str) -> Terms:
     i, address = p["InLanes"], address_bits(p["InputWidth"] * p["Tiles"])
     return [
-        i, i * p["InBits"], address, i * address, (i // 2) * address, ceil_log2(p["Tiles"]),
+        i, i * p["InBits"], address, i * address, ceil_div(i, 2) * address, ceil_log2(p["Tiles"]),
         (p["Tiles"] == 1).astype(np.int64), address * (p["Tiles"] == 1), i * (p["Tiles"] == 1),
     ]  # fmt: skip
 

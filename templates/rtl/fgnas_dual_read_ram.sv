@@ -1,4 +1,4 @@
-// Two read ports in one block RAM; writing borrows the first. Reading takes a cycle.
+// Two ports in one block RAM that both read, or both write. Reading takes a cycle.
 
 `default_nettype none
 
@@ -9,7 +9,8 @@ module fgnas_dual_read_ram #(
 ) (
   input  wire                    clk_i,
   input  wire                    write_i,
-  input  wire  [Width-1:0]       write_data_i,
+  input  wire  [Width-1:0]       write_a_i,
+  input  wire  [Width-1:0]       write_b_i,
   input  wire  [AddressBits-1:0] address_a_i,
   output logic [Width-1:0]       read_a_o,
   input  wire  [AddressBits-1:0] address_b_i,
@@ -17,10 +18,13 @@ module fgnas_dual_read_ram #(
 );
   (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
   always_ff @(posedge clk_i) begin
-    if (write_i) mem[address_a_i] <= write_data_i;
+    if (write_i) mem[address_a_i] <= write_a_i;
     else read_a_o <= mem[address_a_i];
   end
-  always_ff @(posedge clk_i) read_b_o <= mem[address_b_i];
+  always_ff @(posedge clk_i) begin
+    if (write_i) mem[address_b_i] <= write_b_i;
+    else read_b_o <= mem[address_b_i];
+  end
 endmodule
 
 `default_nettype wire

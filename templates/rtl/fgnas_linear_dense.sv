@@ -17,7 +17,7 @@ module fgnas_linear_dense #(
 ) (
   input  wire                               clk_i,
   input  wire                               rst_i,
-  input  wire                               load_i,        // a word of W; groups outside, then tiles, then lanes
+  input  wire                               load_i,        // words of W for two lanes; groups outside, then tiles, then lanes
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
   input  wire  [127:0]                      load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -35,7 +35,8 @@ module fgnas_linear_dense #(
   localparam int unsigned AddressBits = (Words > 1) ? $clog2(Words) : 1;
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
   localparam int unsigned GroupBits = (Groups > 1) ? $clog2(Groups) : 1;
-  localparam int unsigned LaneBits = (InLanes > 1) ? $clog2(InLanes) : 1;
+  localparam int unsigned Pairs = (InLanes + 1) / 2;  // of lanes
+  localparam int unsigned PairBits = (Pairs > 1) ? $clog2(Pairs) : 1;
   localparam int unsigned WordBits = OutLanes * WeightBits;
 
   logic [AddressBits-1:0] word_q;  // group * Tiles + tile
@@ -78,26 +79,24 @@ module fgnas_linear_dense #(
   end
 
   logic [AddressBits-1:0] load_address_q;
-  logic [LaneBits-1:0] load_lane_q;
+  logic [PairBits-1:0] load_pair_q;
   always_ff @(posedge clk_i) begin
     if (load_i) begin
-      load_lane_q <= (load_lane_q == LaneBits'(InLanes - 1)) ? '0 : load_lane_q + 1'b1;
-      if (load_lane_q == LaneBits'(InLanes - 1)) load_address_q <= load_address_q + 1'b1;
+      load_pair_q <= (load_pair_q == PairBits'(Pairs - 1)) ? '0 : load_pair_q + 1'b1;
+      if (load_pair_q == PairBits'(Pairs - 1)) load_address_q <= load_address_q + 1'b1;
     end
     if (rst_i) begin
       load_address_q <= '0;
-      load_lane_q    <= '0;
+      load_pair_q    <= '0;
     end
-  end
-  logic [WordBits-1:0] load_word;
-  for (genvar o = 0; o < OutLanes; o++) begin : gen_word
-    assign load_word[o*WeightBits+:WeightBits] = load_data_i[16*o+:WeightBits];
   end
 
   logic [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight;
   for (genvar i = 0; i < InLanes; i++) begin : gen_lane
     logic write;
-    assign write = load_i && (load_lane_q == LaneBits'(i));
+    logic [WordBits-1:0] load_word;
+    assign write     = load_i && (load_pair_q == PairBits'(i / 2));
+    assign load_word = load_data_i[64*(i%2)+:WordBits];
     if (Distributed) begin : gen_distributed
       fgnas_distributed_ram #(.Depth(Words), .Width(WordBits)) u_weights (
         .clk_i(clk_i), .write_i(write), .write_address_i(load_address_q), .write_data_i(load_word),

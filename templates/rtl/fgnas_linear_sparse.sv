@@ -18,7 +18,7 @@ module fgnas_linear_sparse #(
 ) (
   input  wire                               clk_i,
   input  wire                               rst_i,
-  input  wire                               load_i,         // a word of W; tiles outside, columns inside
+  input  wire                               load_i,         // two words of W; tiles outside, columns inside
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
   input  wire  [127:0]                      load_data_i,
   input  wire                               beat_valid_i,
@@ -89,38 +89,30 @@ module fgnas_linear_sparse #(
     split_q        <= {split_q[0], beat_i[126:124]};
   end
 
-  // Weights: loading borrows the first port of each copy.
+  // Weights: loading borrows both ports of each copy. Of an odd number of words the last has no place, and is not written.
   logic [AddressBits-1:0] load_address_q;
   always_ff @(posedge clk_i) begin
-    if (load_i) load_address_q <= load_address_q + 1'b1;
+    if (load_i) load_address_q <= load_address_q + AddressBits'(2);
     if (rst_i) load_address_q <= '0;
   end
-  logic [WordBits-1:0] load_word;
-  for (genvar o = 0; o < OutLanes; o++) begin : gen_word
-    assign load_word[o*WeightBits+:WeightBits] = load_data_i[16*o+:WeightBits];
+  logic [2*Copies-1:0][AddressBits-1:0] address;
+  /* verilator lint_off UNUSEDSIGNAL */  // with an odd number of lanes, the last port reads for none
+  logic [2*Copies-1:0][OutLanes-1:0][WeightBits-1:0] weight;
+  /* verilator lint_on UNUSEDSIGNAL */
+  for (genvar i = 0; i < 2 * Copies; i++) begin : gen_address
+    assign address[i] = load_i ? load_address_q + AddressBits'(i % 2) : address_q[(i < InLanes) ? i : i - 1];
   end
-  logic [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight;
   for (genvar c = 0; c < Copies; c++) begin : gen_copy
-    if (2 * c + 1 < InLanes) begin : gen_two
-      fgnas_dual_read_ram #(.Depth(Words), .Width(WordBits)) u_weights (
-        .clk_i       (clk_i),
-        .write_i     (load_i),
-        .write_data_i(load_word),
-        .address_a_i (load_i ? load_address_q : address_q[2*c]),
-        .read_a_o    (weight[2*c]),
-        .address_b_i (address_q[2*c+1]),
-        .read_b_o    (weight[2*c+1])
-      );
-    end else begin : gen_one
-      fgnas_block_ram #(.Depth(Words), .Width(WordBits)) u_weights (
-        .clk_i          (clk_i),
-        .write_i        (load_i),
-        .write_address_i(load_address_q),
-        .write_data_i   (load_word),
-        .read_address_i (address_q[2*c]),
-        .read_data_o    (weight[2*c])
-      );
-    end
+    fgnas_dual_read_ram #(.Depth(Words), .Width(WordBits)) u_weights (
+      .clk_i      (clk_i),
+      .write_i    (load_i),
+      .write_a_i  (load_data_i[0+:WordBits]),
+      .write_b_i  (load_data_i[64+:WordBits]),
+      .address_a_i(address[2*c]),
+      .read_a_o   (weight[2*c]),
+      .address_b_i(address[2*c+1]),
+      .read_b_o   (weight[2*c+1])
+    );
   end
 
   fgnas_linear_datapath #(
@@ -135,7 +127,7 @@ module fgnas_linear_sparse #(
     .row_last_i  (row_last_q[1]),
     .split_i     (split_q[1]),
     .input_i     (input_r_q),
-    .weight_i    (weight),
+    .weight_i    (weight[InLanes-1:0]),
     .write_o     (write_o),
     .write_last_o(write_last_o),
     .data_o      (data_o)

@@ -59,7 +59,8 @@ def test_two_rows_in_a_beat_by_hand(four_nodes: GraphData) -> None:
     graph = encode(accelerator, four_nodes)
     beats = as_integers(feature_beats(accelerator, graph))
     assert np.diff(graph.features.indptr).tolist() == [2, 2, 1, 0]
-    fields = [column | int(value) << 14 for column, value in zip(graph.features.indices.tolist(), graph.features.data)]
+    columns, codes = graph.features.indices.tolist(), graph.features.data.tolist()
+    fields = [column | code << 14 for column, code in zip(columns, codes, strict=True)]
     assert beats[0] == fields[0] | fields[1] << 24 | fields[2] << 48 | 3 << 120 | 1 << 123 | 2 << 124
     assert beats[1] == fields[3] | fields[4] << 24 | 2 << 120 | 1 << 123 | 1 << 124
     assert beats[2:] == [1 << 123, 1 << 123]

@@ -15,6 +15,19 @@ Lanes<T, N> unpack_words(const Beat& beat) {
     return word;
 }
 
+/// Memory word `place`, 0 or 1, of a beat of weights, as it lies in its memory.
+template <class L>
+WeightWord<L> unpack_weights(const Beat& beat, int place) {
+#pragma HLS INLINE
+    WeightWord<L> word;
+    for (int lane = 0; lane < L::T_OUT; ++lane) {
+#pragma HLS UNROLL
+        const int first = 64 * place + L::WEIGHT_BITS * lane;
+        word.lane[lane] = Weight<L>(beat.range(first + L::WEIGHT_BITS - 1, first));
+    }
+    return word;
+}
+
 template <class L>
 void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
     for (int word = 0; word < L::BIAS_BEATS; ++word) {
@@ -32,31 +45,38 @@ void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENT
     }
 }
 
-/// Weights of the first layer, tile outside, input column inside. Every copy holds all of them.
+/// Weights of the first layer, tile outside, input column inside. Every copy holds all of them, and takes two a cycle
+/// through the ports that read later.
 template <class L>
 void load_first(const Beat* parameters, WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                 BiasWord<L> bias[L::BIAS_BEATS]) {
-    for (int word = 0; word < L::WEIGHT_DEPTH; ++word) {
+    for (int pair = 0; pair < (L::WEIGHT_DEPTH + 1) / 2; ++pair) {
 #pragma HLS PIPELINE II=1
-        const WeightWord<L> loaded = unpack_words<Weight<L>, L::T_OUT>(parameters[L::WEIGHT_OFFSET + word]);
+        const Beat beat = parameters[L::WEIGHT_OFFSET + pair];
         for (int copy = 0; copy < L::WEIGHT_COPIES; ++copy) {
 #pragma HLS UNROLL
-            weight[copy][word] = loaded;
+            weight[copy][2 * pair] = unpack_weights<L>(beat, 0);
+            if (2 * pair + 1 < L::WEIGHT_DEPTH) weight[copy][2 * pair + 1] = unpack_weights<L>(beat, 1);
         }
     }
     load_bias<L>(parameters, bias);
 }
 
-/// Weights of a later layer: group, tile, lane. Lane i of a group reads only its own memory.
+/// Weights of a later layer: group, tile, lane. Lane i of a group reads only its own memory; a beat fills two.
 template <class L>
 void load_later(const Beat* parameters, WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
                 BiasWord<L> bias[L::BIAS_BEATS]) {
-    int word = 0, lane = 0;
-    for (int beat = 0; beat < L::WEIGHT_DEPTH * L::T_IN; ++beat) {
+    const int PAIRS = (L::T_IN + 1) / 2;
+    int word = 0, pair = 0;
+    for (int place = 0; place < L::WEIGHT_DEPTH * PAIRS; ++place) {
 #pragma HLS PIPELINE II=1
-        weight[lane][word] = unpack_words<Weight<L>, L::T_OUT>(parameters[L::WEIGHT_OFFSET + beat]);
-        if (++lane == L::T_IN) {
-            lane = 0;
+        const Beat beat = parameters[L::WEIGHT_OFFSET + place];
+        for (int lane = 0; lane < L::T_IN; ++lane) {
+#pragma HLS UNROLL
+            if (lane / 2 == pair) weight[lane][word] = unpack_weights<L>(beat, lane % 2);
+        }
+        if (++pair == PAIRS) {
+            pair = 0;
             ++word;
         }
     }
