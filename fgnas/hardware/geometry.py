@@ -6,8 +6,8 @@ package works these facts out again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from fgnas.data import GraphData
 from fgnas.design import Activation
 from fgnas.space import Columns
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Record = TypeVar("Record", bound="DataclassInstance")
 
 COEFFICIENT_FRACTION_BITS = 8
 """A coefficient is an integer of 0 to 256 that stands for 0 to 1."""
@@ -159,6 +163,12 @@ class LayerGeometry:
     class_tiles: Ints
     head_tiles: Ints
     logit_beats: Ints
+
+
+def part(record: Record, place: slice | Bools) -> Record:
+    """The chosen designs of a dataclass of arrays over designs."""
+    arrays = {name: values[place] for name, values in vars(record).items() if isinstance(values, np.ndarray)}
+    return replace(record, **arrays)
 
 
 def geometry(columns: Columns, shape: GraphShape) -> list[LayerGeometry]:

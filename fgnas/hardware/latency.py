@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fgnas.data import GraphData
 from fgnas.hardware.accelerator import WEIGHT_WORDS
-from fgnas.hardware.geometry import MAX_BUFFER_ROWS, Bools, GraphShape, Ints, LayerGeometry, ceil_div
+from fgnas.hardware.geometry import Bools, GraphShape, Ints, LayerGeometry, ceil_div, part
 from fgnas.hardware.packing import pack_rows
 
 READ_LATENCY = 16
@@ -234,23 +234,60 @@ def pipeline_cycles(
     With `chosen` [designs] only of those designs. With `ring_release` the first stage besides starts row i only
     when the second has finished row ring_release[i]. Equal designs are worked out once.
     """
-    if chosen is None:
-        chosen = np.ones(len(stages[0].per_edge), bool)
-    columns = [(stage.per_edge, stage.per_row, stage.depth, stage.rows) for stage in stages]
-    table = np.stack([column[chosen] for stage in columns for column in stage], axis=1)
-    before = np.array([stage.before for stage in stages])
+    if chosen is not None:
+        stages = [part(stage, chosen) for stage in stages]
+    kept, tails = _without_idle_stages(stages, weights, 1 if ring_release is None else 2)
+    result = np.zeros(len(tails[0]), np.int64)
+    for signature in np.unique(kept):
+        here = kept == signature
+        left = [s for s in range(len(stages)) if signature >> s & 1]
+        found = _last_finishes([part(stages[s], here) for s in left], left, weights, ring_release)
+        for s, finish in zip(left, found.T, strict=True):
+            result[here] = np.maximum(result[here], finish + tails[s][here])
+    return result
+
+
+def _without_idle_stages(stages: list[Stage], weights: Ints, needed: int) -> tuple[Ints, list[Ints]]:
+    """[n] bits of the stages that matter, and of each stage [n] cycles from its last finish to that of those behind.
+
+    A stage q with none behind it that matters does not matter itself if it is never slower than the stage p that
+    feeds it, and if its buffer hides the way: slowest_q <= fastest_p and depth_p + slowest_q <= (rows_q - 1) *
+    fastest_p. Then q never has to wait for its own row before, and p never for q: from p's finish of row b over q's
+    rows b .. c to p's start of row c + rows_q it takes depth_p and c - b + 1 rows of q at most, less than the
+    c - b + rows_q - 1 rows that p itself serves in between. The first `needed` stages always count as mattering.
+    """
+    least, most, last = weights.min(), weights.max(), weights[-1]
+    kept = np.full(len(stages[0].per_edge), (1 << len(stages)) - 1)
+    tails = [np.zeros_like(kept) for _ in stages]
+    for q in range(len(stages) - 1, needed - 1, -1):
+        stage, feeding = stages[q], stages[p := stages[q].before]
+        behind = sum(1 << s for s in range(q + 1, len(stages)) if stages[s].before == q)
+        slowest = stage.per_edge * most + stage.per_row
+        fastest = feeding.per_edge * least + feeding.per_row
+        idle = (kept & behind == 0) & (slowest <= fastest)
+        idle &= feeding.depth + slowest <= (stage.rows - 1) * fastest
+        kept = kept - (idle << q)
+        tail = feeding.depth + stage.per_edge * last + stage.per_row + tails[q]
+        tails[p] = np.where(idle, np.maximum(tails[p], tail), tails[p])
+    return kept, tails
+
+
+def _last_finishes(stages: list[Stage], left: list[int], weights: Ints, ring_release: Ints | None) -> Ints:
+    """[n, stages] finishes of the last row; `left` are the places that `before` counts in."""
+    columns = [column for stage in stages for column in (stage.per_edge, stage.per_row, stage.depth, stage.rows)]
+    before = np.array([left.index(stage.before) if stage.before >= 0 else -1 for stage in stages])
     release = np.full(len(weights), -1, np.int64) if ring_release is None else ring_release
-    distinct, inverse = _distinct(table)
-    rows = distinct[:, 3::4]
+    distinct, inverse = _distinct(np.stack(columns, axis=1))
     # Designs with equal buffers run side by side: their rows of the recurrence are one vector operation.
-    order = np.lexsort(rows.T)
-    starts = np.flatnonzero(np.r_[True, (rows[order][1:] != rows[order][:-1]).any(axis=1)])
-    result = np.empty(len(distinct), np.int64)
-    ends = np.r_[starts[1:], len(distinct)]
-    # float64 holds every count of cycles exactly, and vectorises where int64 does not.
-    ring = 1 << int(max(MAX_BUFFER_ROWS, (np.arange(len(weights)) - release)[release >= 0].max(initial=0))).bit_length()
-    found = _recurrence(distinct[order].astype(np.float64), starts, ends, before, weights.astype(float), release, ring)
-    result[order] = found.astype(np.int64)
+    order = np.lexsort(distinct[:, 3::4].T)
+    # No finish is later than that of stages that never overlap: below 2**24 float32 holds every count exactly, in
+    # vectors twice as wide as those of float64, which does below 2**53.
+    serial = len(weights) * (distinct[:, 1::4] + distinct[:, 2::4]).sum(axis=1)
+    wide = (serial + weights.sum() * distinct[:, 0::4].sum(axis=1))[order] >= 1 << 24
+    result = np.empty((len(distinct), len(stages)), np.int64)
+    for real, here in (("float32", order[~wide]), ("float64", order[wide])):
+        if len(here):
+            result[here] = _recurrence(distinct[here].astype(real), before, weights.astype(real), release)
     return result[inverse]
 
 
@@ -267,62 +304,87 @@ def _distinct(table: Ints) -> tuple[Ints, Ints]:
     return table[first], inverse
 
 
-LANES = 64
-"""Designs that the compiled recurrence works on side by side."""
+LANES = 128
+"""Designs that the compiled recurrence works on side by side: as many as hide what a row costs beside them."""
 
-Floats = NDArray[np.float64]
+Reals = NDArray[np.float32] | NDArray[np.float64]
 
 
 @numba.njit(cache=True)
-def _recurrence(
-    table: Floats, starts: Ints, ends: Ints, before: Ints, weights: Floats, release: Ints, ring: int
-) -> Floats:  # pragma: no cover - compiled
-    """[n] last finishes. table is [n, 4 * stages]; designs starts[g] to ends[g] have the same buffers.
-
-    `finish` is flat, [stage, row modulo ring, lane], and ends with a row of zeros: what a stage without a
-    neighbour, or a buffer that is not yet full, waits for.
-    """
-    stages, nodes = len(before), len(weights)
-    zeros = stages * ring * LANES
-    result = np.zeros(len(table))
-    finish = np.zeros(zeros + LANES)
-    column = np.zeros((3 * stages + 1, LANES))
-    mask = ring - 1
-    for group in range(len(starts)):
-        behind = _stages_behind(before, table[starts[group]])
-        for block in range(starts[group], ends[group], LANES):
-            finish[:] = 0.0
-            for lane in range(LANES):
-                design = min(block + lane, ends[group] - 1)
-                for s in range(stages):
-                    for c in range(3):
-                        column[3 * s + c, lane] = table[design, 4 * s + c]
-            for i in range(nodes):
-                for s in range(stages):
-                    own = (s * ring + ((i - 1) & mask)) * LANES if i > 0 else zeros
-                    arrival, depth = zeros, column[3 * stages]
-                    if s > 0:
-                        arrival, depth = (before[s] * ring + (i & mask)) * LANES, column[3 * before[s] + 2]
-                    elif release[i] >= 0:
-                        arrival = (ring + (release[i] & mask)) * LANES
-                    one, two = zeros, zeros
-                    if i >= behind[s, 0, 1]:
-                        one = (behind[s, 0, 0] * ring + ((i - behind[s, 0, 1]) & mask)) * LANES
-                    if i >= behind[s, 1, 1]:
-                        two = (behind[s, 1, 0] * ring + ((i - behind[s, 1, 1]) & mask)) * LANES
-                    _serve(
-                        finish, np.uint64((s * ring + (i & mask)) * LANES), np.uint64(own), np.uint64(arrival),
-                        np.uint64(one), np.uint64(two), depth, column[3 * s], weights[i], column[3 * s + 1],
-                    )  # fmt: skip
-            for lane in range(min(LANES, ends[group] - block)):
-                for s in range(stages):
-                    last = finish[(s * ring + ((nodes - 1) & mask)) * LANES + lane]
-                    result[block + lane] = max(result[block + lane], last)
+def _recurrence(table: Reals, before: Ints, weights: Reals, release: Ints) -> Reals:  # pragma: no cover - compiled
+    """[n, stages] finishes of the last row. table is [n, 4 * stages]; designs with the same buffers lie together."""
+    result = np.zeros((len(table), len(before)), table.dtype)
+    first = 0
+    while first < len(table):
+        end = first + 1
+        while end < min(first + LANES, len(table)) and _same_buffers(table, first, end):
+            end += 1
+        _side_by_side(table[first:end], before, weights, release, result[first:end])
+        first = end
     return result
 
 
 @numba.njit(cache=True)
-def _stages_behind(before: Ints, design: Floats) -> Ints:  # pragma: no cover - compiled
+def _same_buffers(table: Reals, one: int, other: int) -> bool:  # pragma: no cover - compiled
+    return bool(np.all(table[one, 3::4] == table[other, 3::4]))
+
+
+@numba.njit(cache=True)
+def _side_by_side(
+    table: Reals, before: Ints, weights: Reals, release: Ints, result: Reals
+) -> None:  # pragma: no cover - compiled
+    """Last finishes of up to LANES designs with the same buffers.
+
+    `finish` is flat: for each stage the last rows that a stage may wait for, a power of two of them, LANES designs a
+    row; it ends with a row of zeros, what a stage without a neighbour, or a buffer that is not yet full, waits for.
+    No row is written while it is read, two of each stage at least, or `_serve` would not become vector code.
+    """
+    stages, nodes = len(before), len(weights)
+    behind = _stages_behind(before, table[0])
+    place, mask = np.zeros(stages + 1, np.int64), np.zeros(stages, np.int64)
+    for s in range(stages):
+        kept = np.int64(table[0, 4 * s + 3])
+        if s == 1:
+            for i in range(nodes):
+                if release[i] >= 0:
+                    kept = max(kept, i - release[i])
+        ring = 2
+        while ring < kept:
+            ring *= 2
+        mask[s] = ring - 1
+        place[s + 1] = place[s] + ring * LANES
+    zeros = place[stages]
+    finish = np.zeros(zeros + LANES, table.dtype)
+    column = np.zeros((3 * stages + 1) * LANES, table.dtype)
+    for lane in range(LANES):
+        design = min(lane, len(table) - 1)
+        for s in range(stages):
+            for c in range(3):
+                column[(3 * s + c) * LANES + lane] = table[design, 4 * s + c]
+    for i in range(nodes):
+        for s in range(stages):
+            own = place[s] + ((i - 1) & mask[s]) * LANES if i > 0 else zeros
+            arrival, depth = zeros, 3 * stages * LANES
+            if s > 0:
+                arrival, depth = place[before[s]] + (i & mask[before[s]]) * LANES, (3 * before[s] + 2) * LANES
+            elif release[i] >= 0:
+                arrival = place[1] + (release[i] & mask[1]) * LANES
+            one, two = zeros, zeros
+            if i >= behind[s, 0, 1]:
+                one = place[behind[s, 0, 0]] + ((i - behind[s, 0, 1]) & mask[behind[s, 0, 0]]) * LANES
+            if i >= behind[s, 1, 1]:
+                two = place[behind[s, 1, 0]] + ((i - behind[s, 1, 1]) & mask[behind[s, 1, 0]]) * LANES
+            _serve(
+                finish, column, np.uint64(place[s] + (i & mask[s]) * LANES), np.uint64(own), np.uint64(arrival),
+                np.uint64(one), np.uint64(two), np.uint64(depth), np.uint64(3 * s * LANES), weights[i],
+            )  # fmt: skip
+    for lane in range(len(table)):
+        for s in range(stages):
+            result[lane, s] = finish[place[s] + ((nodes - 1) & mask[s]) * LANES + lane]
+
+
+@numba.njit(cache=True)
+def _stages_behind(before: Ints, design: Reals) -> Ints:  # pragma: no cover - compiled
     """[stages, 2, 2] the stages behind each stage, two at most, and the rows of the buffer between."""
     never = np.int64(1) << 40
     found = np.zeros((len(before), 2, 2), np.int64)
@@ -336,17 +398,19 @@ def _stages_behind(before: Ints, design: Floats) -> Ints:  # pragma: no cover - 
 
 @numba.njit(cache=True, fastmath=True)
 def _serve(
-    finish: Floats, here: np.uint64, own: np.uint64, arrival: np.uint64, one: np.uint64, two: np.uint64,
-    depth: Floats, per_edge: Floats, weight: float, per_row: Floats,
+    finish: Reals, column: Reals, here: np.uint64, own: np.uint64, arrival: np.uint64, one: np.uint64,
+    two: np.uint64, depth: np.uint64, service: np.uint64, weight: float,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
-    """Start after the own row before, the arrival, and the buffers behind; then serve. Places are unsigned, so that
-    nothing wraps around and the loop becomes vector code."""
+    """Start after the own row before, the arrival, and the buffers behind; then serve.
+
+    Places are unsigned, so that nothing wraps around, and the arrays are whole: views would be counted references.
+    """
     for lane in range(np.uint64(LANES)):
         start = finish[own + lane]
-        arrived = finish[arrival + lane] + depth[lane]
+        arrived = finish[arrival + lane] + column[depth + lane]
         start = arrived if arrived > start else start
         free = finish[one + lane]
         start = free if free > start else start
         free = finish[two + lane]
         start = free if free > start else start
-        finish[here + lane] = start + per_edge[lane] * weight + per_row[lane]
+        finish[here + lane] = start + column[service + lane] * weight + column[service + np.uint64(LANES) + lane]

@@ -76,7 +76,8 @@ def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, In
     # Slot -> the memory that was worked out last among those that share it.
     seen = np.full(SLOTS, -1, np.int64)
     for i in range(len(depth)):
-        slot = (depth[i] * 37 + width[i]) & (SLOTS - 1)
+        # Depths are mostly multiples of powers of two: the middle bits of a product with an odd number tell them apart.
+        slot = ((depth[i] * 1021 + width[i]) * 2654435761 >> 16) & (SLOTS - 1)
         other = seen[slot]
         if other >= 0 and depth[other] == depth[i] and width[other] == width[i]:
             units[i], banks[i] = units[other], banks[other]

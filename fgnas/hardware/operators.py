@@ -261,6 +261,7 @@ def aggregate_shift(layer: LayerGeometry) -> Ints:
 
 # --- what sizes depend on -------------------------------------------------------------------------------------
 
+
 def terms(module: str, p: Parameters, family: str) -> Terms:
     """The terms of an operator's LUTs and FFs; the first is always 1."""
     return [1, *TERMS[module](p, family)]
@@ -277,18 +278,23 @@ def columns(terms: Terms) -> list[Any]:
     return result
 
 
-def weighted_sum(terms: Terms, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[resources, n]: the sums of terms with `weights` [resources, columns]."""
-    total: Any = 0.0
+def weighted_sum(terms: Terms, weights: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[resources, n]: the sums of terms with `weights` [resources, columns].
+
+    `room` [columns, n] is written over: fresh memory for every operator would cost more than the sums.
+    """
+    looked_up: Any = 0.0
+    plain: list[int] = []
     place = 0
     for term in terms:
         if isinstance(term, Lookup):
-            total = total + weights[:, place : place + term.size][:, term.index] * term.scale
+            looked_up = looked_up + weights[:, place : place + term.size][:, term.index] * term.scale
             place += term.size
         else:
-            total = total + weights[:, place, None] * term
+            room[len(plain)] = term
+            plain.append(place)
             place += 1
-    return total
+    return weights[:, plain] @ room[: len(plain)] + looked_up
 
 
 def lutram(depth: Ints, width: Ints, family: str) -> Terms:

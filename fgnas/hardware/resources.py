@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware.binding import Multipliers
-from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry
+from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.operators import Use, denominators, terms, uses, weighted_sum
 
@@ -30,8 +30,13 @@ BLOCK_READS = {"fgnas_block_ram": 1, "fgnas_dual_read_ram": 2, "fgnas_fifo": 1}
 FORMAT_BITS = 16
 """Bound on integer and fraction bits in the tables of generated functions."""
 
+UNITS = 10_000
+"""Sizes are counted in ten-thousandths: whole numbers, whose sums are exact in whatever order they are added."""
+TOGETHER = 8192
+"""Designs that are worked out at a time: their terms stay in the processor's cache."""
+
 Sizes = NDArray[np.float64]
-"""LUT and FF along the first axis."""
+"""LUT and FF along the first axis, in ten-thousandths."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +74,21 @@ def characterisation(family: str) -> Characterisation:
         known = ", ".join(sorted(path.stem for path in CHARACTERISATION.glob("*.json")))
         raise UserError(f"no characterisation of family {family!r}; there are {known}")
     table = json.loads(place.read_text(encoding="utf-8"))
-    weights = {name: np.array([module["lut"], module["ff"]]) for name, module in table["modules"].items()}
+    weights = {name: _exact([module["lut"], module["ff"]]) for name, module in table["modules"].items()}
     activation = np.stack([_by_format(table["activation"][name]) for name in ACTIVATION_NAMES], axis=1)
-    fixed = np.array([table["fixed"]["lut"], table["fixed"]["ff"]])
+    fixed = _exact([table["fixed"]["lut"], table["fixed"]["ff"]])
     return Characterisation(fixed, weights, activation, _by_format(table["exponential"]))
+
+
+def _exact(sizes: list[Any]) -> Sizes:
+    """Sizes of at most four decimals in ten-thousandths."""
+    return np.rint(np.array(sizes, float) * UNITS)
 
 
 def _by_format(measured: dict[str, list[float]]) -> Sizes:
     """[2, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; what was not measured is as the nearest that was."""
     formats = np.array([[int(part) for part in key.split(".")] for key in measured])
-    sizes = np.array(list(measured.values()))
+    sizes = _exact(list(measured.values()))
     table = np.zeros((2, FORMAT_BITS, FORMAT_BITS))
     for integer, fraction in np.ndindex(FORMAT_BITS, FORMAT_BITS):
         table[:, integer, fraction] = sizes[np.abs(formats - (integer, fraction)).sum(axis=1).argmin()]
@@ -90,10 +100,23 @@ def resources(
 ) -> Resources:
     """The resources of n designs on a family of devices (xc7, xcup)."""
     measured = characterisation(family)
+    found = []
+    for start in range(0, max(1, len(layers[0].k)), TOGETHER):
+        place = slice(start, start + TOGETHER)
+        found.append(_resources([part(layer, place) for layer in layers],
+                                [part(group, place) for group in multipliers], shape, measured, family))  # fmt: skip
+    return Resources(*(np.concatenate(values) for values in zip(*(vars(some).values() for some in found), strict=True)))
+
+
+def _resources(
+    layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape, measured: Characterisation,
+    family: str,
+) -> Resources:  # fmt: skip
     total: NDArray[Any] = np.repeat(measured.fixed[:, None], len(layers[0].k), axis=1)
     halves = np.full(len(layers[0].k), 2 * READER_BRAM36)
+    room = np.empty((max(weights.shape[1] for weights in measured.weights.values()), len(halves)))
     for use in uses(layers, multipliers, shape):
-        total += use.count * operator_size(use, measured, family)
+        total += use.count * operator_size(use, measured, family, room)
         if use.module in BLOCK_READS:
             halves += use.count * block_halves(use, family)
     for layer in layers:
@@ -103,13 +126,13 @@ def resources(
         if layer.gat.any():
             total += layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
     dsp = np.sum([group.dsp for group in multipliers], axis=0) + sum(denominators(layer) for layer in layers)
-    lut, ff = np.rint(total).astype(np.int64)
+    lut, ff = np.rint(total / UNITS).astype(np.int64)
     return Resources(lut, ff, dsp, halves / 2)
 
 
-def operator_size(use: Use, measured: Characterisation, family: str) -> Sizes:
-    """[2, n] LUT and FF of one operator of each design."""
-    found = weighted_sum(terms(use.module, use.parameters, family), measured.weights[use.module])
+def operator_size(use: Use, measured: Characterisation, family: str, room: NDArray[np.float64]) -> Sizes:
+    """[2, n] LUT and FF of one operator of each design, in ten-thousandths."""
+    found = weighted_sum(terms(use.module, use.parameters, family), measured.weights[use.module], room)
     return np.maximum(found, 0.0)
 
 

@@ -1,6 +1,7 @@
 """The latency model: the compiled recurrence against a plain one, and totals against counts by hand."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import random_design, random_graph
@@ -42,9 +43,7 @@ def test_one_stage_is_a_sum() -> None:
 def test_a_short_buffer_holds_a_fast_stage_back() -> None:
     """One row of buffer: the first stage may start row i only when the second has finished row i - 1."""
     weights = np.ones(3, np.int64)
-    deep, short = (
-        pipeline_cycles([stage(0, 1, 2, 1, -1), stage(0, 10, 0, rows, 0)], weights)[0] for rows in (32, 1)
-    )
+    deep, short = (pipeline_cycles([stage(0, 1, 2, 1, -1), stage(0, 10, 0, rows, 0)], weights)[0] for rows in (32, 1))
     assert deep == 1 + 2 + 3 * 10
     assert short == 3 * (1 + 2 + 10)
 
@@ -67,6 +66,57 @@ def test_compiled_against_plain(data: st.DataObject) -> None:
     release = Workload(np.array(degrees), np.array(degrees), 32).ring_release if data.draw(st.booleans()) else None
     plain = plain_recurrence(stages, degrees, release.tolist() if release is not None else [-1] * len(degrees))
     assert pipeline_cycles([stage(*s) for s in stages], np.array(degrees), None, release).tolist() == [plain]
+
+
+def test_counts_that_float32_does_not_hold_are_exact() -> None:
+    """Odd counts above 2**24, in one array with small ones."""
+    weights = np.array([3, 1, 7, 2, 5])
+    for scale in (1, 1_000_004):
+        columns = [(scale, 1, 4, 1, -1), (0, 2 * scale, 1, 2, 0), (0, 3 * scale + 1, 0, 2, 1)]
+        expected = plain_recurrence(columns, weights.tolist(), [-1] * 5)
+        stages = [
+            Stage(np.array([1, edge]), np.array([2, row]), np.array([depth, depth]), np.array([rows, rows]), before)
+            for edge, row, depth, rows, before in columns
+        ]
+        assert pipeline_cycles(stages, weights)[1] == expected
+    assert expected > 1 << 24 and expected % 2 == 1
+
+
+def plain_pipeline(
+    stages: list[Stage], weights: np.ndarray, chosen: np.ndarray | None = None, release: np.ndarray | None = None
+) -> np.ndarray:
+    """`pipeline_cycles` word for word, in whole numbers: every stage, row after row, no design left out."""
+    chosen = np.ones(len(stages[0].per_edge), bool) if chosen is None else chosen
+    rows = [stage.rows[chosen] for stage in stages]
+    designs = np.arange(len(rows[0]))
+    finish = np.zeros((len(stages), len(weights), len(designs)), np.int64)
+    for i, weight in enumerate(weights):
+        for s, stage in enumerate(stages):
+            start = finish[s, i - 1] if i > 0 else np.zeros(len(designs), np.int64)
+            if stage.before >= 0:
+                start = np.maximum(start, finish[stage.before, i] + stages[stage.before].depth[chosen])
+            if s == 0 and release is not None and release[i] >= 0:
+                start = np.maximum(start, finish[1, release[i]])
+            for q, reader in enumerate(stages):
+                if reader.before == s:
+                    free = np.where(i >= rows[q], finish[q, np.maximum(i - rows[q], 0), designs], 0)
+                    start = np.maximum(start, free)
+            finish[s, i] = start + stage.per_edge[chosen] * weight + stage.per_row[chosen]
+    return finish[:, -1].max(axis=0)
+
+
+def test_a_hundred_thousand_designs_against_the_plain_recurrence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hubs among rows of two edges: buffers run full and empty, and stages that are left out must not matter."""
+    rng, space = np.random.default_rng(11), fgnas_space()
+    degrees = np.where(rng.random(70) < 0.1, rng.integers(20, 64, 70), rng.integers(2, 6, 70))
+    workload = Workload(rng.integers(1, 30, 70), degrees, 64)
+    shape = GraphShape(1433, 7, 1024, 64)
+    for _ in range(10):
+        layers = geometry(space.columns(space.draw(10_000, rng)), shape)
+        found = latency_cycles(layers, workload)
+        with monkeypatch.context() as patch:
+            patch.setattr(latency, "pipeline_cycles", plain_pipeline)
+            assert np.array_equal(found, latency_cycles(layers, workload))
 
 
 def test_arrays_equal_single_designs() -> None:

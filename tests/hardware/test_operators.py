@@ -63,4 +63,4 @@ def test_a_lookup_is_a_column_for_each_kind() -> None:
     expanded = [np.broadcast_to(column, (2,)).tolist() for column in columns(terms)]
     assert expanded == [[1, 1], [10, 0], [0, 0], [0, 20], [5, 6]]
     weights = np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])
-    assert weighted_sum(terms, weights).tolist() == [[1 + 2 * 10 + 5 * 5, 1 + 4 * 20 + 5 * 6]]
+    assert weighted_sum(terms, weights, np.empty((5, 2))).tolist() == [[1 + 2 * 10 + 5 * 5, 1 + 4 * 20 + 5 * 6]]

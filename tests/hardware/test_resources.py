@@ -11,7 +11,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.pricing import design_resources
-from fgnas.hardware.resources import characterisation, resources
+from fgnas.hardware.resources import UNITS, characterisation, resources
 from fgnas.space import columns_of, fgnas_space
 from fgnas.tools.characterise import random_accelerator
 from fgnas.tools.synth import TOP, instance_totals, synthesise
@@ -44,7 +44,7 @@ def test_a_dsp_slice_saves_the_luts_of_one_product(family: str) -> None:
 def test_multipliers_are_tables_of_what_was_measured() -> None:
     """8 x 8 bits in LUTs: 16 flip-flops less the product's redundant one."""
     weights = characterisation("xc7").weights["fgnas_multiplier_fabric"]
-    lut, ff = weights[:, 0] + weights[:, 1 + 8 * 11 + 8]
+    lut, ff = (weights[:, 0] + weights[:, 1 + 8 * 11 + 8]) / UNITS
     assert 100 <= lut <= 140
     assert 15 <= ff <= 16.5
 
