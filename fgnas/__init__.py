@@ -1,1 +1,63 @@
-"""fgnas: search for a graph neural network and the FPGA accelerator that runs it, together."""
+"""fgnas: search for a graph neural network and the FPGA accelerator that runs it, together.
+
+    import fgnas
+
+    run = fgnas.search("digits", latency_ms=2.0, children=50)
+    accelerator = run.design().lower()
+    accelerator.predict()
+    accelerator.write("hls/best").simulate()
+
+`fgnas.api` says what there is; docs/api.md shows it. Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import types
+from typing import TYPE_CHECKING, Any
+
+import fgnas.search as _search
+from fgnas.errors import UserError
+
+if TYPE_CHECKING:
+    from fgnas.api import (
+        Accelerator,
+        Design,
+        GraphData,
+        Project,
+        Run,
+        import_model,
+        load,
+        prices,
+        read_designs,
+        sample,
+    )
+
+__all__ = [
+    "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
+    "import_model", "load", "prices", "read_designs", "sample", "search",
+]  # fmt: skip
+
+
+class _CallablePackage(types.ModuleType):
+    """`fgnas.search(...)` searches, though `fgnas.search` is also the package that holds the searchers."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Run:
+        """`fgnas.api.search`."""
+        from fgnas.api import search
+
+        return search(*arguments, **options)
+
+
+_search.__class__ = _CallablePackage
+search = _search
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(importlib.import_module("fgnas.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

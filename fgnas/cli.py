@@ -5,36 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fgnas.defaults import DEFAULTS, PROJECTS, SPECIFICATION
 from fgnas.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fgnas.data import GraphData
-    from fgnas.design import Design
     from fgnas.hardware.pricing import Specification
-    from fgnas.network import Network
-    from fgnas.search.jobs import ExecutorFactory
-
-RUNS = Path("runs")
-PROJECTS = Path("hls")
-
-DEFAULTS: dict[str, Any] = {
-    "dataset": "digits", "method": "reinforce", "controller": "conditioned",
-    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0,
-    "children": 500, "seed": 0, "device": "cpu",
-}  # fmt: skip
-"""Of `fgnas search`; a few minutes on two cores."""
-
-SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "clock_mhz")
-
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as every command does."""
@@ -53,11 +36,13 @@ def parser() -> Parser:
         ("price", _price, _add_price, "predict cycles, LUT, FF, DSP and block RAM of designs"),
         ("evaluate", _evaluate, _add_evaluate, "train a design and measure its accuracy, float and quantised"),
         ("sample", _sample, _add_sample, "write random designs, one a line"),
+        ("import", _import, _add_import, "turn a trained PyG model into a design with weights"),
         ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
+        ("doctor", _doctor, _add_json, "say what is installed, what is missing, what that costs, how to get it"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
@@ -104,6 +89,16 @@ def _add_sample(sub: argparse.ArgumentParser) -> None:
     _add_dataset(sub)
     sub.add_argument("--seed", type=_natural, default=0, metavar="N", help="default: %(default)s")
     sub.add_argument("-n", type=_positive, default=1, metavar="N", help="how many; default: %(default)s")
+
+
+def _add_import(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or what makes a module")
+    _add_dataset(sub)
+    sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
+    sub.add_argument("--bits", type=_positive, default=10, metavar="N", help="of every number; default: %(default)s")
+    sub.add_argument("--dsp", type=_natural, default=DEFAULTS["dsp"], metavar="N", help="default: %(default)s")
+    sub.add_argument("--out", type=Path, metavar="FILE", help="the design; default: MODEL.json or factory.json")
+    _add_json(sub)
 
 
 def _add_hls(sub: argparse.ArgumentParser) -> None:
@@ -237,68 +232,16 @@ def _print_json(content: Any) -> None:
 
 
 def _search(options: argparse.Namespace) -> int:
-    from fgnas.child.train import check_device
+    from fgnas import api
     from fgnas.search.progress import SearchProgress
-    from fgnas.search.run import SearchConfig, check_resumable, search
-    from fgnas.search.store import LATEST, RunStore, check_name, next_name
 
-    factory = _executor_factory(options)
-    found = RunStore.find(RUNS, options.name or LATEST) if options.resume else None
-    chosen = _search_options(options, found.config() if found else None)
-    check_device(chosen["device"])
-    specification = _specification(chosen)
-    data = _load(chosen["dataset"])
-    own = {name: chosen[name] for name in ("method", "controller", "device", "children", "seed")}
-    config = SearchConfig.of(data.name, specification=specification, **own)
-    if found is not None:
-        check_resumable(found, config, data)
-    name = found.name if found else options.name or next_name(RUNS, data.label)
-    if found is None:
-        check_name(RUNS, name)
-
-    def open_store() -> RunStore:
-        return found or RunStore.create(RUNS, name, config.to_dict(data))
-
-    if found is not None and (best := found.best()) is not None:
-        return _show_best(best, found.folder, options.json)
-    progress = SearchProgress(_console(stderr=True))
-    try:
-        with progress:
-            best = search(config, data, open_store, factory, progress, resume=found is not None)
-    except KeyboardInterrupt:
-        begun = (RUNS / name / "config.json").is_file()
-        raise KeyboardInterrupt(f"; go on with: fgnas search --run {name} --resume" if begun else "") from None
-    return _show_best(best, RUNS / name, options.json)
-
-
-def _executor_factory(options: argparse.Namespace) -> ExecutorFactory:
-    """Processes on this machine, or a cluster's workers; which ones changes no result."""
-    from fgnas.search.cluster import cluster
-    from fgnas.search.jobs import process_pool
-
-    if options.executor == "processes":
-        if options.scheduler:
-            raise UserError("--scheduler is given, but not --executor dask")
-        return process_pool(options.workers or os.cpu_count() or 1)
-    if not options.scheduler:
-        raise UserError("--executor dask needs --scheduler ADDRESS, such as tcp://127.0.0.1:8786")
-    if options.workers:
-        raise UserError("--workers is for processes on this machine: a dask cluster brings its own")
-    return cluster(options.scheduler)
-
-
-def _search_options(options: argparse.Namespace, stored: dict[str, Any] | None) -> dict[str, Any]:
-    """What was given, else what the resumed run has, else the defaults."""
-    before = DEFAULTS if stored is None else {**stored, **stored["specification"], "device": stored["recipe"]["device"]}
-    given = {name: getattr(options, name) for name in DEFAULTS} | {"dataset": _reference(options)}
-    return {name: before[name] if value is None else value for name, value in given.items()}
-
-
-def _specification(chosen: dict[str, Any]) -> Specification:
-    from fgnas.hardware.pricing import Specification
-
-    values = {name: chosen[name] for name in SPECIFICATION if chosen[name] is not None}
-    return Specification(**values)
+    names = ("method", "controller", *SPECIFICATION, "children", "seed", "workers", "device", "executor",
+             "scheduler", "resume")  # fmt: skip
+    given = {name: getattr(options, name) for name in names}
+    reference = _reference(options)
+    data = None if reference is None else _load(reference)
+    run = api.search(data, **given, run=options.name, reporter=SearchProgress(_console(stderr=True)))
+    return _show_best(run.best, run.folder, options.json)
 
 
 def _show_best(best: dict[str, Any], folder: Path, as_json: bool) -> int:
@@ -356,188 +299,104 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _price(options: argparse.Namespace) -> int:
-    from fgnas.hardware.pricing import Pricer
+    from fgnas import api
+    from fgnas.hardware.pricing import Specification
 
-    designs = _read_designs(options.design)
-    specification = _specification(vars(options))
-    pricer = Pricer(_load(_reference(options)))
     several = options.design.suffix == ".jsonl"
-    for row in _price_rows(designs, pricer, specification):
+    designs = api.read_designs(options.design) if several else [api.Design.load(options.design)]
+    limits = {name: getattr(options, name) for name in SPECIFICATION if getattr(options, name) is not None}
+    for row in api.prices(designs, _load(_reference(options) or designs[0].dataset), **limits):
         if options.json or several:
             _print_json(row)
         else:
-            _show_utilisation(row, specification)
+            _show_utilisation(row, Specification(**limits))
             for violation in row["violations"]:
                 print(violation)
     return 0
 
 
-def _price_rows(designs: list[Design], pricer: Any, specification: Specification) -> list[dict[str, Any]]:
-    """Prices in order; designs of equally many layers are priced together."""
-    import numpy as np
-
-    from fgnas.space import columns_of
-
-    rows: list[dict[str, Any]] = [{}] * len(designs)
-    for layers in sorted({len(design.layers) for design in designs}):
-        places = [place for place, design in enumerate(designs) if len(design.layers) == layers]
-        group = [designs[place] for place in places]
-        prices = pricer.price(columns_of(group), np.array([design.dsp for design in group]))
-        for i, place in enumerate(places):
-            rows[place] = prices.row(specification, i)
-    return rows
-
-
-def _read_designs(path: Path) -> list[Design]:
-    from fgnas.design import Design
-
-    if path.suffix != ".jsonl":
-        return [Design.load(path)]
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the designs {path}: {error}") from None
-    return [Design.from_json(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
-
-
 def _evaluate(options: argparse.Namespace) -> int:
-    import torch
+    from fgnas import api
 
-    from fgnas.child.calibration import calibrated
-    from fgnas.child.quantised import quantised_accuracy
-    from fgnas.child.train import child_seed, float_accuracy, recipe_for, train
-    from fgnas.design import Design
-
-    design, data = Design.load(options.design), _load(_reference(options))
-    architecture = design.architecture()
-    torch.set_num_threads(1)
-    found: dict[tuple[str, str], list[float]] = {}
-    for repetition in range(1, options.seeds + 1):
-        seed = child_seed(0, architecture, repetition)
-        network = train(data, architecture, seed, recipe_for(data.name)).network
-        accuracies = {
-            "float": float_accuracy(architecture, network, data),
-            "quantised": quantised_accuracy(design, calibrated(design, network, data), data),
-        }
-        for kind, splits in accuracies.items():
-            for split, accuracy in splits.items():
-                found.setdefault((kind, split), []).append(accuracy)
-    result: dict[str, Any] = {"dataset": data.name, "design_hash": design.hash, "seeds": options.seeds}
-    for (kind, split), values in found.items():
-        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-        result.setdefault(kind, {})[split] = {"mean": statistics.fmean(values), "std": deviation}
+    design = api.Design.load(options.design)
+    data = _load(_reference(options) or design.dataset)
+    result = design.evaluate(data, options.seeds)
     if options.json:
         _print_json(result)
         return 0
     rows = [
-        (f"{kind} {split}", f"{result[kind][split]['mean']:.2%}", f"{result[kind][split]['std']:.2%}")
-        for kind, split in found
-    ]
-    _show_table(f"Accuracy on {data.name}, {options.seeds} seeds", ("", "mean", "std"), rows)
+        (f"{kind} {split}", f"{over['mean']:.2%}", f"{over['std']:.2%}")
+        for kind in ("float", "quantised") for split, over in result[kind].items()
+    ]  # fmt: skip
+    _show_table(f"Accuracy on {data.label}, {options.seeds} seeds", ("", "mean", "std"), rows)
     return 0
 
 
 def _sample(options: argparse.Namespace) -> int:
-    import numpy as np
+    from fgnas import api
 
-    from fgnas.space import find_space
-
-    space = find_space(options.space)
     _load(_reference(options))
-    for row in space.draw(options.n, np.random.default_rng(options.seed)):
-        print(space.design(row, DEFAULTS["dsp"]).to_json())
+    for design in api.sample(options.n, options.seed, options.space):
+        print(design.choices.to_json())
     return 0
 
 
-# hls, csim, sim
+def _import(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    data = _load(_reference(options))
+    design = api.import_model(options.model, data, options.weights, options.bits, options.dsp)
+    accuracy = design.accuracy(data)
+    path = design.save(options.out or f"{design.label}.json", model=options.model, **accuracy)
+    if options.json:
+        _print_json({"design_file": str(path), "design_hash": design.hash, "dataset": data.name, **accuracy})
+        return 0
+    rows = [(kind, f"{splits['val']:.2%}", f"{splits['test']:.2%}") for kind, splits in accuracy.items()]
+    _show_table(f"Accuracy on {data.label}", ("", "val", "test"), rows)
+    print(path)
+    return 0
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A design with its weights, the data they were trained on, and the folder that its project gets."""
-
-    design: Design
-    network: Network
-    data: GraphData
-    folder: str
+# hls, csim, sim, synth
 
 
 def _hls(options: argparse.Namespace) -> int:
-    from fgnas.codegen.project import write_project
-    from fgnas.hardware.geometry import GraphShape
-    from fgnas.hardware.lowering import lower
+    from fgnas import api
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
-    source = _design_of_file(options) if from_file else _design_of_run(options)
-    shape = GraphShape.of(source.data)
-    accelerator = lower(source.design, source.network, shape, source.data.label, source.design.hash)
-    directory = options.out or PROJECTS / source.folder
-    write_project(accelerator, source.data, directory, network=source.network)
-    if options.json:
-        _print_json({"directory": str(directory), "design_hash": source.design.hash, "dataset": source.data.name})
+    if from_file:
+        if options.design != "best":
+            raise UserError(f"--design {options.design} chooses among a run's leaders, but {options.source} is a file")
+        design = api.Design.load(options.source)
     else:
-        print(directory)
+        design = api.Run.find(options.source).design(options.design)
+    accelerator = design.lower(_load(_reference(options) or design.dataset))
+    project = accelerator.write(options.out or PROJECTS / design.label)
+    if options.json:
+        data = accelerator.data
+        _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})
+    else:
+        print(project.directory)
     return 0
 
 
-def _design_of_file(options: argparse.Namespace) -> _Source:
-    """A bare design, trained with seed 0."""
-    import torch
-
-    from fgnas.child.calibration import calibrated
-    from fgnas.child.train import child_seed, recipe_for, train
-    from fgnas.design import Design
-
-    if options.design != "best":
-        raise UserError(f"--design {options.design} chooses among a run's leaders, but {options.source} is a file")
-    path = Path(options.source)
-    design, data = Design.load(path), _load(_reference(options))
-    architecture = design.architecture()
-    torch.set_num_threads(1)
-    trained = train(data, architecture, child_seed(0, architecture), recipe_for(data.name))
-    return _Source(design, calibrated(design, trained.network, data), data, path.stem)
-
-
-def _design_of_run(options: argparse.Namespace) -> _Source:
-    """A leader of a run, with the very weights that were scored."""
-    from fgnas.data import NAMES
-    from fgnas.design import Design
-    from fgnas.search.store import RunStore
-
-    store = RunStore.find(RUNS, options.source)
-    entries = store.leaders()
-    rank = "1" if options.design == "best" else options.design
-    if not rank.isdecimal() or not 1 <= int(rank) <= len(entries):
-        raise UserError(f"--design is {options.design!r}: give `best` or a rank from 1 to {len(entries)}")
-    entry = entries[int(rank) - 1]
-    wanted = _reference(options) or entry["dataset"]
-    if wanted in NAMES and wanted != entry["dataset"]:
-        raise UserError(f"the run {store.name} was made on {entry['dataset']}: leave --dataset out")
-    data = _load(wanted)
-    if data.fingerprint != entry["fingerprint"]:
-        raise UserError(
-            f"{data.name} is not the data that the run {store.name} was made on, which was {entry['dataset']} "
-            "(fingerprint differs)"
-        )
-    return _Source(Design.from_dict(entry["design"]), store.load_network(entry), data, options.design)
-
-
 def _csim(options: argparse.Namespace) -> int:
-    from fgnas.tools.csim import run_csim
+    from fgnas import api
 
-    return _show_check(run_csim(options.directory), options.json)
+    return _show_check(api.Project(options.directory).csim(), options.json)
 
 
 def _sim(options: argparse.Namespace) -> int:
-    from fgnas.tools.simulate import run_simulation
+    from fgnas import api
 
-    return _show_check(run_simulation(options.directory, rtl=options.rtl), options.json)
+    return _show_check(api.Project(options.directory).simulate(options.rtl), options.json)
 
 
 def _synth(options: argparse.Namespace) -> int:
-    from fgnas.tools.synth import run_synthesis, utilisation_table
+    from fgnas import api
+    from fgnas.tools.synth import utilisation_table
 
-    report = run_synthesis(options.directory, options.family)
+    report = api.Project(options.directory).synthesise(options.family)
     if options.json:
         _print_json(report)
     else:
@@ -577,8 +436,15 @@ def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
         print(f"predicted cycles: {predicted['latency_cycles']}")
 
 
-FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
-"""Counts and codes in a check's result that must be zero."""
+def _doctor(options: argparse.Namespace) -> int:
+    from fgnas.tools.doctor import examine, table
+
+    parts = examine()
+    if options.json:
+        _print_json({part.name: vars(part) for part in parts})
+    else:
+        print(table(parts))
+    return 2 if any(part.required and part.found is None for part in parts) else 0
 
 
 def _show_check(result: dict[str, Any], as_json: bool) -> int:
@@ -589,7 +455,9 @@ def _show_check(result: dict[str, Any], as_json: bool) -> int:
         for name, value in result.items():
             if value is not None:
                 print(f"{name.replace('_', ' ')}: {value}")
-    return 1 if any(result.get(name) for name in FAULTS) else 0
+    from fgnas.api import passed
+
+    return 0 if passed(result) else 1
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ class GraphData:
         classes: number of classes.
         train, val, test: [N] bool.
         remarks: what a user may want to know about how the data was taken.
+        looped: whether the data came with exactly one self-loop at every node.
     """
 
     name: str
@@ -56,6 +57,7 @@ class GraphData:
     val: NDArray[np.bool_]
     test: NDArray[np.bool_]
     remarks: tuple[str, ...] = ()
+    looped: bool = False
 
     @property
     def label(self) -> str:
@@ -129,7 +131,7 @@ def build(
         features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
     source, target = np.asarray(edge_index, np.int64)
     keep = source != target
-    loops = np.arange(nodes)
+    loops, loops_given = np.arange(nodes), target[~keep]
     source, target = np.concatenate([source[keep], loops]), np.concatenate([target[keep], loops])
     order = np.lexsort((source, target))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=nodes))])
@@ -144,6 +146,7 @@ def build(
         val=np.asarray(val, bool),
         test=np.asarray(test, bool),
         remarks=remarks,
+        looped=bool((np.bincount(loops_given, minlength=nodes) == 1).all()),
     )
 
 
