@@ -103,15 +103,26 @@ def output_rows(layer: LayerGeometry) -> Ints:
 
 def latency_cycles(layers: list[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> Ints:
     """[n] cycles of n designs on one graph."""
-    first = layers[0]
     if workload.nodes == 0:
-        return np.full(len(first.k), START_CYCLES + FINISH_CYCLES, np.int64)
+        return np.full(len(layers[0].k), START_CYCLES + FINISH_CYCLES, np.int64)
+    return sum(phase_cycles(layers, workload, read_latency), np.zeros_like(layers[0].k))
+
+
+def phase_cycles(layers: list[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> list[Ints]:
+    """[n] cycles of each phase, one node at least: load, one for each layer, output. Together they are the latency:
+    a phase's fetch and turn count to it, what goes before the load and after the last beat to these two.
+    """
     fetch = read_latency + FETCH_CYCLES
-    total = START_CYCLES + fetch + parameter_beats(layers)
-    total = total + fetch + _first_phase(first, workload) + TURN_CYCLES
-    for layer, following in zip(layers, layers[1:], strict=False):
-        total = total + fetch + _hidden_phase(layer, following, workload) + TURN_CYCLES
-    return total + fetch + _output_phase(layers[-1], workload) + WRITE_LATENCY + FINISH_CYCLES
+    hidden = [
+        fetch + _hidden_phase(layer, following, workload) + TURN_CYCLES
+        for layer, following in zip(layers, layers[1:], strict=False)
+    ]
+    return [
+        START_CYCLES + fetch + parameter_beats(layers),
+        fetch + _first_phase(layers[0], workload) + TURN_CYCLES,
+        *hidden,
+        fetch + _output_phase(layers[-1], workload) + WRITE_LATENCY + FINISH_CYCLES,
+    ]
 
 
 def parameter_beats(layers: list[LayerGeometry]) -> Ints:
