@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth test test-long lint bench bench-search bench-tables characterise bench-model setup clean help
+.PHONY: all search hls csim sim synth test test-long lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -82,6 +82,10 @@ bench-search: ## throughput of the search: pricing, children, trainings, beside 
 bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12; default: all) CHILDREN WORKERS
 	@scripts/setup.sh
 	$(python) benchmarks/tables.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows) $(call option,CHILDREN,children)
+
+bench-efficiency: ## cycles of the best designs beside their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
+	@scripts/setup.sh compiler simulator
+	$(python) benchmarks/efficiency.py --workers $(or $(WORKERS),2) $(call option,CHILDREN,children)
 
 setup: ## install everything now: .venv, the pinned packages, Verilator
 	@scripts/setup.sh compiler simulator
