@@ -315,16 +315,30 @@ class Project:
         return run_csim(self.directory)
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
-        """Simulate the RTL, or any with its face: mismatches, cycles, predicted_cycles, …"""
+        """Simulate the RTL, or any with its face: mismatches, cycles, predicted_cycles, …
+
+        Where logits of the project's own RTL are wrong, `first_parting` says in which stage, and at which node.
+        """
         from fgnas.tools.simulate import run_simulation
 
-        return run_simulation(self.directory, rtl=rtl)
+        report = run_simulation(self.directory, rtl=rtl)
+        if report["mismatches"] and rtl is None:
+            from fgnas.tools.trace import parting_of_rtl
+
+            report["first_parting"] = parting_of_rtl(self.directory)
+        return report
 
     def synthesise(self, family: str = "xc7") -> dict[str, Any]:
         """Synthesise with Yosys: total and predicted LUT, FF, DSP, block RAM, and every instance's."""
         from fgnas.tools.synth import run_synthesis
 
         return run_synthesis(self.directory, family)
+
+    def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+        """Run csim, csynth, cosim or impl in Vitis HLS: the figures of every step so far, beside the predicted."""
+        from fgnas.tools.vitis import run_vitis
+
+        return run_vitis(self.directory, step, progress)
 
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")

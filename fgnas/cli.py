@@ -405,9 +405,10 @@ def _synth(options: argparse.Namespace) -> int:
 
 
 def _vitis(options: argparse.Namespace) -> int:
-    from fgnas.tools.vitis import has_fault, run_vitis
+    from fgnas import api
+    from fgnas.tools.vitis import has_fault
 
-    report = run_vitis(options.directory, options.step, lambda line: print(line, file=sys.stderr))
+    report = api.Project(options.directory).vitis(options.step, lambda line: print(line, file=sys.stderr))
     found = report["steps"][options.step]
     if options.json:
         _print_json(report)

@@ -32,12 +32,15 @@ from fgnas.network import Network
 from fgnas.space import TABLE_II
 from fgnas.tools.csim import run_csim
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
+from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
 
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
 
 CYCLES_APART = 0.0
 """What predicted and simulated cycles may differ by."""
+WIDE = ("linear", "aggregate", "activate")
+"""Stages whose rows hold every feature of every head."""
 QUICK = ("-O0",)
 """For g++: small graphs run faster than a better build takes."""
 
@@ -109,7 +112,7 @@ def check_software(case: Case) -> None:
 
 
 def check_everything(case: Case) -> None:
-    """All four levels; where C++ or RTL differ, the C++ is built once more to say in which stage."""
+    """All four levels; where C++ or RTL differ, they are built once more to say in which stage."""
     check_software(case)
     data = case.data()
     accelerator = lower(case.design, case.network(data), GraphShape.of(data), data.name)
@@ -118,12 +121,13 @@ def check_everything(case: Case) -> None:
         write_project(accelerator, data, project)
         cpp = run_csim(project, QUICK)
         if cpp["mismatches"] or cpp["failed_checks"]:
-            _hold(case, "C++", of_cpp(accelerator, project, data), of_reference(accelerator, data))
+            _hold_trace(case, "C++", accelerator, trace_cpp(project, QUICK))
             _fail(case, f"C++ differs from the reference: {cpp}")
         if warnings := (project / "build" / "csim" / "compile.log").read_text():
             _fail(case, f"g++ warns: {warnings}")
         rtl = run_simulation(project, make_flags=QUICK_MAKE_FLAGS)
         if rtl["mismatches"] or rtl["protocol_errors"]:
+            _hold_trace(case, "RTL", accelerator, trace_rtl(project, QUICK_MAKE_FLAGS))
             _fail(case, f"RTL differs from the reference and the C++ does not: {rtl}")
         if abs(rtl["cycles"] - rtl["predicted_cycles"]) > CYCLES_APART * rtl["cycles"]:
             _fail(case, f"RTL took {rtl['cycles']} cycles, {rtl['predicted_cycles']} were predicted")
@@ -133,7 +137,7 @@ def of_reference(accelerator: Accelerator, data: GraphData) -> Stages:
     """What the integer reference computes."""
     trace = reference.Trace()
     logits = reference.run(accelerator, encode(accelerator, data), trace)
-    return _without_padding(accelerator, trace.stages) | {"logits": logits}
+    return without_padding(accelerator, trace.stages) | {"logits": logits}
 
 
 def of_pytorch(accelerator: Accelerator, network: Network, data: GraphData) -> Stages:
@@ -150,29 +154,12 @@ def of_pytorch(accelerator: Accelerator, network: Network, data: GraphData) -> S
     return stages
 
 
-def of_cpp(accelerator: Accelerator, project: Path, data: GraphData) -> Stages:
-    """What the C++ computes, from a build that writes what its stages produce."""
-    folder = project / "build" / "trace"
-    folder.mkdir(parents=True)
-    os.environ["FGNAS_TRACE_FOLDER"] = str(folder)
-    run_csim(project, (*QUICK, "-DFGNAS_TRACE"))
-    stages: Stages = {}
-    for layer in accelerator.layers:
-        lanes = {"linear": layer.t_out, "aggregate": layer.t_aggr, "activate": layer.t_act}
-        for stage, width in lanes.items():
-            path = folder / f"{layer.index}.{stage}"
-            if not path.is_file():
-                continue
-            tiles = -(-layer.features // width)
-            # The runs that follow the first append their rows behind it.
-            rows = np.loadtxt(path, np.int64, ndmin=2)[: data.nodes * tiles].reshape(data.nodes, -1)
-            stages[path.name] = rows[:, : layer.features]
-    return _without_padding(accelerator, stages)
-
-
-def _without_padding(accelerator: Accelerator, stages: Stages) -> Stages:
-    """Rows as the accelerator orders them, as [N, k * d] with heads outside."""
-    return {name: _head_major(accelerator.layers[int(name.split(".")[0])], rows) for name, rows in stages.items()}
+def without_padding(accelerator: Accelerator, stages: Stages) -> Stages:
+    """Rows as the accelerator orders them, as [N, k * d] with heads outside; those of scores and logits as they are."""
+    return {
+        name: _head_major(accelerator.layers[int(name.split(".")[0])], rows) if name.endswith(WIDE) else rows
+        for name, rows in stages.items()
+    }
 
 
 def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
@@ -183,15 +170,12 @@ def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
 
 def _hold(case: Case, level: str, found: Stages, expected: Stages) -> None:
     """Fail at the first stage, node and feature in which `found` is not what the reference has."""
-    for stage, codes in found.items():
-        wrong = np.argwhere(codes != expected[stage])
-        if len(wrong):
-            node, feature = wrong[0].tolist()
-            _fail(
-                case,
-                f"{level} and the integer reference part in stage {stage} at node {node}, feature {feature}: "
-                f"{codes[node, feature]} and {expected[stage][node, feature]}; {len(wrong)} values differ there",
-            )
+    if parting := first_parting(found, expected):
+        _fail(case, f"{level} and the integer reference part in {parting}")
+
+
+def _hold_trace(case: Case, level: str, accelerator: Accelerator, trace: Stages) -> None:
+    _hold(case, level, without_padding(accelerator, trace), of_reference(accelerator, case.data()))
 
 
 def _fail(case: Case, why: str) -> None:

@@ -178,8 +178,9 @@ def test_a_search_from_start_to_project(call, elsewhere):
 
 @pytest.mark.parametrize("fault", ["mismatches", "failed_checks", "protocol_errors"])
 def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
-    from fgnas.tools import csim, simulate
+    from fgnas.tools import csim, simulate, trace
 
+    monkeypatch.setattr(trace, "parting_of_rtl", lambda directory: f"stage 1.linear at node 3 of {directory}")
     right = {"nodes": 4, "logits": 8, "mismatches": 0}
     for module, function, command in ((csim, "run_csim", "csim"), (simulate, "run_simulation", "sim")):
         monkeypatch.setattr(module, function, lambda directory, **options: right)
@@ -187,6 +188,8 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
         monkeypatch.setattr(module, function, lambda directory, **options: {**right, fault: 1})
         code, out, _ = call(command, "x", "--json")
         assert code == 1 and json.loads(out)[fault] == 1
+        named = "stage 1.linear at node 3 of x" if (command, fault) == ("sim", "mismatches") else None
+        assert json.loads(out).get("first_parting") == named
 
 
 @pytest.mark.slow

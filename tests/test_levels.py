@@ -1,20 +1,26 @@
 """Random designs on random graphs: PyTorch, integer reference, C++ and RTL give the same integers."""
 
 import dataclasses
+import functools
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from levels import Case, cases, check_everything, check_software, of_cpp, of_reference
-from support import random_design
+from levels import QUICK, Case, Stages, cases, check_everything, check_software, of_reference, without_padding
+from support import random_accelerator, random_design, random_graph
 
+from fgnas.cli import main
 from fgnas.codegen.project import write_project
+from fgnas.data import GraphData
 from fgnas.design import Design
-from fgnas.hardware.geometry import GraphShape
-from fgnas.hardware.lowering import lower
+from fgnas.hardware.accelerator import Accelerator
 from fgnas.hardware.reference import linear
+from fgnas.tools.simulate import QUICK_MAKE_FLAGS
+from fgnas.tools.trace import STAGES, first_parting, trace_cpp, trace_rtl
 
 PARTS, EXAMPLES = 20, 11
 """Of the long version; the parts run beside each other, and each draws its smallest example first."""
@@ -82,12 +88,118 @@ def test_a_parting_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert case.design.to_json() in str(caught.value)
 
 
-def test_the_stages_of_the_cpp(tmp_path: Path) -> None:
-    case = fixed_case(5)
-    data = case.data()
-    accelerator = lower(case.design, case.network(data), GraphShape.of(data), data.name)
-    write_project(accelerator, data, tmp_path / "p")
-    found, expected = of_cpp(accelerator, tmp_path / "p", data), of_reference(accelerator, data)
-    assert set(found) == set(expected) - {"logits"}
+def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
+    """A project whose first layer is gat, and which has every stage: what it was made of."""
+    rng = np.random.default_rng(6)
+    first = {"attention": "gat", "t_attn": 2, "d": 4, "k": 2, "aggregation": "add", "activation": "tanh"} | gat
+    data = random_graph(rng, 12, 9, 5, 20)
+    design = random_design(rng, 2, (first, {"attention": "gcn", "t_attn": None, "k": 1}))
+    accelerator = random_accelerator(rng, design, data)
+    write_project(accelerator, data, folder)
+    return accelerator, data
+
+
+@pytest.mark.parametrize("trace", [
+    functools.partial(trace_cpp, options=QUICK), functools.partial(trace_rtl, make_flags=QUICK_MAKE_FLAGS)
+])  # fmt: skip
+def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
+    """In the order of the reference, and with its numbers; several groups of heads, and tiles that divide nothing."""
+    accelerator, data = gat_project(tmp_path / "p", k=4, d=12, t_out=5, t_aggr=8)
+    found, expected = without_padding(accelerator, trace(tmp_path / "p")), of_reference(accelerator, data)
+    assert [*found, "logits"] == list(expected)
+    assert {name.split(".")[1] for name in found} == set(STAGES)
     for stage, codes in found.items():
         np.testing.assert_array_equal(codes, expected[stage], stage)
+
+
+def other_parameter(instance: str, name: str) -> Callable[[str], str]:
+    """A change of the top: a parameter of one instance is one more."""
+
+    def change(text: str) -> str:
+        place = text.rindex(f".{name}(", 0, text.index(f"  ) {instance} ("))
+        return text[:place] + re.sub(r"\((-?\d+)\)", lambda match: f"({int(match[1]) + 1})", text[place:], count=1)
+
+    return change
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new)
+
+
+Fault = tuple[str, str, Callable[[str], str]]
+FAULTS: list[Fault] = [
+    ("0.linear", "fgnas_top.sv", other_parameter("u_linear_0", "Shift")),
+    ("0.target_scores", "fgnas_top.sv", other_parameter("u_score_0", "Shift")),
+    ("0.row_maximum", "fgnas_row_maximum.sv", replaced("z + (z <<< 2)", "z + (z <<< 1)")),
+    ("0.aggregate", "fgnas_exponential_0.sv", replaced("9'd256;", "9'd128;")),
+    ("0.activate", "fgnas_top.sv", replaced(".u_i(u0_tile[t])", ".u_i(u0_tile[t] + 1'b1)")),
+    ("1.linear", "fgnas_top.sv", other_parameter("u_linear_1", "Shift")),
+    ("1.aggregate", "fgnas_top.sv", other_parameter("u_aggregate_1", "Shift")),
+    ("1.head_mean", "fgnas_top.sv", other_parameter("u_head_mean", "ExtraBits")),
+]
+"""The stage that must be named, and the file of the RTL with the change that brings the fault in."""
+
+
+def bring_in(fault: Fault, folder: Path) -> None:
+    path = folder / "rtl" / fault[1]
+    before = path.read_text()
+    path.write_text(fault[2](before))
+    assert path.read_text() != before
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Stages]:
+    """A project, and what its stages produce."""
+    folder = tmp_path_factory.mktemp("sound") / "p"
+    gat_project(folder)
+    return folder, trace_cpp(folder, QUICK)
+
+
+QUICK_FAULTS = ("0.row_maximum", "1.linear", "1.head_mean")
+
+
+@pytest.mark.parametrize("fault", [
+    pytest.param(fault, marks=[] if fault[0] in QUICK_FAULTS else pytest.mark.slow, id=fault[0]) for fault in FAULTS
+])  # fmt: skip
+def test_a_fault_in_the_rtl_is_named(fault: Fault, sound: tuple[Path, Stages], tmp_path: Path) -> None:
+    project, expected = sound
+    copy = Path(shutil.copytree(project, tmp_path / "p"))
+    bring_in(fault, copy)
+    parting = first_parting(trace_rtl(copy, QUICK_MAKE_FLAGS), expected)
+    assert parting is not None and parting.stage == fault[0]
+    codes = expected[parting.stage]
+    assert codes[parting.node, parting.feature] == parting.expected != parting.found
+
+
+@pytest.mark.slow
+def test_the_command_names_stage_and_node(
+    sound: tuple[Path, Stages], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(sound[0], tmp_path / "p"))
+    bring_in(FAULTS[-1], copy)
+    assert main(["sim", str(copy)]) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"^first parting: stage 1\.head_mean at node \d+, feature \d+: -?\d+, not -?\d+; ", out, re.M)
+
+
+@pytest.mark.slow
+def test_a_fault_in_the_rtl_gives_a_case_that_reproduces_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The design is in the message; the file, run again by hand, fails in the same words."""
+    fault = ("1.linear", "fgnas_top.sv", other_parameter("u_linear_1", "Shift"))
+
+    def write_faulty(accelerator: Accelerator, data: GraphData, folder: Path) -> None:
+        write_project(accelerator, data, folder)
+        bring_in(fault, folder)
+
+    monkeypatch.setenv("FGNAS_FAILURES", str(tmp_path))
+    monkeypatch.setattr("levels.write_project", write_faulty)
+    case = fixed_case(4)
+    with pytest.raises(AssertionError, match="RTL and the integer reference part in stage 1.linear at node") as caught:
+        check_everything(case)
+    design = re.search(r"^design: (.*)$", str(caught.value), re.MULTILINE)
+    assert design is not None and Design.from_json(design[1], "message") == case.design
+    file = re.search(r"again: python tests/levels.py (.*)$", str(caught.value))
+    assert file is not None
+    with pytest.raises(AssertionError) as again:
+        check_everything(Case.load(Path(file[1])))
+    assert str(again.value) == str(caught.value)

@@ -17,7 +17,9 @@ class Trace:
     """What every stage produced, for naming the first place where two levels part.
 
     Attributes:
-        stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes.
+        stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
+            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]; at the end stands
+            "head_mean", [N, classes].
     """
 
     stages: dict[str, Codes] = field(default_factory=dict)
@@ -30,10 +32,15 @@ def run(accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = Non
     for layer in accelerator.layers:
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
+        if layer.gat and trace is not None:
+            for name, codes in zip(("target_scores", "source_scores"), scores(layer, h), strict=True):
+                stages[f"{layer.index}.{name}"] = codes
+            stages[f"{layer.index}.row_maximum"] = row_maximum(graph, exponents(layer, graph, h))
         y = aggregate(layer, graph, h)
         stages[f"{layer.index}.aggregate"] = y
         if layer.last:
-            return head_mean(layer, accelerator.logit_format, y)
+            stages[f"{layer.index}.head_mean"] = head_mean(layer, accelerator.logit_format, y)
+            return stages[f"{layer.index}.head_mean"]
         x = activate(layer, y)
         stages[f"{layer.index}.activate"] = x
     raise AssertionError("an accelerator has a last layer")
@@ -60,14 +67,23 @@ def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
     return s, r
 
 
+def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] 5 LeakyReLU(s + r), exact."""
+    s, r = scores(layer, h)
+    z = s[_targets(graph)] + r[graph.sources]
+    return np.where(z >= 0, 5 * z, z)
+
+
+def row_maximum(graph: EncodedGraph, exponent: Codes) -> Codes:
+    """[N, k] the largest of each row's [edges, k] exponents."""
+    return np.maximum.reduceat(exponent, graph.indptr[:-1], axis=0) if graph.nodes else exponent
+
+
 def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     """[edges, k] gat coefficients: 256 exp(LeakyReLU - its maximum over the row), from the table; not normalised."""
     assert layer.exponential_table is not None
-    s, r = scores(layer, h)
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
-    z = s[targets] + r[graph.sources]
-    exponent = np.where(z >= 0, 5 * z, z)
-    difference = np.maximum.reduceat(exponent, graph.indptr[:-1], axis=0)[targets] - exponent
+    exponent = exponents(layer, graph, h)
+    difference = row_maximum(graph, exponent)[_targets(graph)] - exponent
     end = len(layer.exponential_table)
     return np.where(difference < end, layer.exponential_table[np.minimum(difference, end - 1)], 0)
 
@@ -127,6 +143,11 @@ def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Co
     mean = shift_right_even(total, layer.k.bit_length() - 1)
     extra = logit_format.fraction_bits - layer.value_format.fraction_bits
     return logit_format.saturate(mean + (layer.bias << extra))
+
+
+def _targets(graph: EncodedGraph) -> Codes:
+    """[edges] the node whose row each edge stands in."""
+    return np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
 
 
 def _exact_matmul(x: Codes, weight: Codes) -> Codes:

@@ -24,15 +24,17 @@ VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logit
 COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 
 
-def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
+def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim") -> dict[str, Any]:
     """Run the C++ simulation of the project in `directory`; `options` go to the compiler behind our own.
+
+    Its binary and its logs lie in build/`name`.
 
     Returns nodes, logits, mismatches, failed_checks (of the runs that must write nothing), first_mismatch (a line,
     or None) and seconds; writes the same to report/csim.json. Raises UserError where it cannot run.
     """
     directory = Path(directory).absolute()
     _check_project(directory)
-    binary = _compile(directory, options)
+    binary = _compile(directory, options, directory / "build" / name)
     log = binary.with_suffix(".log")
     start = time.perf_counter()
     try:
@@ -78,9 +80,8 @@ def _check_project(directory: Path) -> None:
             raise UserError(f"{directory / 'vectors' / name} is missing; {mend}")
 
 
-def _compile(directory: Path, options: tuple[str, ...]) -> Path:
-    """The compiled test bench: build/csim/csim, kept while neither sources nor command change."""
-    folder = directory / "build" / "csim"
+def _compile(directory: Path, options: tuple[str, ...], folder: Path) -> Path:
+    """The compiled test bench, `folder`/csim: kept while neither sources nor command change."""
     binary, stamp = folder / "csim", folder / "csim.sha256"
     # Paths below the project, so that a project that was moved or copied keeps its binary.
     units = sorted(

@@ -33,26 +33,34 @@ SPARE_CYCLES = 100_000
 
 
 def run_simulation(
-    directory: Path, stall_seed: int = 0, runs: int = 1, rtl: Path | None = None, make_flags: str = MAKE_FLAGS
+    directory: Path,
+    stall_seed: int = 0,
+    runs: int = 1,
+    rtl: Path | None = None,
+    make_flags: str = MAKE_FLAGS,
+    trace: Path | None = None,
 ) -> dict[str, Any]:
     """Simulate the kernel of a project folder on its vectors; returns what `report/sim.json` then holds.
 
     Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, seconds. With a stall seed
     the memory stalls at random; with several runs the kernel is started again and the last result is compared.
     `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`.
+    `trace` is a folder that the stages write to, a file each, many times as slowly; the report is not kept then.
     """
     directory = directory.resolve()
     sizes = _read_json(directory / "vectors" / "vectors.json")
     predicted = int(_read_json(directory / "report" / "price.json")["latency_cycles"])
     layout = memory_layout(sizes)
-    name = "sim" if rtl is None else "sim_rtl"
+    name = ("sim" if rtl is None else "sim_rtl") + ("_trace" if trace else "")
     work = directory / "build" / name
     begin = time.monotonic()
     sources = read_sources(directory / "rtl" / "files.f" if rtl is None else rtl)
+    if trace:
+        sources.append(directory / "tb" / "fgnas_trace.sv")
     build(sources, work, {"MemoryBeats": layout["memory_beats"]}, make_flags=make_flags)
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
-    job = _job(sizes, layout, predicted, stall_seed, runs, work)
+    job = _job(sizes, layout, predicted, stall_seed, runs, work) | ({"trace": str(trace)} if trace else {})
     results = execute(work, job)
     last = results[-1]
     if last["timeout"]:
@@ -70,7 +78,8 @@ def run_simulation(
         "build_seconds": round(built - begin, 2),
         "run_seconds": round(time.monotonic() - built, 2),
     }
-    (directory / "report" / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
+    if not trace:
+        (directory / "report" / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
     return report
 
 
@@ -174,11 +183,14 @@ def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
             hdl_toplevel="bench",
             build_dir=work,
             test_dir=work,
-            plusargs=[f"+memory={job['memory_file']}", f"+dump={job['dump_file']}"],
+            plusargs=[
+                f"+memory={job['memory_file']}", f"+dump={job['dump_file']}",
+                *([f"+trace={job['trace']}"] if "trace" in job else []),
+            ],
             extra_env={"FGNAS_SIM_JOB": str(path)},
             log_file=work / "run.log",
             results_xml=str(work / "results.xml"),
-        )
+        )  # fmt: skip
     if not result.is_file():
         raise UserError(f"the simulation stopped before its end: see {work / 'run.log'}")
     return list(json.loads(result.read_text()))

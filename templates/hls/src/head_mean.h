@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fixed.h"
+#include "trace.h"
 #include "types.h"
 
 /// Without gat, features of the last layer lie class by class: a tile holds the heads of CLASS_LANES classes, or, where a
@@ -41,7 +42,10 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
         }
         sums[class_tile] = recent;
         const bool classes_end = class_tile == L::CLASS_TILES - 1, heads_end = head_tile == L::HEAD_TILES - 1;
-        if (heads_end) logits.write(logit);
+        if (heads_end) {
+            TRACE_ROW(L, "head_mean", logit.lane, L::CLASSES);
+            logits.write(logit);
+        }
         // The inner one of the two counters steps with every tile.
         if (L::GAT || heads_end) class_tile = classes_end ? 0 : class_tile + 1;
         if (!L::GAT || classes_end) head_tile = heads_end ? 0 : head_tile + 1;

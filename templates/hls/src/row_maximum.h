@@ -1,6 +1,7 @@
 // gat's first pass over a row: how strongly each edge speaks, and the strongest edge of the row.
 #pragma once
 
+#include "trace.h"
 #include "types.h"
 
 /// 5 LeakyReLU(s + r): the slope 0.2 has no fixed-point value, five times the function has.
@@ -45,7 +46,10 @@ void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH
         }
         largest[group] = recent;
         ring.write(scored);
-        if (edge.last) maxima.write(recent);
+        if (edge.last) {
+            TRACE_ROW(L, "row_maximum", recent.lane, L::HEADS);
+            maxima.write(recent);
+        }
         if (++group == L::HEAD_GROUPS) {
             group = 0;
             first = edge.last;

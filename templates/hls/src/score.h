@@ -51,8 +51,8 @@ void score(unsigned nodes, const AttentionWord<L> attention[L::ATTENTION_BEATS],
             tile = 0;
             if (++lane == L::GROUP_HEADS) {
                 lane = 0;
-                TRACE(L, "target_scores", target.lane);
-                TRACE(L, "source_scores", source.lane);
+                TRACE_ROW(L, "target_scores", target.lane, L::HEADS);
+                TRACE_ROW(L, "source_scores", source.lane, L::HEADS);
                 target_scores[address] = target;
                 source_scores[address] = source;
                 ++address;

@@ -1,5 +1,6 @@
 // For naming the first place where two levels part: with FGNAS_TRACE defined, which synthesis never does, the stages
-// append what they produce to files in the folder that the environment variable FGNAS_TRACE_FOLDER names.
+// write what they produce to files LAYER.STAGE in the folder that the environment variable FGNAS_TRACE_FOLDER names.
+// A line is a node's row, without the lanes that pad it; runs follow each other.
 #pragma once
 
 #ifdef FGNAS_TRACE
@@ -8,18 +9,26 @@
 #include <map>
 #include <string>
 
-/// One tile, a line of numbers, to the file LAYER.STAGE.
-template <class T, int N>
+/// One tile of a row that is WIDTH numbers wide.
+template <int WIDTH, class T, int N>
 void trace_lanes(int layer, const char* stage, const T (&lanes)[N]) {
-    static std::map<std::string, std::ofstream> files;
+    struct File {
+        std::ofstream stream;
+        int written = 0;  // numbers of the row that came so far
+    };
+    static std::map<std::string, File> files;
     const char* folder = std::getenv("FGNAS_TRACE_FOLDER");
     const std::string name = std::string(folder ? folder : ".") + "/" + std::to_string(layer) + "." + stage;
-    std::ofstream& file = files[name];
-    if (!file.is_open()) file.open(name.c_str());
-    for (int lane = 0; lane < N; ++lane) file << lanes[lane].to_int() << (lane == N - 1 ? '\n' : ' ');
+    File& file = files[name];
+    if (!file.stream.is_open()) file.stream.open(name.c_str());
+    for (int lane = 0; lane < N && file.written < WIDTH; ++lane, ++file.written) {
+        file.stream << lanes[lane].to_int64() << (file.written == WIDTH - 1 ? '\n' : ' ');
+    }
+    if (file.written == WIDTH) file.written = 0;  // a row begins with a tile of its own
 }
 
-#define TRACE(L, STAGE, LANES) trace_lanes(L::INDEX, STAGE, LANES)
+#define TRACE_ROW(L, STAGE, LANES, WIDTH) trace_lanes<WIDTH>(L::INDEX, STAGE, LANES)
 #else
-#define TRACE(L, STAGE, LANES)
+#define TRACE_ROW(L, STAGE, LANES, WIDTH)
 #endif
+#define TRACE(L, STAGE, LANES) TRACE_ROW(L, STAGE, LANES, L::FEATURES)

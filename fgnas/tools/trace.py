@@ -1,0 +1,101 @@
+"""What the stages of a project's C++ and RTL produce, and the first stage and node at which two such traces part."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.tools.csim import run_csim
+from fgnas.tools.simulate import MAKE_FLAGS, run_simulation
+
+STAGES = ("linear", "target_scores", "source_scores", "row_maximum", "aggregate", "activate", "head_mean")
+"""Of a layer, in the order in which a node passes them; a layer has those that it needs."""
+
+Trace = dict[str, Codes]
+"""{LAYER.STAGE: [nodes, width] codes} in the order in which they run; rows as the accelerator orders them."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first place where two traces differ: everything before it is equal."""
+
+    stage: str
+    node: int
+    feature: int
+    found: int
+    expected: int
+    values: int
+    """How many differ in that stage."""
+
+    def __str__(self) -> str:
+        return (
+            f"stage {self.stage} at node {self.node}, feature {self.feature}: {self.found}, not {self.expected}; "
+            f"{self.values} values differ there"
+        )
+
+
+def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
+    """Compile the project's C++ once more, so that it writes what its stages produce, and run it."""
+    folder = _empty(directory.resolve() / "build" / "csim_trace" / "stages")
+    before = os.environ.get("FGNAS_TRACE_FOLDER")
+    os.environ["FGNAS_TRACE_FOLDER"] = str(folder)
+    try:
+        nodes = run_csim(directory, (*options, "-DFGNAS_TRACE"), "csim_trace")["nodes"]
+    finally:
+        if before is None:
+            del os.environ["FGNAS_TRACE_FOLDER"]
+        else:
+            os.environ["FGNAS_TRACE_FOLDER"] = before
+    return read_trace(folder, nodes)
+
+
+def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
+    """Build the project's RTL once more, with the taps of tb/fgnas_trace.sv, and simulate it."""
+    folder = _empty(directory.resolve() / "build" / "sim_trace.stages")
+    nodes = run_simulation(directory, make_flags=make_flags, trace=folder)["nodes"]
+    return read_trace(folder, nodes)
+
+
+def parting_of_rtl(directory: Path) -> str:
+    """Where the RTL of a project whose logits are wrong parts from its C++."""
+    parting = first_parting(trace_rtl(directory), trace_cpp(directory))
+    return str(parting) if parting else "nowhere: the stages of RTL and C++ agree; what differs is behind them"
+
+
+def read_trace(folder: Path, nodes: int) -> Trace:
+    """The files of a trace: the first `nodes` lines of each."""
+    names = [f"{layer}.{stage}" for layer in range(len(list(folder.iterdir()))) for stage in STAGES]
+    return {name: _read_rows(folder / name, nodes) for name in names if (folder / name).is_file()}
+
+
+def _read_rows(path: Path, nodes: int) -> Codes:
+    with path.open(encoding="utf-8") as lines:
+        rows = [np.array(line.split(), np.int64) for line, _ in zip(lines, range(nodes), strict=False)]
+    if len(rows) < nodes or len({len(row) for row in rows}) > 1:
+        raise UserError(f"the trace {path} ends early: it holds {len(rows)} rows of {nodes}")
+    return np.array(rows, np.int64).reshape(nodes, -1)
+
+
+def first_parting(found: Mapping[str, Codes], expected: Mapping[str, Codes]) -> Parting | None:
+    """The first stage, then node, then feature in which `found` is not `expected`; stages of one alone are skipped."""
+    for stage, codes in found.items():
+        if stage in expected and (codes != expected[stage]).any():
+            wrong = np.argwhere(codes != expected[stage])
+            node, feature = wrong[0].tolist()
+            values = int(codes[node, feature]), int(expected[stage][node, feature])
+            return Parting(stage, node, feature, *values, len(wrong))
+    return None
+
+
+def _empty(folder: Path) -> Path:
+    """`folder`, with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
