@@ -29,7 +29,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import accelerator as hardware
 from fgnas.hardware import lowering, reference
-from fgnas.hardware.encoding import check_capacity, encode
+from fgnas.hardware.encoding import check_capacity, edge_beats, encode, feature_beats
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.network import Network
@@ -261,6 +261,14 @@ class Accelerator:
         found = self.data if data is None else _data(data)
         check_capacity(self.hardware, found)
         return reference.run(self.hardware, encode(self.hardware, found))
+
+    def regions(self, data: Data | None = None) -> dict[str, Any]:
+        """What a board's driver sends for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
+        found = self.data if data is None else _data(data)
+        check_capacity(self.hardware, found)
+        graph = encode(self.hardware, found)
+        beats = {"features": feature_beats(self.hardware, graph), "edges": edge_beats(graph)}
+        return {"nodes": graph.nodes, **beats}
 
     @property
     def logit_step(self) -> float:

@@ -15,7 +15,13 @@ from fgnas.codegen.rtl import write_rtl
 from fgnas.codegen.vectors import write_vectors
 from fgnas.data import GraphData
 from fgnas.errors import UserError
-from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, CONTROL_REGISTERS, STATUS_BITS, Accelerator
+from fgnas.hardware.accelerator import (
+    ARGUMENT_REGISTERS,
+    CONTROL_REGISTERS,
+    EDGES_PER_BEAT,
+    STATUS_BITS,
+    Accelerator,
+)
 from fgnas.hardware.geometry import LOGIT_EXTRA_BITS
 from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.network import Network
@@ -97,6 +103,9 @@ def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[s
         "offsets": [0, *itertools.accumulate(beats)],
         "weight": lambda layer: next(memory for memory in layer.memories if memory.name == "weight"),
         "registers": CONTROL_REGISTERS + ARGUMENT_REGISTERS,
+        "control": CONTROL_REGISTERS[0].offset,
+        "arguments": ARGUMENT_REGISTERS,
+        "edges_per_beat": EDGES_PER_BEAT,
         "status_bits": STATUS_BITS,
         "logit_extra_bits": LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.
