@@ -11,6 +11,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from fgnas.hardware.encoding import check_capacity, edge_beats, encode, feature_
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.network import Network
+from fgnas.progress import step
 from fgnas.space import columns_of, find_space
 
 __all__ = [
@@ -125,8 +127,9 @@ class Design:
 
         found, architecture = _data(data or DEFAULTS["dataset"]), self.choices.architecture()
         _one_thread()
-        trained = train(found, architecture, child_seed(seed, architecture, repetition), recipe_for(found.name))
-        network = calibrated(self.choices, trained.network, found)
+        with step("train the weights"):
+            trained = train(found, architecture, child_seed(seed, architecture, repetition), recipe_for(found.name))
+            network = calibrated(self.choices, trained.network, found)
         return replace(self, network=network, dataset=found.name, fingerprint=found.fingerprint)
 
     def accuracy(self, data: Data | None = None) -> dict[str, dict[str, float]]:
@@ -140,18 +143,18 @@ class Design:
         exact = float_accuracy(self.choices.architecture(), self.network, found)
         return {"float": exact, "quantised": quantised_accuracy(self.choices, self.network, found)}
 
-    def evaluate(
-        self, data: Data | None = None, seeds: int = 5, report: Callable[[int, int], None] = lambda done, total: None
-    ) -> dict[str, Any]:
+    def evaluate(self, data: Data | None = None, seeds: int = 5) -> dict[str, Any]:
         """Mean and standard deviation of the accuracies over so many trainings from scratch."""
         found = _data(data or DEFAULTS["dataset"])
         seen: dict[tuple[str, str], list[float]] = {}
-        report(0, seeds)
+        begun, expected_s = time.monotonic(), None
         for repetition in range(1, seeds + 1):
-            for kind, splits in self.train(found, repetition=repetition).accuracy(found).items():
+            with step(f"seed {repetition} of {seeds}", expected_s):
+                accuracies = self.train(found, repetition=repetition).accuracy(found)
+            expected_s = (time.monotonic() - begun) / repetition * (seeds - repetition)
+            for kind, splits in accuracies.items():
                 for split, value in splits.items():
                     seen.setdefault((kind, split), []).append(value)
-            report(repetition, seeds)
         result: dict[str, Any] = {"dataset": found.name, "design_hash": self.hash, "seeds": seeds}
         for (kind, split), values in seen.items():
             deviation = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -234,7 +237,8 @@ def import_model(
 
     found = _data(data)
     _one_thread()
-    taken = made(source, found, None if weights is None else Path(weights), bits, dsp)
+    with step("import the model"):
+        taken = made(source, found, None if weights is None else Path(weights), bits, dsp)
     label = Path(source).stem if source.endswith(".pt2") else source.rpartition(":")[2]
     return Design(taken.design, taken.network, found.name, found.fingerprint, label)
 
@@ -285,7 +289,8 @@ class Accelerator:
 
     def write(self, directory: str | os.PathLike[str]) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports."""
-        write_project(self.hardware, self.data, Path(directory), network=self.design.network)
+        with step("write the project"):
+            write_project(self.hardware, self.data, Path(directory), network=self.design.network)
         return Project(Path(directory))
 
     @functools.cached_property

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fgnas.defaults import DEFAULTS, PROJECTS, SPECIFICATION
 from fgnas.errors import UserError
+from fgnas.progress import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,6 +50,7 @@ def parser() -> Parser:
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
         add_options(sub)
+        sub.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     return root
 
 
@@ -183,14 +187,17 @@ _above_zero.__name__, _natural.__name__, _positive.__name__ = "number", "whole n
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 results differ, 2 cannot, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = parser().parse_args(arguments)
-        return options.run(options)
+        options = parser().parse_args(given)
+        with nullcontext() if options.quiet else shown(sys.stderr):
+            return options.run(options)
     except UserError as error:
         print(f"fgnas: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
-        print(f"fgnas: interrupted{interrupt}", file=sys.stderr)
+        how = str(interrupt) or f"; begin again with: fgnas {shlex.join(given)}"
+        print(f"fgnas: interrupted{how}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader left, as `head` does: nothing to say, and nobody to say it to.
@@ -240,7 +247,8 @@ def _search(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in names}
     reference = _reference(options)
     data = None if reference is None else _load(reference)
-    run = api.search(data, **given, run=options.name, reporter=SearchProgress(_console(stderr=True)))
+    reporter = None if options.quiet else SearchProgress(_console(stderr=True))
+    run = api.search(data, **given, run=options.name, reporter=reporter)
     return _show_best(run.best, run.folder, options.json)
 
 
@@ -408,7 +416,9 @@ def _vitis(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.tools.vitis import has_fault
 
-    report = api.Project(options.directory).vitis(options.step, lambda line: print(line, file=sys.stderr))
+    report = api.Project(options.directory).vitis(
+        options.step, lambda line: None if options.quiet else print(line, file=sys.stderr)
+    )
     found = report["steps"][options.step]
     if options.json:
         _print_json(report)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.progress import seconds_before, step
 from fgnas.tools.find import find_ap_types, find_compiler
 
 # The default constructors of the ap_int headers touch a member that they have not set: nothing that uses ap_int
@@ -38,9 +39,10 @@ def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim")
     log = binary.with_suffix(".log")
     start = time.perf_counter()
     try:
-        run = subprocess.run(
-            [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False
-        )
+        with step("run the C++", seconds_before(directory / "report" / "csim.json", "seconds")):
+            run = subprocess.run(
+                [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False
+            )
     except subprocess.TimeoutExpired:
         raise UserError(f"the C++ of {directory} did not end within {RUN_SECONDS} s") from None
     seconds = time.perf_counter() - start
@@ -95,9 +97,10 @@ def _compile(directory: Path, options: tuple[str, ...], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     try:
-        run = subprocess.run(
-            command, cwd=directory, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
-        )
+        with step("compile the C++"):
+            run = subprocess.run(
+                command, cwd=directory, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+            )
     except subprocess.TimeoutExpired:
         raise UserError(f"g++ did not finish the C++ of {directory} within {COMPILE_SECONDS} s") from None
     log = folder / "compile.log"

@@ -21,6 +21,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
 from fgnas.hardware.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.paths import sim_directory
+from fgnas.progress import seconds_before, step
 from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
 
 PAGE_BEATS = 256
@@ -57,11 +58,15 @@ def run_simulation(
     sources = read_sources(directory / "rtl" / "files.f" if rtl is None else rtl)
     if trace:
         sources.append(directory / "tb" / "fgnas_trace.sv")
-    build(sources, work, {"MemoryBeats": layout["memory_beats"]}, make_flags=make_flags)
+    before = directory / "report" / f"{name}.json"
+    # A build that stands there already takes no time, and then the last one's is not what this one takes.
+    with step("build the simulator", None if (work / "built").is_file() else seconds_before(before, "build_seconds")):
+        build(sources, work, {"MemoryBeats": layout["memory_beats"]}, make_flags=make_flags)
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
     job = _job(sizes, layout, predicted, stall_seed, runs, work) | ({"trace": str(trace)} if trace else {})
-    results = execute(work, job)
+    with step("simulate", seconds_before(before, "run_seconds")):
+        results = execute(work, job)
     last = results[-1]
     if last["timeout"]:
         raise UserError(f"the kernel in {directory} sent no interrupt within {job['runs'][0]['limit_cycles']} cycles")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.progress import seconds_before, step
 
 FAMILIES = ("xc7", "xcup")
 TOP = "fgnas_top"
@@ -76,7 +77,8 @@ def run_synthesis(directory: Path, family: str = "xc7") -> dict[str, Any]:
         raise UserError(f"{directory} has no rtl/files.f; write a project with `fgnas hls`")
     start = time.perf_counter()
     log = directory / "build" / f"synth-{family}.log"
-    result = synthesise(["-f", "files.f"], TOP, family, directory / "rtl", log)
+    with step("synthesise", seconds_before(directory / "report" / "synth.json", "seconds")):
+        result = synthesise(["-f", "files.f"], TOP, family, directory / "rtl", log)
     instances = instance_totals(result["modules"], TOP)
     report: dict[str, Any] = {
         "family": family,

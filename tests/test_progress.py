@@ -1,0 +1,125 @@
+"""Progress: plain lines elsewhere, a moving line on a terminal, nothing where nothing is asked for; and Ctrl-C."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fgnas
+from fgnas import progress
+from fgnas.cli import main
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Everything is spoken of soon."""
+    monkeypatch.setattr(progress, "QUIET_S", 0.01)
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
+
+
+def wait_for(stream: io.StringIO, text: str) -> None:
+    """Until the stream holds a text; forever where it never does, and the test's own limit ends that."""
+    while text not in stream.getvalue():
+        time.sleep(0.01)
+
+
+def test_plain_lines(soon):
+    stream = io.StringIO()
+    with progress.shown(stream), progress.step("compile"):
+        wait_for(stream, "compile: 0 s\ncompile: 0 s\n")
+    assert "\x1b" not in stream.getvalue() and "\r" not in stream.getvalue()
+
+
+def test_a_moving_line_on_a_terminal(soon, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with progress.shown(stream), progress.step("compile", 50):
+        wait_for(stream, "s left")
+    assert "\x1b" in stream.getvalue()
+
+
+def test_what_ends_soon_is_not_spoken_of():
+    stream = io.StringIO()
+    with progress.shown(stream), progress.step("compile"):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_only_the_outermost_step_speaks(soon):
+    stream = io.StringIO()
+    with progress.shown(stream), progress.step("seed 1 of 5"), progress.step("train"):
+        wait_for(stream, "seed 1 of 5: 0 s\n" * 3)
+    assert "train" not in stream.getvalue()
+
+
+def test_without_a_display_nothing_is_shown(soon, capsys):
+    with progress.step("compile"):
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_time_left(tmp_path):
+    assert progress.remaining(100.0, 103.0, 10.0) == "3 s, about 7 s left"
+    assert progress.remaining(100.0, 112.0, 10.0) == "12 s"
+    assert progress.remaining(100.0, 112.0, None) == "12 s"
+    (tmp_path / "sim.json").write_text('{"run_seconds": 4.5}')
+    assert progress.seconds_before(tmp_path / "sim.json", "run_seconds") == 4.5
+    assert progress.seconds_before(tmp_path / "sim.json", "other") is None
+    assert progress.seconds_before(tmp_path / "gone.json", "run_seconds") is None
+
+
+def test_evaluate_says_where_it_is_unless_quiet(soon, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (design,) = fgnas.sample(1, seed=1)
+    Path("one.json").write_text(json.dumps(design.to_dict()))
+    assert main(["evaluate", "one.json", "--seeds", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "seed 1 of 2: " in err and "s left" in err and json.loads(out)["seeds"] == 2
+    assert main(["evaluate", "one.json", "--seeds", "1", "--json", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "command", [["csim", "a b"], ["sim", "x"], ["synth", "x"], ["evaluate", "x"], ["hls", "x.json"]]
+)
+def test_interrupted_it_says_how_to_begin_again(command, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for name in ("Project.csim", "Project.simulate", "Project.synthesise", "Design.load"):
+        kind, _, method = name.partition(".")
+        monkeypatch.setattr(getattr(fgnas.api, kind), method, interrupt)
+    assert main(command) == 130
+    quoted = " ".join(f"'{word}'" if " " in word else word for word in command)
+    assert capsys.readouterr().err == f"fgnas: interrupted; begin again with: fgnas {quoted}\n"
+
+
+@pytest.mark.slow
+def test_a_simulation_interrupted_by_a_real_signal(tmp_path, four_nodes):
+    """Ctrl-C while Verilator builds: one line, exit code 130, and the same command then works."""
+    (design,) = fgnas.sample(1, seed=2)
+    design.train(four_nodes).lower(four_nodes).write(tmp_path / "p")
+    command = [sys.executable, "-m", "fgnas.cli", "sim", str(tmp_path / "p")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, **pipes, text=True, start_new_session=True)
+    while not (tmp_path / "p" / "build" / "sim").is_dir() and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everything that runs
+    _, err = process.communicate()
+    assert process.returncode == 130 and "Traceback" not in err
+    assert err.splitlines()[-1] == f"fgnas: interrupted; begin again with: fgnas sim {tmp_path / 'p'}"
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
