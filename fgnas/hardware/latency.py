@@ -15,6 +15,7 @@ its last read. Stages form a chain, but linear feeds both store and score where 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -148,6 +149,7 @@ class Stage:
         depth: cycles of its pipeline.
         rows: rows that the buffer before it holds.
         before: index of the stage that feeds it; -1 for the first.
+        name: what docs/accelerator.md calls it.
     """
 
     per_edge: Ints
@@ -155,55 +157,66 @@ class Stage:
     depth: Ints
     rows: Ints
     before: int
+    name: str = ""
 
 
 def _first_phase(layer: LayerGeometry, workload: Workload) -> Ints:
     """[n] cycles from the first feature beat to the last word of H and the last score."""
-    zero = np.zeros_like(layer.k)
-    result = zero.copy()
+    result = np.zeros_like(layer.k)
     for t_in in np.unique(layer.t_in):
         beats = workload.row_beats(int(t_in))
         here = layer.t_in == t_in
         # Store keeps up with linear; where the rows of its buffer also cover its latency, linear never waits.
         result[here] = (beats.sum() * layer.out_tiles + LINEAR_DEPTH + layer.h_words)[here]
         waits = (layer.store_rows - 1) * layer.out_tiles < LINEAR_DEPTH + layer.h_words
-        stages = [
-            Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1),
-            Stage(zero, layer.h_words, zero, layer.store_rows, 0),
-        ]
-        for chosen, all_stages in ((waits & ~layer.gat, stages), (layer.gat, [*stages, _score(layer, 0)])):
+        for scores, chosen in ((False, waits & ~layer.gat), (True, layer.gat)):
             if (some := here & chosen).any():
-                result[some] = pipeline_cycles(all_stages, beats, some)
+                result[some] = pipeline_cycles(first_stages(layer, scores), beats, some)
     return result
 
 
 def _hidden_phase(layer: LayerGeometry, following: LayerGeometry, workload: Workload) -> Ints:
     """[n] cycles of [row maximum ->] aggregate -> activate -> linear -> store [and score]."""
-    zero = np.zeros_like(layer.k)
-
-    def stages(attends: bool, scores: bool) -> list[Stage]:
-        found = _aggregation(layer, attends)
-        last = len(found) - 1
-        found.append(Stage(zero, layer.act_tiles, zero + ACTIVATE_DEPTH, layer.aggr_rows, last))
-        service = following.in_groups * following.out_tiles
-        found.append(Stage(zero, service, zero + LINEAR_DEPTH, layer.act_rows, last + 1))
-        found.append(Stage(zero, following.h_words, zero, following.store_rows, last + 2))
-        return [*found, _score(following, last + 2)] if scores else found
-
+    stages = functools.partial(hidden_stages, layer, following)
     return _by_topology(stages, layer.gat, following.gat, workload)
 
 
 def _output_phase(layer: LayerGeometry, workload: Workload) -> Ints:
     """[n] cycles of [row maximum ->] aggregate -> head mean and bias -> write, to the last write beat."""
+    return _by_topology(
+        lambda attends, scores: output_stages(layer, attends), layer.gat, np.zeros_like(layer.gat), workload
+    )
+
+
+def first_stages(layer: LayerGeometry, scores: bool) -> list[Stage]:
+    """The stages of phase 0; a row weighs its feature beats."""
     zero = np.zeros_like(layer.k)
+    found = [
+        Stage(layer.out_tiles, zero, zero + LINEAR_DEPTH, zero + 1, -1, "linear"),
+        Stage(zero, layer.h_words, zero, layer.store_rows, 0, "store"),
+    ]
+    return [*found, _score(layer, 0)] if scores else found
 
-    def stages(attends: bool, scores: bool) -> list[Stage]:
-        found = _aggregation(layer, attends)
-        last = len(found) - 1
-        found.append(Stage(zero, layer.aggr_tiles, zero + HEAD_MEAN_DEPTH, layer.aggr_rows, last))
-        return [*found, Stage(zero, layer.logit_beats, zero, output_rows(layer), last + 1)]
 
-    return _by_topology(stages, layer.gat, np.zeros_like(layer.gat), workload)
+def hidden_stages(layer: LayerGeometry, following: LayerGeometry, attends: bool, scores: bool) -> list[Stage]:
+    """The stages between two layers; a row weighs its edges. Linear, store and score are those of the second."""
+    zero = np.zeros_like(layer.k)
+    found = _aggregation(layer, attends)
+    last = len(found) - 1
+    found.append(Stage(zero, layer.act_tiles, zero + ACTIVATE_DEPTH, layer.aggr_rows, last, "activate"))
+    service = following.in_groups * following.out_tiles
+    found.append(Stage(zero, service, zero + LINEAR_DEPTH, layer.act_rows, last + 1, "linear"))
+    found.append(Stage(zero, following.h_words, zero, following.store_rows, last + 2, "store"))
+    return [*found, _score(following, last + 2)] if scores else found
+
+
+def output_stages(layer: LayerGeometry, attends: bool) -> list[Stage]:
+    """The stages of the output phase; a row weighs its edges."""
+    zero = np.zeros_like(layer.k)
+    found = _aggregation(layer, attends)
+    last = len(found) - 1
+    found.append(Stage(zero, layer.aggr_tiles, zero + HEAD_MEAN_DEPTH, layer.aggr_rows, last, "head mean"))
+    return [*found, Stage(zero, layer.logit_beats, zero, output_rows(layer), last + 1, "write")]
 
 
 def _aggregation(layer: LayerGeometry, attends: bool) -> list[Stage]:
@@ -211,16 +224,16 @@ def _aggregation(layer: LayerGeometry, attends: bool) -> list[Stage]:
     zero = np.zeros_like(layer.k)
     depth = AGGREGATE_DEPTH + divider_depth(layer)
     if not attends:
-        return [Stage(layer.aggr_tiles, zero, depth, zero + 1, -1)]
+        return [Stage(layer.aggr_tiles, zero, depth, zero + 1, -1, "aggregate")]
     return [
-        Stage(layer.head_groups, zero, zero + ROW_MAXIMUM_DEPTH, zero + 1, -1),
-        Stage(layer.aggr_tiles, zero, depth, layer.maximum_rows, 0),
+        Stage(layer.head_groups, zero, zero + ROW_MAXIMUM_DEPTH, zero + 1, -1, "row maximum"),
+        Stage(layer.aggr_tiles, zero, depth, layer.maximum_rows, 0, "aggregate"),
     ]
 
 
 def _score(layer: LayerGeometry, before: int) -> Stage:
     zero = np.zeros_like(layer.k)
-    return Stage(zero, 2 * layer.k * layer.score_tiles, zero, layer.score_rows, before)
+    return Stage(zero, 2 * layer.k * layer.score_tiles, zero, layer.score_rows, before, "score")
 
 
 def _by_topology(

@@ -1,0 +1,64 @@
+"""The time line of one design: its end is the latency model's, and what it shows is what stages do."""
+
+import numpy as np
+import pytest
+from support import random_design, random_graph
+
+from fgnas.hardware.geometry import GraphShape, geometry
+from fgnas.hardware.latency import FETCH_CYCLES, FINISH_CYCLES, READ_LATENCY, START_CYCLES, Workload, latency_cycles
+from fgnas.hardware.timeline import StageTimes, timeline
+from fgnas.space import columns_of
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_its_end_is_the_latency(seed: int) -> None:
+    """Random designs of one to three layers: every attention, every buffer size."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, int(rng.integers(1, 60)), 9, 4, int(rng.integers(0, 300)))
+    design = random_design(rng, 1 + seed % 3)
+    layers, workload = geometry(columns_of([design]), GraphShape.of(data)), Workload.of(data)
+    latency = int(rng.integers(1, 60))
+    found = timeline(layers, workload, latency)
+    assert found.cycles == latency_cycles(layers, workload, latency)[0]
+    assert [phase.name for phase in found.phases] == [
+        "load", *(f"phase {index}" for index in range(len(layers))), "output",
+    ]  # fmt: skip
+
+
+def test_phases_and_rows_follow_each_other() -> None:
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 50, 12, 3, 200)
+    design = random_design(rng, 2, ({"attention": "gat", "t_attn": 2}, {"attention": "gat", "t_attn": 1}))
+    found = timeline(geometry(columns_of([design]), GraphShape.of(data)), Workload.of(data))
+    assert found.phases[0].begin == START_CYCLES
+    assert found.phases[-1].end + FINISH_CYCLES == found.cycles
+    for phase, following in zip(found.phases, found.phases[1:], strict=False):
+        assert phase.end == following.begin
+    for phase in found.phases:
+        assert phase.stages[0].starts[0] == phase.begin + READ_LATENCY + FETCH_CYCLES
+        for stage in phase.stages:
+            assert (stage.starts[1:] >= stage.finishes[:-1]).all()
+            assert stage.busy <= phase.cycles
+        assert phase.busiest.busy == max(stage.busy for stage in phase.stages)
+    names = [[(stage.name, stage.layer) for stage in phase.stages] for phase in found.phases]
+    assert names == [
+        [("load", 0)],
+        [("linear", 0), ("store", 0), ("score", 0)],
+        [("row maximum", 0), ("aggregate", 0), ("activate", 0), ("linear", 1), ("store", 1), ("score", 1)],
+        [("row maximum", 1), ("aggregate", 1), ("head mean", 1), ("write", 1)],
+    ]
+
+
+def test_an_empty_graph_has_no_phases(four_nodes) -> None:
+    rng = np.random.default_rng(0)
+    layers = geometry(columns_of([random_design(rng, 2)]), GraphShape.of(four_nodes))
+    empty = Workload(np.zeros(0, np.int64), np.zeros(0, np.int64), 2)
+    found = timeline(layers, empty)
+    assert found.phases == () and found.cycles == latency_cycles(layers, empty)[0]
+
+
+def test_busy_share_of_equal_parts() -> None:
+    """Works in cycles 2 to 6 and 6 to 7 and 9 to 10: of parts of five cycles 3, 3 and 0 cycles."""
+    stage = StageTimes("linear", 0, np.array([2, 6, 9]), np.array([6, 7, 10]))
+    assert stage.busy_share(0, 15, 3) == pytest.approx([3 / 5, 3 / 5, 0])
+    assert stage.busy == 6
