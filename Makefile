@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth test test-long lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
+.PHONY: all search hls csim sim synth report test test-long lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -44,6 +44,11 @@ sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles
 synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yosys
 	@scripts/setup.sh
 	$(fgnas) synth 'hls/$(DESIGN)'
+
+report: ## write the page of a search and of hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
+	@scripts/setup.sh
+	$(fgnas) report '$(or $(RUN),latest)'
+	@[ ! -d 'hls/$(DESIGN)' ] || $(fgnas) report 'hls/$(DESIGN)'
 
 # One thread for each test process: two that both take every core slow each other down.
 pytest = OMP_NUM_THREADS=1 $(python) -m pytest -n $(or $(WORKERS),2) --dist worksteal

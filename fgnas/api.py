@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fgnas import data as datasets
 from fgnas import design as choices
-from fgnas.codegen.project import write_project
+from fgnas.codegen.project import MARK, write_project
 from fgnas.data import GraphData
 from fgnas.defaults import DEFAULTS, PROJECTS, RUNS, SPECIFICATION
 from fgnas.errors import UserError
@@ -353,6 +353,23 @@ class Project:
 
         return run_vitis(self.directory, step, progress)
 
+    @property
+    def exists(self) -> bool:
+        """Whether the folder holds a project."""
+        return (self.directory / MARK).is_file()
+
+    def report(self, page: Path | None = None, data: Data | None = None, fpga: str | None = None) -> Path:
+        """Write the page, to report.html in the folder or to `page`; returns where.
+
+        `data` is needed for accuracies where the project was made from a file. Resources are held against `fpga`, a
+        device's name or file, or else against the part that the project was written for.
+        """
+        from fgnas.hardware.devices import find_device
+        from fgnas.report.make import report_project
+
+        device = find_device(fpga) if fpga else None
+        return report_project(self.directory, page, None if data is None else _data(data), device)
+
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
 """Counts and codes in what a check returns that must be zero."""
@@ -410,6 +427,12 @@ class Run:
     def trials(self) -> list[dict[str, Any]]:
         """Every trial, in order."""
         return self.store.trials()
+
+    def report(self, page: Path | None = None, data: Data | None = None) -> Path:
+        """Write the page, to report.html in the folder or to `page`; returns where."""
+        from fgnas.report.make import report_run
+
+        return report_run(self.store, page, None if data is None else _data(data))
 
 
 def search(

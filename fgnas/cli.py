@@ -19,6 +19,7 @@ from fgnas.progress import shown
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fgnas.api import Run
     from fgnas.data import GraphData
     from fgnas.hardware.pricing import Specification
 
@@ -45,6 +46,7 @@ def parser() -> Parser:
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
+        ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("doctor", _doctor, _add_json, "say what is installed, what is missing, what that costs, how to get it"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -138,10 +140,19 @@ def _add_vitis(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
-def _add_dataset(sub: argparse.ArgumentParser) -> None:
+def _add_report(sub: argparse.ArgumentParser) -> None:
+    about = "a run's name, `latest`, or the folder of a project; default: %(default)s"
+    sub.add_argument("source", metavar="RUN|DIR", nargs="?", default="latest", help=about)
+    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="what a project's resources are held against")
+    _add_dataset(sub, "what it was made on")
+    sub.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in that folder")
+    _add_json(sub)
+
+
+def _add_dataset(sub: argparse.ArgumentParser, default: str = DEFAULTS["dataset"]) -> None:
     sub.add_argument(
         "--dataset", metavar="NAME|PATH",
-        help=f"digits, cora, citeseer, pubmed, or a .pt or .npz file; default: {DEFAULTS['dataset']}",
+        help=f"digits, cora, citeseer, pubmed, or a .pt or .npz file; default: {default}",
     )  # fmt: skip
     sub.add_argument(
         "--split", metavar="T/V/T", help="masks for a file without: per cent to train, validate, test, such as 60/20/20"
@@ -249,12 +260,13 @@ def _search(options: argparse.Namespace) -> int:
     data = None if reference is None else _load(reference)
     reporter = None if options.quiet else SearchProgress(_console(stderr=True))
     run = api.search(data, **given, run=options.name, reporter=reporter)
-    return _show_best(run.best, run.folder, options.json)
+    return _show_best(run, run.report(data=data), options.json)
 
 
-def _show_best(best: dict[str, Any], folder: Path, as_json: bool) -> int:
+def _show_best(run: Run, page: Path, as_json: bool) -> int:
+    best = run.best
     if as_json:
-        _print_json({"run": folder.name, **best})
+        _print_json({"run": run.folder.name, "page": str(page), **best})
         return 0
     from fgnas.hardware.pricing import Specification
 
@@ -271,7 +283,8 @@ def _show_best(best: dict[str, Any], folder: Path, as_json: bool) -> int:
             ))  # fmt: skip
     seeds = len(best["retrained"]["seeds"])
     _show_table(f"Accuracy on {best['dataset']}", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
-    print(folder / "best.json")
+    print(run.folder / "best.json")
+    print(page)
     return 0
 
 
@@ -445,6 +458,28 @@ def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
             print(f"{name.replace('_', ' ')}: {', '.join(parts)}")
     if "latency_cycles" in found:
         print(f"predicted cycles: {predicted['latency_cycles']}")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.report.make import report_run
+    from fgnas.search.store import RunStore
+
+    reference = _reference(options)
+    data = None if reference is None else _load(reference)
+    project = api.Project(Path(options.source))
+    if project.exists:
+        page = project.report(options.out, data, options.fpga)
+    elif options.fpga:
+        raise UserError(f"--fpga is for a project, and {options.source} is none: write one with `fgnas hls`")
+    else:
+        # Not api.Run: a run that is not finished has a page, too.
+        page = report_run(RunStore.find(api.RUNS, options.source), options.out, data)
+    if options.json:
+        _print_json({"page": str(page)})
+    else:
+        print(page)
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -113,6 +113,7 @@ def test_evaluate(call, designs):
         (["hls", "nope.json"], ["nope.json"]),
         (["csim", "nowhere"], ["nowhere"]),
         (["sim", "nowhere"], ["nowhere"]),
+        (["report", "nowhere"], ["nowhere"]),
     ],
 )
 def test_bad_input_is_one_line(call, arguments, parts):
@@ -156,6 +157,8 @@ def test_a_search_from_start_to_project(call, elsewhere):
     leaders = json.loads((folder / "leaders.json").read_text())
     assert [entry["rank"] for entry in leaders] == list(range(1, len(leaders) + 1))
     assert leaders[0]["sha256"] == best["sha256"]
+    page = folder / "report.html"
+    assert best["page"] == "runs/digits-1/report.html" and "digits-1" in page.read_text(encoding="utf-8")
 
     # A finished run is shown again, another configuration refused by the name of what differs.
     assert json.loads(call("search", "--resume", "--json")[1]) == best
@@ -171,6 +174,16 @@ def test_a_search_from_start_to_project(call, elsewhere):
     assert refused(call("hls", "latest", "--dataset", "cora"), "digits")
     assert call("hls", "latest", "--design", "2")[:2] == (0, "hls/2\n")
     assert (elsewhere / "hls" / "2").is_dir()
+    assert call("report", "hls/2")[:2] == (0, "hls/2/report.html\n")
+    assert leaders[1]["design_hash"] in (elsewhere / "hls" / "2" / "report.html").read_text(encoding="utf-8")
+    page.unlink()
+    code, out, _ = call("report", "--out", "there/page.html", "--json")
+    assert code == 0 and json.loads(out) == {"page": "there/page.html"} and not page.exists()
+    assert refused(call("report", "digits-1", "--fpga", "u50"), "--fpga", "digits-1")
+    assert refused(call("report", "hls/2", "--fpga", "u51"), "u51")
+    assert refused(call("report", "hls/2", "--out", "hls"), "hls")
+    (elsewhere / "hls" / "2" / "report" / "price.json").write_text("{")
+    assert refused(call("report", "hls/2"), "price.json", "fgnas hls")
     weights = folder / leaders[0]["weights"]
     weights.write_bytes(weights.read_bytes()[:-1])
     assert refused(call("hls", "digits-1"), "SHA-256")

@@ -120,6 +120,19 @@ def edge_beats(graph: EncodedGraph) -> Beats:
     return _pack(words.reshape(beats, EDGES_PER_BEAT), SOURCE_BITS + COEFFICIENT_BITS + 1, np.zeros(beats, np.uint64))
 
 
+def row_lengths(features: Beats, edges: Beats, edge_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[N] non-zeros and [N] |S(i)| of the rows in a feature region and in a graph region with so many edges."""
+    top = features[:, 15].astype(np.int64)
+    count, split = top & 7, top >> 4
+    before = np.cumsum(count) - count
+    last_beats = np.flatnonzero(top >> 3 & 1)
+    bits = np.unpackbits(edges, axis=1, bitorder="little")
+    width = SOURCE_BITS + COEFFICIENT_BITS + 1
+    last_edge = bits[:, width - 1 : EDGES_PER_BEAT * width : width].ravel()[:edge_count]
+    non_zeros = np.diff((before + split)[last_beats], prepend=0)
+    return non_zeros, np.diff(np.flatnonzero(last_edge), prepend=-1)
+
+
 def _pack(fields: NDArray[np.uint64], field_bits: int, top: NDArray[np.uint64]) -> Beats:
     """Fields side by side from bit 0, and `top` at bit 120, as bytes."""
     bits = np.zeros((len(fields), 8 * BEAT_BYTES), np.uint8)

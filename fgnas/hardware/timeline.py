@@ -38,11 +38,15 @@ class StageTimes:
     Attributes:
         name: what docs/accelerator.md calls the stage.
         layer: whose numbers it works with.
+        before: place of the stage that feeds it; -1 for the first.
+        rows: rows that the buffer between the two holds.
         starts, finishes: [N] of every row; rows do not overlap.
     """
 
     name: str
     layer: int
+    before: int
+    rows: int
     starts: Cycles
     finishes: Cycles
 
@@ -97,7 +101,7 @@ def timeline(layers: Sequence[LayerGeometry], workload: Workload, read_latency: 
     attends = [bool(layer.gat[0]) for layer in layers]
     beats = int(parameter_beats(list(layers))[0])
     here = START_CYCLES + fetch
-    load = StageTimes("load", 0, np.array([here]), np.array([here + beats]))
+    load = StageTimes("load", 0, -1, 1, np.array([here]), np.array([here + beats]))
     phases = [PhaseTimes("load", START_CYCLES, here + beats, (load,))]
 
     def add(name: str, stages: list[Stage], layer: int, weights: Cycles, release: Cycles | None, after: int) -> None:
@@ -128,9 +132,12 @@ def _stage_times(
     names = [stage.name for stage in stages]
     next_from = names.index("activate") + 1 if "activate" in names else len(names)
     return tuple(
-        StageTimes(name, layer + (place >= next_from), origin + finish - service, origin + finish)
-        for place, (name, finish, service) in enumerate(zip(names, map(np.array, finishes), served, strict=True))
-    )
+        StageTimes(
+            stage.name, layer + (place >= next_from), stage.before, int(stage.rows[0]), origin + finish - service,
+            origin + finish,
+        )
+        for place, (stage, finish, service) in enumerate(zip(stages, map(np.array, finishes), served, strict=True))
+    )  # fmt: skip
 
 
 def _finishes(stages: list[Stage], served: list[list[int]], release: list[int] | None) -> list[list[int]]:

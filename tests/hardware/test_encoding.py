@@ -18,6 +18,7 @@ from fgnas.hardware.encoding import (
     logit_rows,
     parameter_region,
     read_logits,
+    row_lengths,
 )
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
@@ -123,3 +124,12 @@ def test_a_graph_over_capacity_is_refused() -> None:
     small, large = (random_graph(np.random.default_rng(5), nodes, 12, 3, 10) for nodes in (9, 1100))
     with pytest.raises(UserError, match="nodes is 1100, the accelerator holds 1024"):
         check_capacity(accelerator_for(small), large)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_row_lengths_are_read_back_from_beats(seed: int) -> None:
+    data = random_graph(np.random.default_rng(seed), 40, 17, 3, 150)
+    accelerator = accelerator_for(data, seed)
+    graph = encode(accelerator, data)
+    non_zeros, degrees = row_lengths(feature_beats(accelerator, graph), edge_beats(graph), len(graph.sources))
+    assert non_zeros.tolist() == data.non_zeros.tolist() and degrees.tolist() == data.degrees.tolist()

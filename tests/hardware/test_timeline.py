@@ -59,6 +59,6 @@ def test_an_empty_graph_has_no_phases(four_nodes) -> None:
 
 def test_busy_share_of_equal_parts() -> None:
     """Works in cycles 2 to 6 and 6 to 7 and 9 to 10: of parts of five cycles 3, 3 and 0 cycles."""
-    stage = StageTimes("linear", 0, np.array([2, 6, 9]), np.array([6, 7, 10]))
+    stage = StageTimes("linear", 0, -1, 1, np.array([2, 6, 9]), np.array([6, 7, 10]))
     assert stage.busy_share(0, 15, 3) == pytest.approx([3 / 5, 3 / 5, 0])
     assert stage.busy == 6

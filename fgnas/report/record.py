@@ -1,0 +1,107 @@
+"""What a run's folder and a project's folder hold, read for their pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.hardware.accelerator import BEAT_BYTES
+from fgnas.hardware.encoding import row_lengths
+from fgnas.search.store import RunStore
+
+CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
+"""Names of the reports that verification writes."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run's folder holds. `best` and `leaders` are None and empty until it is finished."""
+
+    name: str
+    config: dict[str, Any]
+    trials: list[dict[str, Any]]
+    leaders: list[dict[str, Any]]
+    best: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, store: RunStore) -> RunRecord:
+        """The record of a run, finished or not."""
+        best = store.best()
+        return cls(store.name, store.config(), store.trials(), store.leaders() if best else [], best)
+
+
+@dataclass(frozen=True)
+class ProjectRecord:
+    """What a project's folder holds.
+
+    Attributes:
+        summary, price: report/accelerator.json and report/price.json.
+        sizes: vectors/vectors.json.
+        reports: what the checks wrote, by their names; only those that have run.
+        non_zeros, degrees: [N] of the graph in vectors/.
+        logits: [N, classes] codes that the integer reference gives.
+        part: what the vendor's tool is told.
+    """
+
+    directory: str
+    summary: dict[str, Any]
+    price: dict[str, Any]
+    sizes: dict[str, int]
+    reports: dict[str, dict[str, Any]]
+    non_zeros: NDArray[np.int64]
+    degrees: NDArray[np.int64]
+    logits: NDArray[np.int64]
+    part: str
+
+    @classmethod
+    def read(cls, directory: Path) -> ProjectRecord:
+        """The record of a project. Raises UserError where the folder holds none, or a damaged one."""
+        summary = _json(directory / "report" / "accelerator.json")
+        sizes = _json(directory / "vectors" / "vectors.json")
+        paths = {name: directory / "report" / f"{name}.json" for name in CHECKS}
+        regions = {name: _beats(directory / "vectors" / f"{name}.bin") for name in ("features", "edges", "logits")}
+        non_zeros, degrees = row_lengths(regions["features"], regions["edges"], sizes["edges"])
+        words = regions["logits"].reshape(-1).view("<i2")
+        if len(degrees) != sizes["nodes"] or len(words) != sizes["nodes"] * sizes["logit_beats"] * 8:
+            raise UserError(f"the vectors in {directory} do not fit their vectors.json: write the project anew")
+        rows = words.reshape(sizes["nodes"], sizes["logit_beats"] * 8)
+        return cls(
+            directory=str(directory),
+            summary=summary,
+            price=_json(directory / "report" / "price.json"),
+            sizes=sizes,
+            reports={name: _json(path) for name, path in paths.items() if path.is_file()},
+            non_zeros=non_zeros,
+            degrees=degrees,
+            logits=rows[:, : sizes["classes"]].astype(np.int64),
+            part=_part(directory / "hls_config.cfg"),
+        )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: make the project with `fgnas hls`") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
+
+
+def _beats(path: Path) -> NDArray[np.uint8]:
+    try:
+        return np.fromfile(path, np.uint8).reshape(-1, BEAT_BYTES)
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
+
+
+def _part(path: Path) -> str:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    found = re.search(r"^part=(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""

@@ -1,0 +1,234 @@
+"use strict";
+// The page of a run: filters, colours, the card of a design, and the table of designs. No library, nothing fetched.
+(() => {
+  const element = (id) => document.getElementById(id);
+  const data = JSON.parse(element("data").textContent);
+  if (!data.rows.length) return;
+  const NAMES = ["hash", "trial", "times", "val", "float", "cycles", "lut", "ff", "dsp", "bram36", "feasible", "trained", "choices"];
+  const designs = data.rows.map((row) => {
+    const design = Object.fromEntries(NAMES.map((name, i) => [name, row[i]]));
+    design.ms = design.cycles / data.clock_mhz / 1000;
+    return design;
+  });
+  const front = new Set(data.front);
+  const layers = 1 + Math.max(...data.columns.map(([layer]) => layer));
+  const percent = (value) => (100 * value).toFixed(1) + " %";
+  const count = (value) => value.toLocaleString("en");
+
+  const choice = (design, column) => {
+    const index = design.choices[column];
+    return index < 0 ? null : data.columns[column][2][index];
+  };
+  const field = (design, layer, name) => {
+    const column = data.columns.findIndex(([l, n]) => l === layer && n === name);
+    return column < 0 ? null : choice(design, column);
+  };
+  const layerText = (design, layer) => {
+    const of = (name) => field(design, layer, name);
+    const width = of("k") + (of("d") === null ? "" : "×" + of("d"));
+    return [of("attention"), of("aggregation"), width, of("activation")].filter((part) => part !== null).join(" · ");
+  };
+  // Everything that is shown goes in as text, never as markup.
+  const make = (tag, text, className) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+
+  // Points: the drawings hold one circle for each design, in the order of the designs.
+  const charts = [...document.querySelectorAll("svg.points")].map((svg) => {
+    const circles = [...svg.querySelectorAll(".marks circle")];
+    const places = circles.map((circle) => [Number(circle.getAttribute("cx")), Number(circle.getAttribute("cy"))]);
+    const order = places.map((_, i) => i).sort((a, b) => places[a][0] - places[b][0] || places[b][1] - places[a][1]);
+    return { svg, circles, places, order, front: new Set(JSON.parse(svg.dataset.front)), ring: svg.querySelector(".ring") };
+  });
+
+  // Filters
+  const form = element("filters");
+  const selects = [...form.querySelectorAll("select[data-column]")];
+  let visible = designs.map(() => true);
+  const lowest = Math.min(...designs.map((design) => design.val));
+  element("least").min = Math.floor(200 * lowest) / 2;
+  element("least").value = element("least").min;
+  element("least").max = Math.floor(200 * Math.max(...designs.map((design) => design.val))) / 2;
+  element("least").defaultValue = element("least").min;
+
+  const filter = () => {
+    const wanted = selects.filter((select) => select.value !== "").map((select) => [Number(select.dataset.column), Number(select.value)]);
+    const least = Number(element("least").value) / 100;
+    const reuse = element("reuse").value;
+    const onlyFront = element("only-front").checked;
+    visible = designs.map((design, i) =>
+      wanted.every(([column, option]) => design.choices[column] === option) && design.val >= least - 1e-9 &&
+      (reuse === "" || design.trained === Number(reuse)) && (!onlyFront || front.has(i)));
+    element("least-value").textContent = element("least").value + " %";
+    const left = visible.filter(Boolean).length;
+    element("shown").textContent = left === designs.length ? `${count(left)} designs` : `${count(left)} of ${count(designs.length)} designs`;
+    for (const chart of charts) chart.circles.forEach((circle, i) => circle.classList.toggle("off", !visible[i]));
+    for (const table of document.querySelectorAll("table.rows:not(#table)")) {
+      const rows = [...table.tBodies[0].rows];
+      for (const row of rows) row.hidden = !visible[Number(row.dataset.i)];
+      table.closest(".scroll").nextElementSibling.hidden = rows.some((row) => !row.hidden);
+    }
+    hide();
+    limit = FIRST;
+    list();
+  };
+
+  // Colours
+  const colour = () => {
+    const chosen = element("colour").value;
+    const when = chosen === "when";
+    const group = when ? (design) => Math.min(4, Math.floor(5 * design.trial / data.trials)) : (design) => Math.max(0, design.choices[Number(chosen)]);
+    for (const chart of charts) chart.circles.forEach((circle, i) => {
+      const classes = [(when ? "w" : "k") + group(designs[i])];
+      if (chart.front.has(i)) classes.push("on-front");
+      if (!designs[i].feasible) classes.push("infeasible");
+      if (!visible[i]) classes.push("off");
+      circle.setAttribute("class", classes.join(" "));
+    });
+    const labels = when ? ["first fifth", "second", "third", "fourth", "last fifth"] : data.columns[Number(chosen)][2];
+    const entries = labels.map((label, i) => make("li", label, (when ? "w" : "k") + i));
+    element("legend").replaceChildren(...entries);
+  };
+
+  // The card of a design
+  const card = element("card");
+  let shown = -1;
+  let pinned = false;
+  const fill = (i) => {
+    const design = designs[i];
+    const head = make("p");
+    head.append(make("span", percent(design.val), "value"), ` validation, float ${percent(design.float)}`);
+    const prices = make("p", `${design.ms.toFixed(3)} ms (${count(design.cycles)} cycles), ${count(design.lut)} LUT, ${count(design.ff)} FF, ${design.dsp} DSP, ${design.bram36} BRAM`);
+    const table = make("table");
+    const names = [...new Set(data.columns.map(([, name]) => name))];
+    const header = table.createTHead().insertRow();
+    header.append(make("th", "Layer"), ...Array.from({ length: layers }, (_, layer) => make("td", layer)));
+    const body = table.createTBody();
+    const add = (label, of) => {
+      const row = body.insertRow();
+      row.append(make("th", label), ...Array.from({ length: layers }, (_, layer) => make("td", of(layer))));
+    };
+    const known = (layer, name) => { const value = field(design, layer, name); return value === null ? "–" : value; };
+    for (const name of names.filter((name) => !/^(t_|[aw][if]$)/.test(name))) add(name, (layer) => known(layer, name));
+    add("lanes " + names.filter((name) => name.startsWith("t_")).map((name) => name.slice(2)).join(" "), (layer) =>
+      names.filter((name) => name.startsWith("t_")).map((name) => known(layer, name)).join(" "));
+    add("bits: features", (layer) => `${known(layer, "ai")}.${known(layer, "af")}`);
+    add("bits: weights", (layer) => `${known(layer, "wi")}.${known(layer, "wf")}`);
+    const foot = make("p", `${design.hash}, trial ${design.trial}` + (design.times > 1 ? `, drawn ${design.times} times` : "") + (design.feasible ? "" : ", breaks the specification"), "note");
+    card.replaceChildren(head, prices, table, foot);
+  };
+  const show = (i, chart) => {
+    if (i < 0) return;
+    if (i !== shown) fill(i);
+    shown = i;
+    for (const other of charts) {
+      other.ring.classList.add("here");
+      other.ring.setAttribute("cx", other.places[i][0]);
+      other.ring.setAttribute("cy", other.places[i][1]);
+    }
+    for (const row of document.querySelectorAll("table.rows tr[data-i]")) row.classList.toggle("lit", Number(row.dataset.i) === i);
+    card.hidden = false;
+    const box = chart.circles[i].getBoundingClientRect();
+    const right = box.right + 16 + card.offsetWidth < document.documentElement.clientWidth;
+    card.style.left = Math.max(8, right ? box.right + 14 : box.left - card.offsetWidth - 14) + "px";
+    card.style.top = Math.max(8, Math.min(box.top - 40, window.innerHeight - card.offsetHeight - 8)) + "px";
+  };
+  const hide = () => {
+    shown = -1;
+    pinned = false;
+    card.hidden = true;
+    card.classList.remove("pinned");
+    for (const chart of charts) chart.ring.classList.remove("here");
+    for (const row of document.querySelectorAll("tr.lit")) row.classList.remove("lit");
+  };
+  const pin = () => {
+    pinned = shown >= 0;
+    card.classList.toggle("pinned", pinned);
+  };
+  const nearest = (chart, event) => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.svg.getScreenCTM().inverse());
+    let best = -1;
+    let least = 30 ** 2;
+    chart.places.forEach(([x, y], i) => {
+      const distance = (x - point.x) ** 2 + (y - point.y) ** 2;
+      if (visible[i] && distance < least) [best, least] = [i, distance];
+    });
+    return best;
+  };
+  const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
+  const walk = (chart, key) => {
+    const order = chart.order.filter((i) => visible[i]);
+    if (!order.length) return;
+    const here = order.indexOf(shown);
+    const next = key === "Home" ? 0 : key === "End" ? order.length - 1 : here < 0 ? 0 : here + steps[key];
+    show(order[Math.max(0, Math.min(order.length - 1, next))], chart);
+  };
+  for (const chart of charts) {
+    chart.svg.addEventListener("pointermove", (event) => {
+      if (pinned || event.pointerType === "touch") return;
+      const i = nearest(chart, event);
+      if (i < 0) hide(); else show(i, chart);
+    });
+    chart.svg.addEventListener("pointerleave", () => { if (!pinned && document.activeElement !== chart.svg) hide(); });
+    chart.svg.addEventListener("click", (event) => {
+      const i = nearest(chart, event);
+      pinned = false;
+      if (i < 0) hide(); else { show(i, chart); pin(); }
+    });
+    chart.svg.addEventListener("focus", () => { if (shown < 0 && chart.svg.matches(":focus-visible")) walk(chart, "Home"); });
+    chart.svg.addEventListener("blur", () => { if (!pinned) hide(); });
+    chart.svg.addEventListener("keydown", (event) => {
+      if (event.key in steps || event.key === "Home" || event.key === "End") {
+        event.preventDefault();
+        walk(chart, event.key);
+      } else if (event.key === "Enter") pin();
+    });
+  }
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  document.addEventListener("scroll", () => { if (!pinned && shown >= 0) hide(); }, { passive: true });
+
+  // The table of designs
+  const FIRST = 25;
+  const table = element("table");
+  let limit = FIRST;
+  let by = "val";
+  let direction = -1;
+  const list = () => {
+    const order = designs.map((_, i) => i).filter((i) => visible[i]);
+    order.sort((a, b) => direction * (designs[a][by] - designs[b][by]) || a - b);
+    const rows = order.slice(0, limit).map((i) => {
+      const design = designs[i];
+      const row = make("tr");
+      row.dataset.i = i;
+      const trial = make("th", design.trial);
+      trial.scope = "row";
+      const what = make("td", undefined, "what");
+      what.append(...Array.from({ length: layers }, (_, layer) => make("span", layerText(design, layer))));
+      const cells = [percent(design.val), percent(design.float), design.ms.toFixed(3), count(design.lut), count(design.ff), count(design.dsp), design.bram36, design.times];
+      row.append(trial, what, ...cells.map((cell) => make("td", cell, "n")));
+      return row;
+    });
+    table.tBodies[0].replaceChildren(...rows);
+    element("listed").textContent = order.length ? `${count(rows.length)} of ${count(order.length)} shown` : "No design passes the filters.";
+    element("more").hidden = rows.length === order.length;
+  };
+  table.tHead.addEventListener("click", (event) => {
+    const name = event.target.dataset.sort;
+    if (!name) return;
+    direction = name === by ? -direction : ["val", "float", "times"].includes(name) ? -1 : 1;
+    by = name;
+    for (const head of table.tHead.querySelectorAll("th")) head.removeAttribute("aria-sort");
+    event.target.closest("th").setAttribute("aria-sort", direction < 0 ? "descending" : "ascending");
+    list();
+  });
+  element("more").addEventListener("click", () => { limit += 100; list(); });
+
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", (event) => { if (event.target.id === "colour") colour(); else filter(); });
+  form.addEventListener("reset", () => setTimeout(() => { filter(); colour(); }));
+  filter();
+  colour();
+})();

@@ -1,0 +1,164 @@
+"""The model of a design's page: the pipeline and its time line, the ladder, the checks, the resources."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+from fgnas.errors import UserError
+from fgnas.hardware.devices import find_device
+from fgnas.report.design import design_page
+from fgnas.report.record import ProjectRecord
+
+
+@pytest.fixture(scope="module")
+def record(project) -> ProjectRecord:
+    return ProjectRecord.read(project)
+
+
+def with_reports(record, **reports) -> ProjectRecord:
+    return dataclasses.replace(record, reports=reports)
+
+
+def compared(record, **changes) -> dict:
+    logits = record.sizes["nodes"] * record.sizes["classes"]
+    return {"nodes": record.sizes["nodes"], "logits": logits, "mismatches": 0, **changes}
+
+
+def test_the_record_reads_the_graph_back_from_the_vectors(record, four_nodes) -> None:
+    assert record.degrees.tolist() == four_nodes.degrees.tolist()
+    assert record.non_zeros.tolist() == four_nodes.non_zeros.tolist()
+    assert record.logits.shape == (4, 2) and record.reports == {}
+    assert record.part == "xczu9eg-ffvb1156-2-e"
+
+
+def test_phases_fill_the_time(record) -> None:
+    page = design_page(record)
+    assert page.cycles == record.price["latency_cycles"] and page.model_agrees
+    assert [phase.name for phase in page.phases] == ["load", "phase 0", "phase 1", "output"]
+    assert sum(phase.share for phase in page.phases) == pytest.approx(1 - 6 / page.cycles)
+    for phase in page.phases:
+        boxes = [box for column in phase.columns for box in column]
+        assert len(phase.strips) == len(boxes)
+        assert sum(box.busiest for box in boxes) == 1
+        assert max(boxes, key=lambda box: box.busy).busiest
+
+
+def test_the_picture_shows_what_stands_beside_what(record) -> None:
+    """Layer 0 attends: its scores are made beside its store, and read with its edges."""
+    phases = {phase.name: phase for phase in design_page(record).phases}
+    titles = {name: [[box.title for box in column] for column in phase.columns] for name, phase in phases.items()}
+    assert titles == {
+        "load": [["load"]],
+        "phase 0": [["linear 0"], ["store 0", "score 0"]],
+        "phase 1": [["row maximum 0"], ["aggregate 0"], ["activate 0"], ["linear 1"], ["store 1"]],
+        "output": [["aggregate 1"], ["head mean 1"], ["write 1"]],
+    }
+    assert phases["phase 0"].reads == ["features"] and phases["phase 0"].writes == ["H 0", "scores 0"]
+    assert phases["phase 1"].reads == ["edges", "H 0", "scores 0"] and phases["phase 1"].writes == ["H 1"]
+    assert phases["output"].reads == ["edges", "H 1"] and phases["output"].writes == ["logits"]
+    first, second = record.summary["layers"]
+    linear = phases["phase 1"].columns[3][0]
+    assert (linear.across, linear.down, linear.dsp) == (second["t_in"], second["t_out"], second["linear_dsp"])
+    assert linear.rows == first["act_rows"]
+    assert [number.width for number in linear.numbers] == [
+        second[name]["width"] for name in ("input_format", "weight_format", "value_format")
+    ]
+
+
+def test_the_ladder_without_labels_claims_no_accuracy(record) -> None:
+    rungs = design_page(with_reports(record, csim=compared(record))).ladder
+    assert [(rung.name, rung.test, rung.state) for rung in rungs] == [
+        ("Float network", None, "missing"), ("Quantised, integer reference", None, "missing"),
+        ("C++", None, "right"), ("RTL", None, "missing"),
+    ]  # fmt: skip
+
+
+def test_equal_logits_have_equal_accuracy(record, four_nodes) -> None:
+    right = record.logits.argmax(axis=1) == four_nodes.labels
+    val, test = (float(right[mask].mean()) for mask in (four_nodes.val, four_nodes.test))
+    reports = {"csim": compared(record), "sim": compared(record, mismatches=1, cycles=5, predicted_cycles=5)}
+    rungs = design_page(with_reports(record, **reports), four_nodes, {"val": 0.25, "test": 0.75}).ladder
+    assert [(rung.val, rung.test, rung.state) for rung in rungs] == [
+        (0.25, 0.75, "right"), (val, test, "right"), (val, test, "right"), (None, None, "wrong"),
+    ]  # fmt: skip
+    assert rungs[3].why == "1 of 8 logits differ"
+
+
+def test_a_comparison_of_some_logits_proves_nothing(record, four_nodes) -> None:
+    rung = design_page(with_reports(record, csim=compared(record, logits=6)), four_nodes).ladder[2]
+    assert (rung.val, rung.state, rung.why) == (None, "wrong", "6 of 8 logits were compared")
+
+
+def test_what_has_not_run_is_named_with_its_command(record) -> None:
+    found = {check.name: check for check in design_page(record).checks}
+    assert {check.state for check in found.values()} == {"missing"}
+    assert found["RTL against the reference"].command == f"fgnas sim {record.directory}"
+
+
+@pytest.mark.parametrize(
+    ("name", "report", "state"),
+    [
+        ("csim", {"failed_checks": 0}, "right"),
+        ("csim", {"failed_checks": 1}, "wrong"),
+        ("sim", {"cycles": 9, "predicted_cycles": 9, "status": 0, "protocol_errors": 0}, "right"),
+        ("sim", {"cycles": 10, "predicted_cycles": 9}, "wrong"),
+        ("sim", {"cycles": 9, "predicted_cycles": 9, "protocol_errors": 2}, "wrong"),
+        ("sim", {"cycles": 9, "predicted_cycles": 9, "status": 4}, "wrong"),
+        ("sim_rtl", {"cycles": 10, "predicted_cycles": 9}, "right"),
+    ],
+)
+def test_a_check_is_right_only_where_nothing_is_wrong(record, name: str, report: dict, state: str) -> None:
+    page = design_page(with_reports(record, **{name: compared(record, **report)}))
+    assert [check.state for check in page.checks if check.state != "missing"] == [state]
+
+
+@pytest.mark.parametrize(
+    ("step", "found", "state", "text"),
+    [
+        ("csim", {"mismatches": 0, "failed_checks": 0}, "right", "csim passed"),
+        ("csim", {"mismatches": 3, "failed_checks": 0}, "wrong", "csim differs"),
+        ("cosim", {"status": "Fail"}, "wrong", "cosim differs"),
+        ("csynth", {"used": {"lut": 1234, "ff": 5, "dsp": 6, "bram36": 0.5}}, "right",
+         "csynth passed with 1,234 LUT, 5 FF, 6 DSP, 0.5 BRAM"),
+        ("impl", {"timing_met": False}, "wrong", "impl clock not met"),
+    ],
+)  # fmt: skip
+def test_steps_of_the_vendors_tool(record, step: str, found: dict, state: str, text: str) -> None:
+    page = design_page(with_reports(record, vitis={"tool": "v++ 2025.1", "steps": {step: found}}))
+    check = next(check for check in page.checks if check.name == "Vitis HLS")
+    assert (check.state, check.result) == (state, f"{text}; v++ 2025.1")
+
+
+def test_resources_predicted_synthesised_available(record) -> None:
+    total = {"lut": 110, "ff": 50, "dsp": 0, "bram36": 2.5, "uram": 0}
+    synth = {
+        "family": "xc7", "tool": "Yosys", "total": total, "predicted": {"lut": 121, "ff": 50, "dsp": 0, "bram36": 2.5},
+        "instances": {"top": total, "top.a": {**total, "lut": 30}, "top.b": {**total, "lut": 80}, "top.a.x": total},
+    }  # fmt: skip
+    page = design_page(with_reports(record, synth=synth), device=find_device("pynq-z2"))
+    lut, _, dsp, bram = page.resources
+    assert (lut.predicted, lut.synthesised, lut.available) == (121, 110, 53200)
+    assert lut.error == pytest.approx(0.1) and lut.share == 110 / 53200
+    assert dsp.error is None and dsp.share == 0 and bram.share == 2.5 / 140
+    assert [name for name, _ in page.modules] == ["b", "a"]
+    alone = design_page(record).resources[0]
+    assert (alone.synthesised, alone.available, alone.share) == (None, None, None)
+    assert alone.predicted == record.price["lut"]
+
+
+@pytest.mark.parametrize("missing", ["report/accelerator.json", "report/price.json", "vectors/edges.bin"])
+def test_a_folder_without_a_part_of_it_is_refused(project, tmp_path, missing: str) -> None:
+    shutil.copytree(project, tmp_path / "p")
+    (tmp_path / "p" / missing).unlink()
+    with pytest.raises(UserError, match=f"{missing}.*fgnas hls"):
+        ProjectRecord.read(tmp_path / "p")
+
+
+def test_vectors_that_do_not_fit_are_refused(project, tmp_path) -> None:
+    shutil.copytree(project, tmp_path / "p")
+    path = tmp_path / "p" / "vectors" / "vectors.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": 5}))
+    with pytest.raises(UserError, match="do not fit"):
+        ProjectRecord.read(tmp_path / "p")
