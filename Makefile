@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
+.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -62,6 +62,10 @@ test-long: ## lint, types, and every test
 	@scripts/setup.sh compiler simulator
 	@$(MAKE) --no-print-directory lint
 	$(pytest)
+
+test-levels: ## the long four-level run alone, a line for each of its 20 parts; goes on where it stopped
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) tests/levels.py
 
 lint: ## ruff and mypy alone
 	@scripts/setup.sh

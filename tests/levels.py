@@ -1,48 +1,59 @@
-"""One design on one graph through four levels, and the first stage and node at which two of them part.
+"""One design on some graphs through four levels, and the first stage and node at which two of them part.
 
 The levels are PyTorch's quantised forward in float64, the integer reference, the generated C++ and the generated RTL.
-A case that fails is written to a file; `python tests/levels.py FILE` runs it again.
+A case that fails is written to a file; `python tests/levels.py FILE` runs it again. Without a file it runs the parts
+of the long version one after the other, and goes on where it stopped, as long as no source changes.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
+import logging
 import os
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support import random_graph, random_network
 
 from fgnas.child.quantised import fake_quantised_logits
 from fgnas.codegen.project import write_project
+from fgnas.codegen.vectors import write_vectors
 from fgnas.data import GraphData
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import reference
 from fgnas.hardware.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.encoding import encode
-from fgnas.hardware.geometry import LOGIT_EXTRA_BITS, GraphShape
+from fgnas.hardware.geometry import LOGIT_EXTRA_BITS, GraphShape, geometry
+from fgnas.hardware.latency import Workload, latency_cycles
 from fgnas.hardware.lowering import lower
 from fgnas.network import Network
-from fgnas.space import TABLE_II
-from fgnas.tools.csim import run_csim
+from fgnas.space import TABLE_II, columns_of
+from fgnas.tools.csim import FLAGS, run_csim
+from fgnas.tools.find import find_ap_types, find_compiler
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
 from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
 
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
 
-CYCLES_APART = 0.0
-"""What predicted and simulated cycles may differ by."""
+HEADERS = ("ap_int.h", "hls_stream.h", "fstream", "iterator", "stdexcept", "string", "vector")
+PARTS, EXAMPLES = 20, 12
+"""Of the long version: each part draws its smallest case first, so that some designs come more than once."""
 WIDE = ("linear", "aggregate", "activate")
 """Stages whose rows hold every feature of every head."""
-QUICK = ("-O0",)
-"""For g++: small graphs run faster than a better build takes."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,19 @@ class Case:
     def data(self) -> GraphData:
         """The graph: isolated nodes, repeated edges and nodes without a feature, as chance has it."""
         return random_graph(np.random.default_rng(self.seed), self.nodes, self.width_in, self.classes, self.edges)
+
+    def graphs(self) -> list[GraphData]:
+        """The graph itself, and two that its hardware must take too: a smaller one, and one node with self-loops."""
+        rng = np.random.default_rng(self.seed + 2)
+        own = self.data()
+        most = GraphShape.of(own).degree_capacity
+        edges = int(rng.integers(0, 2 * self.nodes + 1))
+        smaller = own
+        while edges >= 0 and (smaller is own or GraphShape.of(smaller).degree_capacity > most):
+            nodes = int(rng.integers(1, self.nodes + 1))
+            smaller = random_graph(rng, nodes, self.width_in, self.classes, edges)
+            edges = edges // 2 if edges else -1
+        return [own, smaller, random_graph(rng, 1, self.width_in, self.classes, 3)]
 
     def network(self, data: GraphData) -> Network:
         """The weights."""
@@ -104,33 +128,74 @@ def layers_of(draw: st.DrawFn, last: bool) -> Layer:
 
 
 def check_software(case: Case) -> None:
-    """PyTorch against the integer reference, stage by stage."""
-    data = case.data()
-    network = case.network(data)
-    accelerator = lower(case.design, network, GraphShape.of(data), data.name)
-    _hold(case, "PyTorch", of_pytorch(accelerator, network, data), of_reference(accelerator, data))
+    """PyTorch against the integer reference, stage by stage, on every graph."""
+    accelerator, network, graphs = _made_of(case)
+    for data in graphs:
+        _hold(case, "PyTorch", data, of_pytorch(accelerator, network, data), of_reference(accelerator, data))
 
 
 def check_everything(case: Case) -> None:
-    """All four levels; where C++ or RTL differ, they are built once more to say in which stage."""
+    """All four levels on every graph; where C++ or RTL differ, they are built once more to say in which stage."""
     check_software(case)
-    data = case.data()
-    accelerator = lower(case.design, case.network(data), GraphShape.of(data), data.name)
+    accelerator, _, graphs = _made_of(case)
     with tempfile.TemporaryDirectory(prefix="fgnas-levels-") as scratch:
         project = Path(scratch) / "project"
-        write_project(accelerator, data, project)
-        cpp = run_csim(project, QUICK)
-        if cpp["mismatches"] or cpp["failed_checks"]:
-            _hold_trace(case, "C++", accelerator, trace_cpp(project, QUICK))
-            _fail(case, f"C++ differs from the reference: {cpp}")
-        if warnings := (project / "build" / "csim" / "compile.log").read_text():
-            _fail(case, f"g++ warns: {warnings}")
-        rtl = run_simulation(project, make_flags=QUICK_MAKE_FLAGS)
-        if rtl["mismatches"] or rtl["protocol_errors"]:
-            _hold_trace(case, "RTL", accelerator, trace_rtl(project, QUICK_MAKE_FLAGS))
-            _fail(case, f"RTL differs from the reference and the C++ does not: {rtl}")
-        if abs(rtl["cycles"] - rtl["predicted_cycles"]) > CYCLES_APART * rtl["cycles"]:
-            _fail(case, f"RTL took {rtl['cycles']} cycles, {rtl['predicted_cycles']} were predicted")
+        write_project(accelerator, graphs[0], project)
+        for data in graphs:
+            put_graph(project, accelerator, data)
+            _check_cpp(case, accelerator, project, data)
+            _check_rtl(case, accelerator, project, data)
+
+
+def _made_of(case: Case) -> tuple[Accelerator, Network, list[GraphData]]:
+    graphs = case.graphs()
+    network = case.network(graphs[0])
+    return lower(case.design, network, GraphShape.of(graphs[0]), graphs[0].name), network, graphs
+
+
+def put_graph(project: Path, accelerator: Accelerator, data: GraphData) -> None:
+    """Another graph for hardware that stands: its vectors, and the cycles that are predicted for it."""
+    write_vectors(accelerator, data, project / "vectors")
+    layers = geometry(columns_of([accelerator.design]), accelerator.shape)
+    cycles = int(latency_cycles(layers, Workload.of(data))[0])
+    (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
+
+
+def _check_cpp(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:
+    cpp = run_csim(project, quick())
+    if cpp["mismatches"] or cpp["failed_checks"]:
+        _hold_trace(case, "C++", accelerator, data, trace_cpp(project, quick()))
+        _fail(case, f"C++ differs from the reference on {data.nodes} nodes: {cpp}")
+    if warnings := (project / "build" / "csim" / "compile.log").read_text():
+        _fail(case, f"g++ warns: {warnings}")
+
+
+def _check_rtl(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:
+    rtl = run_simulation(project, make_flags=QUICK_MAKE_FLAGS)
+    if rtl["mismatches"] or rtl["protocol_errors"]:
+        _hold_trace(case, "RTL", accelerator, data, trace_rtl(project, QUICK_MAKE_FLAGS))
+        _fail(case, f"RTL differs from the reference on {data.nodes} nodes and the C++ does not: {rtl}")
+    if rtl["cycles"] != rtl["predicted_cycles"]:
+        wrong = f"{rtl['cycles']} cycles, {rtl['predicted_cycles']} were predicted"
+        _fail(case, f"RTL took {wrong}, on {data.nodes} nodes")
+
+
+@functools.cache
+def quick() -> tuple[str, ...]:
+    """Options for g++: -O0, since small graphs run faster than a better build takes; the vendor's headers precompiled.
+
+    They are most of what the compiler reads, and the same for every design.
+    """
+    options = (*FLAGS, "-O0", "-isystem", str(find_ap_types()))
+    identity = f"{find_compiler()} {find_compiler().resolve().stat().st_mtime_ns} {options}"
+    folder = Path(tempfile.gettempdir()) / f"fgnas-headers-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
+    if not folder.is_dir():
+        scratch = Path(tempfile.mkdtemp(prefix="fgnas-headers-"))
+        (scratch / "ap.h").write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+        subprocess.run([find_compiler(), *options, "-x", "c++-header", scratch / "ap.h"], check=True)
+        with suppress(OSError):  # somebody else was quicker
+            os.replace(scratch, folder)
+    return ("-O0", "-include", str(folder / "ap.h"))
 
 
 def of_reference(accelerator: Accelerator, data: GraphData) -> Stages:
@@ -168,14 +233,14 @@ def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
     return rows.reshape(len(rows), layer.k, layer.d_padded)[:, :, : layer.d].reshape(len(rows), -1)
 
 
-def _hold(case: Case, level: str, found: Stages, expected: Stages) -> None:
+def _hold(case: Case, level: str, data: GraphData, found: Stages, expected: Stages) -> None:
     """Fail at the first stage, node and feature in which `found` is not what the reference has."""
     if parting := first_parting(found, expected):
-        _fail(case, f"{level} and the integer reference part in {parting}")
+        _fail(case, f"{level} and the integer reference part in {parting}; the graph has {data.nodes} nodes")
 
 
-def _hold_trace(case: Case, level: str, accelerator: Accelerator, trace: Stages) -> None:
-    _hold(case, level, without_padding(accelerator, trace), of_reference(accelerator, case.data()))
+def _hold_trace(case: Case, level: str, accelerator: Accelerator, data: GraphData, trace: Stages) -> None:
+    _hold(case, level, data, without_padding(accelerator, trace), of_reference(accelerator, data))
 
 
 def _fail(case: Case, why: str) -> None:
@@ -187,6 +252,55 @@ def _fail(case: Case, why: str) -> None:
     raise AssertionError(f"{why}\ndesign: {case.design.to_json()}\nagain: python tests/levels.py {path}")
 
 
+def check_part(part: int) -> list[str]:
+    """One part of the long version: EXAMPLES random cases. Returns the hashes of their designs."""
+    seen: list[str] = []
+
+    @seed(part)
+    @settings(
+        max_examples=EXAMPLES, deadline=None, database=None, phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    )  # fmt: skip
+    @given(cases())
+    def agree(case: Case) -> None:
+        check_everything(case)
+        seen.append(case.design.hash)
+
+    agree()
+    return seen
+
+
+def check_parts(parts: Sequence[int]) -> None:
+    """Every part that has not passed with these sources, with a line each."""
+    done = Path("build") / "levels" / _digest_of_sources()
+    done.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        record = done / f"{part}.json"
+        begin = time.monotonic()
+        if not record.is_file():
+            designs = check_part(part)
+            record.write_text(json.dumps({"designs": designs, "seconds": round(time.monotonic() - begin, 1)}))
+        found = json.loads(record.read_text())
+        count = len(found["designs"])
+        print(f"part {part}: {count} designs, {3 * count} graphs, 0 mismatches, {found['seconds']} s", flush=True)
+    every = [name for record in done.glob("*.json") for name in json.loads(record.read_text())["designs"]]
+    print(f"{len(every)} designs, {len(set(every))} of them different: all levels agree, cycles are as predicted")
+
+
+def _digest_of_sources() -> str:
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for folder in ("fgnas", "templates", "sim", "tests"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and path.suffix in (".py", ".sv", ".h", ".j2", ".cpp") and "search" not in path.parts:
+                digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 if __name__ == "__main__":
-    check_everything(Case.load(Path(sys.argv[1])))
-    print("all levels agree")
+    logging.disable(logging.INFO)
+    if len(sys.argv) > 1:
+        check_everything(Case.load(Path(sys.argv[1])))
+        print("all levels agree")
+    else:
+        check_parts(range(PARTS))

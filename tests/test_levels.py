@@ -9,8 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from levels import QUICK, Case, Stages, cases, check_everything, check_software, of_reference, without_padding
+from hypothesis import HealthCheck, given, settings
+from levels import (
+    PARTS,
+    Case,
+    Stages,
+    cases,
+    check_everything,
+    check_part,
+    check_software,
+    of_reference,
+    quick,
+    without_padding,
+)
 from support import random_accelerator, random_design, random_graph
 
 from fgnas.cli import main
@@ -22,8 +33,6 @@ from fgnas.hardware.reference import linear
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS
 from fgnas.tools.trace import STAGES, first_parting, trace_cpp, trace_rtl
 
-PARTS, EXAMPLES = 20, 11
-"""Of the long version; the parts run beside each other, and each draws its smallest example first."""
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
 
@@ -49,16 +58,7 @@ def test_all_levels(number: int, layers: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_all_levels_on_many_designs(part: int) -> None:
-    @seed(part)
-    @settings(
-        max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=QUIET,
-        phases=(Phase.generate, Phase.shrink),
-    )  # fmt: skip
-    @given(cases())
-    def agree(case: Case) -> None:
-        check_everything(case)
-
-    agree()
+    check_part(part)
 
 
 def test_a_case_comes_back_from_its_file(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
 
 
 @pytest.mark.parametrize("trace", [
-    functools.partial(trace_cpp, options=QUICK), functools.partial(trace_rtl, make_flags=QUICK_MAKE_FLAGS)
+    functools.partial(trace_cpp, options=("-O0",)), functools.partial(trace_rtl, make_flags=QUICK_MAKE_FLAGS)
 ])  # fmt: skip
 def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
     """In the order of the reference, and with its numbers; several groups of heads, and tiles that divide nothing."""
@@ -152,7 +152,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Stages]:
     """A project, and what its stages produce."""
     folder = tmp_path_factory.mktemp("sound") / "p"
     gat_project(folder)
-    return folder, trace_cpp(folder, QUICK)
+    return folder, trace_cpp(folder, quick())
 
 
 QUICK_FAULTS = ("0.row_maximum", "1.linear", "1.head_mean")

@@ -25,6 +25,8 @@ from fgnas.progress import seconds_before, step
 from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
 
 PAGE_BEATS = 256
+LEAST_MEMORY_BEATS = 1 << 16
+"""1 MiB: the bench of a small graph is that of any other, and need not be built again."""
 MAKE_FLAGS = "OPT_FAST=-O2 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
 """For the makefile that Verilator writes: what runs every cycle is optimised, what runs once is not."""
 QUICK_MAKE_FLAGS = "OPT_FAST=-O0 OPT_GLOBAL=-O0 OPT_SLOW=-O0 VM_PARALLEL_BUILDS=0"
@@ -101,7 +103,7 @@ def memory_layout(sizes: dict[str, int], gap_beats: int = 0) -> dict[str, int]:
     for name, beats in lengths.items():
         layout[name] = place + gap_beats
         place = -(-(place + gap_beats + beats) // PAGE_BEATS) * PAGE_BEATS
-    layout["memory_beats"] = 1 << (place - 1).bit_length()
+    layout["memory_beats"] = max(LEAST_MEMORY_BEATS, 1 << (place - 1).bit_length())
     return layout
 
 
