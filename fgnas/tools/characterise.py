@@ -1,7 +1,8 @@
 """Measure the operators that the resource model adds up: synthesise each over its parameters, fit, write the tables.
 
 Points are drawn as designs draw them, from the whole search space and graphs of several sizes. What was measured is
-kept below the working folder, a line a point, so that a run that was stopped goes on where it was.
+kept below the working folder, a line a point, so that a run that was stopped goes on where it was. An operator whose
+source is still the one that the shipped table was measured on keeps its entry there and is not measured again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -92,18 +94,37 @@ def characterise(
 
 
 def waiting(family: str, folder: Path) -> Iterable[Batch]:
-    """The batches of points that the folder does not hold yet."""
+    """The batches of points that neither the folder nor the shipped table holds yet."""
+    table = shipped(family)
     for module, (names, points) in draw_points().items():
-        known = {tuple(row["point"]) for row in measured(module, family, folder)}
-        missing = [point for point in points if point not in known]
+        rows = measured(module, family, folder)
+        if not rows and is_current(module, names, table):
+            continue
+        known = {tuple(row["point"]) for row in rows}
+        missing = [point for point in points if point not in known][: max(0, len(points) - len(known))]
         for start in range(0, len(missing), BATCH):
             yield Batch(module, names, tuple(missing[start : start + BATCH]))
 
 
+def shipped(family: str) -> dict[str, Any]:
+    """The family's table as the package has it; empty if there is none."""
+    place = CHARACTERISATION / f"{family}.json"
+    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+
+
+def is_current(module: str, names: Sequence[str], table: dict[str, Any]) -> bool:
+    """Whether a table's entry was measured on the sources that are there now, and fitted to today's terms."""
+    if table.get("sources", {}).get(module) != source_digest(module):
+        return False
+    if module in MEASURES:
+        return True
+    one = dict.fromkeys(names, np.ones(1, np.int64))
+    return len(table["modules"][module]["lut"]) == len(columns(terms(module, one, table["family"])))
+
+
 def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
     """{module: (parameter names, points)}: multipliers and tables in full, the others as designs use them."""
-    rng = np.random.default_rng(SEED)
-    space = fgnas_space()
+    rng, space = np.random.default_rng(SEED), fgnas_space()
     found: dict[str, tuple[tuple[str, ...], set[Point]]] = {}
     for shape in SHAPES:
         layers = geometry(space.columns(space.draw(1500, rng)), shape)
@@ -114,6 +135,7 @@ def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
             found.setdefault(use.module, (names, set()))[1].update(map(tuple, np.unique(table, axis=0).tolist()))
     chosen: dict[str, tuple[tuple[str, ...], list[Point]]] = {}
     for module, (names, points) in found.items():
+        rng = np.random.default_rng([SEED, zlib.crc32(module.encode())])
         small = sorted(point for point in points if memory_bits(names, point) <= LARGEST_MEMORY)
         large = sorted(points - set(small))
         kept = [small[index] for index in rng.permutation(len(small))[: POINTS.get(module, DEFAULT_POINTS)]]
@@ -146,7 +168,12 @@ def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
 
 def place_of(module: str, family: str, folder: Path) -> Path:
     """The file of an operator's sizes; it is another one when the operator's source is."""
-    return folder / family / f"{module}-{rtl_digest(SOURCES.get(module, (f'{module}.sv',)))}.jsonl"
+    return folder / family / f"{module}-{source_digest(module)}.jsonl"
+
+
+def source_digest(module: str) -> str:
+    """Twelve hexadecimal digits of the files that an operator's size depends on."""
+    return rtl_digest(SOURCES.get(module, (f"{module}.sv",)))
 
 
 def measure(batch: Batch, family: str, folder: Path) -> None:
@@ -266,30 +293,35 @@ def write_table(family: str, folder: Path) -> Path:
     """Fit what was measured and write fgnas/hardware/characterisation/FAMILY.json."""
     from importlib.metadata import version
 
-    modules, tool = {}, f"Yosys (pyosys {version('pyosys')})"
-    for module, (names, _) in draw_points().items():
-        rows = measured(module, family, folder)
-        if module not in MEASURES:
-            modules[module] = fit(module, names, rows, family)
+    table, drawn = shipped(family), draw_points()
+    known = {module: measured(module, family, folder) for module in drawn}
+    modules = table.get("modules", {})
+    modules |= {
+        module: fit(module, names, known[module], family)
+        for module, (names, _) in drawn.items()
+        if module not in MEASURES and known[module]
+    }
     activation: dict[str, Any] = {name: {} for name in ACTIVATION_NAMES}
-    for row in measured("activation", family, folder):
+    for row in known["activation"]:
         kind, integer, fraction = row["point"]
         activation[ACTIVATION_NAMES[kind]][f"{integer}.{fraction}"] = [row["lut"], row["ff"]]
     exponential = {
         f"{integer}.{fraction}": [row["lut"], row["ff"]]
-        for row in measured("exponential", family, folder)
+        for row in known["exponential"]
         for integer, fraction in [row["point"]]
     }
-    fixed = measured("fixed", family, folder)
+    fixed = known["fixed"]
+    mean = {name: round(float(np.mean([row[name] for row in fixed])), 1) for name in ("lut", "ff") if fixed}
     table = {
         "family": family,
-        "tool": tool,
+        "tool": f"Yosys (pyosys {version('pyosys')})",
         "date": datetime.date.today().isoformat(),
         "command": "make characterise",
-        "fixed": {name: round(float(np.mean([row[name] for row in fixed])), 1) for name in ("lut", "ff")},
-        "activation": activation,
-        "exponential": exponential,
-        "modules": modules,
+        "sources": {module: source_digest(module) for module in drawn},
+        "fixed": mean or table["fixed"],
+        "activation": activation if known["activation"] else table["activation"],
+        "exponential": exponential or table["exponential"],
+        "modules": {module: modules[module] for module in drawn if module not in MEASURES},
     }
     CHARACTERISATION.mkdir(exist_ok=True)
     place = CHARACTERISATION / f"{family}.json"
@@ -302,7 +334,7 @@ def fit(module: str, names: Sequence[str], rows: list[dict[str, Any]], family: s
     points = np.array([row["point"] for row in rows], np.int64)
     found = columns(terms(module, dict(zip(names, points.T, strict=True)), family))
     matrix = np.stack([np.broadcast_to(column, len(points)) for column in found], axis=-1).astype(float)
-    result: dict[str, Any] = {"source": rtl_digest([f"{module}.sv"]), "points": len(points)}
+    result: dict[str, Any] = {"points": len(points)}
     for resource in ("lut", "ff"):
         size = np.array([row[resource] for row in rows])
         weights = least_squares(matrix, size)
