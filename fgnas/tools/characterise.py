@@ -44,8 +44,8 @@ SEED = 1
 """Of the designs that points are drawn from. The accuracy benchmark draws others."""
 BATCH = 30
 """Points that one run of Yosys measures."""
-POINTS = {"fgnas_row_buffer": 320, "fgnas_aggregate": 200, "fgnas_linear_datapath": 150, "fgnas_requantise": 150,
-          "fgnas_aggregate_gat": 120, "fgnas_block_ram": 120, "fgnas_dual_read_ram": 120}  # fmt: skip
+POINTS = {"fgnas_row_buffer": 320, "fgnas_aggregate": 150, "fgnas_linear_datapath": 150, "fgnas_requantise": 150,
+          "fgnas_aggregate_gat": 90, "fgnas_block_ram": 120, "fgnas_dual_read_ram": 120}  # fmt: skip
 DEFAULT_POINTS = 60
 FIXED_DESIGNS = 4
 LARGEST_MEMORY = 1 << 20
