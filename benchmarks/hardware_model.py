@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from fgnas.codegen.rtl import write_rtl
+from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.pricing import design_resources
 from fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator
-from fgnas.tools.synth import FAMILIES, TOP, instance_totals, synthesise, tidy
+from fgnas.tools.synth import TOP, instance_totals, synthesise, tidy
 
 SEED = 4242
 SHAPE = GraphShape(1433, 7, 3072, 256)

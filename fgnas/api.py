@@ -40,7 +40,7 @@ from fgnas.space import columns_of, find_space
 __all__ = [
     "Accelerator", "DEFAULTS", "Design", "GraphData", "PROJECTS", "Project", "RUNS", "Run", "SPECIFICATION",
     "UserError",
-    "import_model", "load", "passed", "prices", "read_designs", "sample", "search",
+    "import_model", "load", "passed", "prices", "read_designs", "sample", "search", "specification",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -195,9 +195,21 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def prices(designs: Sequence[Design], data: Data, **specification: Any) -> list[dict[str, Any]]:
-    """The price of each design, in order; designs of equally many layers are priced together."""
-    given, pricer = Specification(**specification), Pricer(_data(data))
+def specification(fpga: str | None = None, **limits: Any) -> Specification:
+    """Limits by name, None for none given; a device, by name or file, sets its family and the limits not given."""
+    from fgnas.hardware.devices import find_device, limits_of
+
+    given = limits if fpga is None else limits | limits_of(find_device(fpga), limits)
+    return Specification(**{name: value for name, value in given.items() if value is not None})
+
+
+def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:
+    """The price of each design, in order; `limits` as `specification` takes them.
+
+    Designs of equally many layers are priced together.
+    """
+    given = specification(**limits)
+    pricer = Pricer(_data(data), given.family)
     rows: list[dict[str, Any]] = [{}] * len(designs)
     for layers in sorted({len(design.choices.layers) for design in designs}):
         places = [place for place, design in enumerate(designs) if len(design.choices.layers) == layers]
@@ -309,9 +321,9 @@ class Accelerator:
         """As `Project.simulate`."""
         return self._project.simulate()
 
-    def synthesise(self, family: str = "xc7") -> dict[str, Any]:
+    def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
         """As `Project.synthesise`."""
-        return self._project.synthesise(family)
+        return self._project.synthesise(family, fpga)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,11 +353,24 @@ class Project:
             report["first_parting"] = parting_of_rtl(self.directory)
         return report
 
-    def synthesise(self, family: str = "xc7") -> dict[str, Any]:
-        """Synthesise with Yosys: total and predicted LUT, FF, DSP, block RAM, and every instance's."""
+    def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
+        """Synthesise with Yosys: total and predicted LUT, FF, DSP, block RAM, and every instance's.
+
+        With a device, by name or file, also what it has, and what of that does not suffice (`over`).
+        """
+        from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
 
-        return run_synthesis(self.directory, family)
+        device = find_device(fpga) if fpga else None
+        if device is not None:
+            family = limits_of(device, {"family": family})["family"]
+        return run_synthesis(self.directory, family or DEFAULTS["family"], device)
+
+    def timing(self) -> dict[str, Any]:
+        """Place and route on an ECP5 with nextpnr: fmax_mhz, critical_path, …"""
+        from fgnas.tools.timing import run_timing
+
+        return run_timing(self.directory)
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
         """Run csim, csynth, cosim or impl in Vitis HLS: the figures of every step so far, beside the predicted."""
@@ -443,6 +468,10 @@ def search(
     ff: int | None = None,
     dsp: int | None = None,
     clock_mhz: float | None = None,
+    bram36: int | None = None,
+    family: str | None = None,
+    guard_band: float | None = None,
+    fpga: str | None = None,
     method: str | None = None,
     controller: str | None = None,
     children: int | None = None,
@@ -458,10 +487,12 @@ def search(
 ) -> Run:
     """Search for the most accurate design that keeps to a specification; writes `runs/<run>/`.
 
-    What is None takes its value from DEFAULTS, or from the run that is resumed. `workers` and `executor` change no
-    result. A search that is interrupted raises KeyboardInterrupt with what to say; `resume` goes on with it.
+    What is None takes its value from `fpga`, a device's name or file, from DEFAULTS, or from the run that is resumed.
+    `workers` and `executor` change no result. A search that is interrupted raises KeyboardInterrupt with what to say;
+    `resume` goes on with it.
     """
     from fgnas.child.train import check_device
+    from fgnas.hardware.devices import find_device, limits_of
     from fgnas.search import run as searching
     from fgnas.search.store import LATEST, RunStore, check_name, next_name
 
@@ -470,14 +501,17 @@ def search(
     found = RunStore.find(runs, run or LATEST) if resume else None
     given = {
         "dataset": name, "latency_ms": latency_ms, "lut": lut, "ff": ff, "dsp": dsp, "clock_mhz": clock_mhz,
+        "bram36": bram36, "family": family, "guard_band": guard_band,
         "method": method, "controller": controller, "children": children, "seed": seed, "device": device,
     }  # fmt: skip
+    if fpga is not None:
+        given |= limits_of(find_device(fpga), given)
     chosen = _with_defaults(given, found.config() if found else None)
     check_device(chosen["device"])
     data = dataset if isinstance(dataset, GraphData) else datasets.load(chosen["dataset"])
-    specification = Specification(**{key: chosen[key] for key in SPECIFICATION if chosen[key] is not None})
+    wanted = specification(**{key: chosen[key] for key in SPECIFICATION})
     own = {key: chosen[key] for key in ("method", "controller", "device", "children", "seed")}
-    config = searching.SearchConfig.of(data.name, specification=specification, **own)
+    config = searching.SearchConfig.of(data.name, specification=wanted, **own)
     if found is not None:
         searching.check_resumable(found, config, data)
         if (best := found.best()) is not None:

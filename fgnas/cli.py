@@ -45,6 +45,7 @@ def parser() -> Parser:
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
+        ("timing", _timing, _add_check, "place and route a project's RTL on an ECP5: the clock it reaches, and why"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("doctor", _doctor, _add_json, "say what is installed, what is missing, what that costs, how to get it"),
@@ -128,7 +129,7 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
-    sub.add_argument("--family", choices=("xc7", "xcup"), default="xc7", help="default: %(default)s")
+    _add_device(sub, DEFAULTS)
     _add_json(sub)
 
 
@@ -167,7 +168,18 @@ def _add_specification(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -
     sub.add_argument("--latency-ms", type=_above_zero, metavar="F", help=note("latency_ms", "of the whole graph"))
     for name in ("lut", "ff", "dsp"):
         sub.add_argument(f"--{name}", type=_natural, metavar="N", help=note(name, "at most this many"))
+    sub.add_argument("--bram36", type=_natural, metavar="N", help="at most this many block RAMs of 36 Kbit")
     sub.add_argument("--clock-mhz", type=_above_zero, metavar="F", help=note("clock_mhz", "clock of the kernel"))
+    _add_device(sub, defaults)
+    about = "per cent of LUTs and FFs to leave free, for the error of their model"
+    sub.add_argument("--guard-band", type=_percentage, metavar="PERCENT", help=note("guard_band", about))
+
+
+def _add_device(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
+    about = f"of devices; default: {defaults['family']}" if "family" in defaults else "of devices"
+    sub.add_argument("--family", choices=("xc7", "xcup"), help=about)
+    about = "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM, where no option sets less"
+    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
 
 
 def _add_json(sub: argparse.ArgumentParser) -> None:
@@ -177,6 +189,12 @@ def _add_json(sub: argparse.ArgumentParser) -> None:
 def _above_zero(text: str) -> float:
     if not 0 < (value := float(text)) < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return value
+
+
+def _percentage(text: str) -> float:
+    if not 0 <= (value := float(text)) < 100:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to below 100")
     return value
 
 
@@ -193,7 +211,9 @@ def _positive(text: str) -> int:
 
 
 # argparse names the type in its message: "invalid number value".
-_above_zero.__name__, _natural.__name__, _positive.__name__ = "number", "whole number", "whole number"
+_above_zero.__name__, _percentage.__name__, _natural.__name__, _positive.__name__ = (
+    "number", "number", "whole number", "whole number",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -253,7 +273,7 @@ def _search(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.search.progress import SearchProgress
 
-    names = ("method", "controller", *SPECIFICATION, "children", "seed", "workers", "device", "executor",
+    names = ("method", "controller", *SPECIFICATION, "fpga", "children", "seed", "workers", "device", "executor",
              "scheduler", "resume")  # fmt: skip
     given = {name: getattr(options, name) for name in names}
     reference = _reference(options)
@@ -291,17 +311,22 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
 def _show_utilisation(prices: dict[str, Any], specification: Specification) -> None:
     """Used, available and per cent, as in a Vivado utilisation report."""
     rows = []
-    for label, name in (("LUT", "lut"), ("FF", "ff"), ("DSP", "dsp")):
+    for label, name in (("LUT", "lut"), ("FF", "ff"), ("DSP", "dsp"), ("Block RAM (36 Kb)", "bram36")):
         limit = getattr(specification, name)
         share = f"{prices[name] / limit:.2%}" if limit else "-"
         rows.append((label, f"{prices[name]:,}", "-" if limit is None else f"{limit:,}", share))
-    rows.append(("Block RAM (36 Kb)", f"{prices['bram36']:,}", "-", "-"))
     rows.append(("Cycles", f"{prices['latency_cycles']:,}", "-", "-"))
     limit = specification.latency_ms
     share = f"{prices['latency_ms'] / limit:.2%}" if limit else "-"
     available = "-" if limit is None else f"{limit:.4f}"
     rows.append((f"Latency at {specification.clock_mhz:g} MHz (ms)", f"{prices['latency_ms']:.4f}", available, share))
-    _show_table("Utilisation", ("", "Used", "Available", "Util%"), rows)
+    for label, name in (
+        ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
+        ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"),
+    ):  # fmt: skip
+        if name in prices:
+            rows.append((label, f"{prices[name]:,}", "-", "-"))
+    _show_table(f"Utilisation, family {specification.family}", ("", "Used", "Available", "Util%"), rows)
 
 
 def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -321,16 +346,16 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 def _price(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.hardware.pricing import Specification
 
     several = options.design.suffix == ".jsonl"
     designs = api.read_designs(options.design) if several else [api.Design.load(options.design)]
-    limits = {name: getattr(options, name) for name in SPECIFICATION if getattr(options, name) is not None}
+    limits = {name: getattr(options, name) for name in (*SPECIFICATION, "fpga")}
+    specification = api.specification(**limits)
     for row in api.prices(designs, _load(_reference(options) or designs[0].dataset), **limits):
         if options.json or several:
             _print_json(row)
         else:
-            _show_utilisation(row, Specification(**limits))
+            _show_utilisation(row, specification)
             for violation in row["violations"]:
                 print(violation)
     return 0
@@ -417,11 +442,25 @@ def _synth(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.tools.synth import utilisation_table
 
-    report = api.Project(options.directory).synthesise(options.family)
+    report = api.Project(options.directory).synthesise(options.family, options.fpga)
     if options.json:
         _print_json(report)
     else:
         print(utilisation_table(report))
+        for name in report.get("over", ()):
+            print(f"{name} {report['total'][name]} is over the {report['available'][name]} of {report['device']}")
+    return 1 if report.get("over") else 0
+
+
+def _timing(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.tools.timing import timing_text
+
+    report = api.Project(options.directory).timing()
+    if options.json:
+        _print_json(report)
+    else:
+        print(timing_text(report))
     return 0
 
 

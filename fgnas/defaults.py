@@ -10,8 +10,9 @@ PROJECTS = Path("hls")
 
 DEFAULTS: dict[str, Any] = {
     "dataset": "digits", "method": "reinforce", "controller": "conditioned",
-    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0,
+    "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0, "bram36": None, "family": "xc7",
+    "guard_band": 0.0,
     "children": 500, "seed": 0, "device": "cpu",
 }  # fmt: skip
 """Of a search; a few minutes on two cores."""
-SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "clock_mhz")
+SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "clock_mhz", "bram36", "family", "guard_band")

@@ -62,8 +62,8 @@ def test_price_as_json_has_exactly_its_keys(call, designs):
     row = json.loads(out)
     assert code == 0 and err == ""
     assert set(row) == {
-        "latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "memory_bytes", "memory_mb_s", "feasible",
-        "violations",
+        "latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "memory_bytes", "memory_mb_s",
+        "memory_clock_mhz", "feasible", "violations",
     }  # fmt: skip
     assert row["latency_ms"] == pytest.approx(row["latency_cycles"] / 100_000)
     assert not row["feasible"] and len(row["violations"]) == 1
@@ -80,6 +80,13 @@ def test_prices_for_people(call, designs):
     code, out, _ = call("price", "one.json", "--lut", "1")
     assert code == 0
     assert "Used" in out and "Available" in out and "Util%" in out and "is over 1" in out
+
+
+def test_a_device_bounds_the_price(call, designs, elsewhere):
+    (elsewhere / "mine.toml").write_text('family = "xc7"\nlut = 5000000\nff = 1\ndsp = 100\nbram36 = 5000\n')
+    row = json.loads(call("price", "one.json", "--fpga", "mine.toml", "--json")[1])
+    assert row["violations"] == [f"ff {row['ff']} is over 1"]
+    assert "FF" in call("price", "one.json", "--fpga", "mine.toml")[1]
 
 
 def test_evaluate(call, designs):
@@ -111,6 +118,13 @@ def test_evaluate(call, designs):
         (["sample", "--space", "nope"], ["unknown space 'nope'"]),
         (["hls", "nope"], ["nope"]),
         (["hls", "nope.json"], ["nope.json"]),
+        (["price", "missing.json", "--fpga", "de10"], ["missing.json"]),
+        (["search", "--fpga", "de10"], ["unknown device 'de10'", "pynq-z2"]),
+        (["search", "--fpga", "mine.toml"], ["mine.toml"]),
+        (["search", "--fpga", "pynq-z2", "--lut", "60000"], ["--lut 60000", "53200"]),
+        (["synth", ".", "--fpga", "pynq-z2", "--family", "xcup"], ["--family xcup", "xc7"]),
+        (["search", "--guard-band", "100"], ["--guard-band", "100"]),
+        (["timing", "nowhere"], ["nowhere"]),
         (["csim", "nowhere"], ["nowhere"]),
         (["sim", "nowhere"], ["nowhere"]),
         (["report", "nowhere"], ["nowhere"]),

@@ -61,6 +61,22 @@ def find_device(name: str) -> Device:
     raise UserError(f"unknown device {name!r}; known: {known}; or name a .toml file with a device of your own")
 
 
+def limits_of(device: Device, given: dict[str, Any]) -> dict[str, Any]:
+    """The family and the limits that a device sets, by name; what the user gives (None: nothing) is held against it.
+
+    A limit of one's own may be lower than what the device has; UserError where it is higher, or of another family.
+    """
+    if given.get("family") not in (None, device.family):
+        raise UserError(f"--family {given['family']} contradicts --fpga: {device.board} is {device.family}")
+    found: dict[str, Any] = {"family": device.family}
+    for name in ("lut", "ff", "dsp", "bram36"):
+        own, there = given.get(name), getattr(device, name)
+        if own is not None and own > there:
+            raise UserError(f"--{name} {own} is more than the {there} of {device.board}")
+        found[name] = there if own is None else own
+    return found
+
+
 def _plain(name: str) -> str:
     return name.lower().replace(" ", "").replace("-", "").replace("_", "").removeprefix("alveo")
 

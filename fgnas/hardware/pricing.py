@@ -14,31 +14,45 @@ from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.geometry import Bools, GraphShape, Ints, geometry
 from fgnas.hardware.latency import Workload, latency_cycles
 from fgnas.hardware.resources import DEFAULT_FAMILY, resources
-from fgnas.hardware.traffic import memory_bytes
+from fgnas.hardware.traffic import clock_mhz_of, memory_bytes
 from fgnas.space import Columns, columns_of
 
 UNLIMITED_DSP = 1 << 20
 """The DSP budget of a design that no specification limits."""
+GUARDED = ("lut", "ff")
+"""Resources that the model does not give exactly."""
 
 
 @dataclass(frozen=True)
 class Specification:
-    """What the hardware must keep to, all of it at once; None stands for no limit."""
+    """What the hardware must keep to, all of it at once; None stands for no limit.
+
+    Attributes:
+        latency_ms, lut, ff, dsp, bram36: limits.
+        clock_mhz: clock of the kernel.
+        family: family of devices that resources are counted for (xc7, xcup).
+        guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
+            DSPs and block RAMs are exact and need none.
+    """
 
     latency_ms: float | None = None
     lut: int | None = None
     ff: int | None = None
     dsp: int | None = None
     clock_mhz: float = 100.0
+    bram36: float | None = None
+    family: str = DEFAULT_FAMILY
+    guard_band: float = 0.0
 
     def limits(self) -> dict[str, float]:
-        """Limits by the name of the price they bound; latency in cycles."""
+        """Limits by the name of the price they bound, less the guard band; latency in cycles."""
         found: dict[str, float] = {}
         if self.latency_ms is not None:
             found["latency_cycles"] = self.latency_ms * self.clock_mhz * 1000.0
-        for name in ("lut", "ff", "dsp"):
+        for name in ("lut", "ff", "dsp", "bram36"):
             if (limit := getattr(self, name)) is not None:
-                found[name] = float(limit)
+                kept = (100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0
+                found[name] = limit * kept
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,7 +64,8 @@ class Specification:
 class Prices:
     """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
 
-    bram36 counts halves. memory_mb_s of a row is the mean bandwidth that the kernel takes at the specification's clock.
+    bram36 counts halves. memory_mb_s of a row is the mean bandwidth that the kernel takes at the specification's clock,
+    memory_clock_mhz the clock at which a memory port as wide as the kernel's, a beat a cycle, carries just that.
     """
 
     latency_cycles: Ints
@@ -77,19 +92,22 @@ class Prices:
         """One line for each constraint that design i breaks."""
         lines: list[str] = []
         for name, limit in specification.limits().items():
-            value = int(getattr(self, name)[i])
+            value = whole(getattr(self, name)[i])
             if value <= limit:
                 continue
             if name == "latency_cycles":
                 milliseconds = value / specification.clock_mhz / 1000.0
                 lines.append(f"latency {milliseconds:.4f} ms is over {specification.latency_ms} ms")
             else:
-                lines.append(f"{name} {value} is over {int(limit)}")
+                guarded = name in GUARDED and specification.guard_band > 0
+                less = f" less the guard band of {specification.guard_band:g} %" if guarded else ""
+                lines.append(f"{name} {value} is over {whole(getattr(specification, name))}{less}")
         return lines
 
     def row(self, specification: Specification, i: int = 0) -> dict[str, Any]:
         """The price of design i as plain JSON values."""
         cycles = int(self.latency_cycles[i])
+        bandwidth = self.memory_bytes[i] * specification.clock_mhz / max(cycles, 1)
         return {
             "latency_cycles": cycles,
             "latency_ms": cycles / specification.clock_mhz / 1000.0,
@@ -98,7 +116,8 @@ class Prices:
             "dsp": int(self.dsp[i]),
             "bram36": whole(self.bram36[i]),
             "memory_bytes": int(self.memory_bytes[i]),
-            "memory_mb_s": round(self.memory_bytes[i] * specification.clock_mhz / max(cycles, 1), 1),
+            "memory_mb_s": round(float(bandwidth), 1),
+            "memory_clock_mhz": round(float(clock_mhz_of(bandwidth)), 1),
             "feasible": bool(self.feasible(specification)[i]),
             "violations": self.violations(specification, i),
         }

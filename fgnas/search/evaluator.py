@@ -56,7 +56,7 @@ class CoDesign:
     ) -> None:
         self.data, self.space, self.specification = data, space, specification
         self.seed, self.recipe, self.run = seed, recipe, run
-        self.pricer = Pricer(data)
+        self.pricer = Pricer(data, specification.family)
         self.dsp = UNLIMITED_DSP if specification.dsp is None else specification.dsp
         self._scores: dict[str, Score] = {}
         self._architectures: set[str] = set()

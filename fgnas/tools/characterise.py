@@ -31,6 +31,7 @@ from fgnas.design import Design
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.accelerator import Accelerator
 from fgnas.hardware.binding import bind_multipliers
+from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, geometry
 from fgnas.hardware.lowering import activation_table, exponential_table, lower
 from fgnas.hardware.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
@@ -38,7 +39,7 @@ from fgnas.hardware.resources import CHARACTERISATION
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import fgnas_space
-from fgnas.tools.synth import FAMILIES, TOP, count_cells, synthesise
+from fgnas.tools.synth import TOP, count_cells, synthesise
 
 SEED = 1
 """Of the designs that points are drawn from. The accuracy benchmark draws others."""

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.hardware.devices import FAMILIES, Device
 from fgnas.progress import seconds_before, step
 
-FAMILIES = ("xc7", "xcup")
 TOP = "fgnas_top"
 RESOURCES = ("lut", "ff", "dsp", "bram36", "uram")
 SECONDS = 3600
@@ -66,11 +66,12 @@ def count_cells(cells: Mapping[str, int]) -> dict[str, float]:
     return total
 
 
-def run_synthesis(directory: Path, family: str = "xc7") -> dict[str, Any]:
+def run_synthesis(directory: Path, family: str = "xc7", device: Device | None = None) -> dict[str, Any]:
     """Synthesise the project in `directory` and write report/synth.json and report/synth.txt.
 
     Returns `family`, `tool`, `total` and `predicted` ({lut, ff, dsp, bram36, ...}; predicted is None for a project
-    without design), `instances` ({path: total below it}), `cells` ({type: count}) and `seconds`.
+    without design), `instances` ({path: total below it}), `cells` ({type: count}) and `seconds`; with a device of that
+    family also `device`, `available` and `over` (the resources that do not suffice).
     """
     directory = Path(directory).absolute()
     if not (directory / "rtl" / "files.f").is_file():
@@ -89,6 +90,10 @@ def run_synthesis(directory: Path, family: str = "xc7") -> dict[str, Any]:
         "cells": dict(sorted(cells_below(result["modules"], TOP).items())),
         "seconds": round(time.perf_counter() - start, 1),
     }
+    if device is not None:
+        available = device.available()
+        over = [name for name, limit in available.items() if report["total"][name] > limit]
+        report |= {"device": device.name, "available": available, "over": over}
     folder = directory / "report"
     folder.mkdir(exist_ok=True)
     (folder / "synth.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
@@ -176,20 +181,23 @@ def predicted(directory: Path, family: str) -> dict[str, float] | None:
     return tidy(design_resources(Design.load(directory / "design.json"), shape, family))
 
 
-def utilisation_table(report: dict[str, Any], available: Mapping[str, float] | None = None) -> str:
+def utilisation_table(report: dict[str, Any]) -> str:
     """The report in the shape of a Vivado utilisation report: used, predicted, and with a device available and %."""
+    available = report.get("available", {})
     names = {"lut": "Slice LUTs", "ff": "Slice Registers", "dsp": "DSPs", "bram36": "Block RAM Tile", "uram": "URAM"}
     header = ("Site Type", "Used", "Predicted", "Available", "Util%")
     rows = [header]
     for name, title in names.items():
         used = report["total"][name]
         guess = (report["predicted"] or {}).get(name)
-        limit = (available or {}).get(name)
+        limit = available.get(name)
         share = f"{100 * used / limit:.2f}" if limit else "-"
-        rows.append((title, f"{used}", "-" if guess is None else f"{guess}", f"{limit or '-'}", share))
+        predicted_text, limit_text = ("-" if value is None else f"{value}" for value in (guess, limit))
+        rows.append((title, f"{used}", predicted_text, limit_text, share))
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     shape = f"| {{:<{widths[0]}}} | " + " | ".join(f"{{:>{width}}}" for width in widths[1:]) + " |"
     body = [shape.format(*row) for row in rows]
-    title = f"Utilisation of {TOP}, family {report['family']}, {report['tool']}, hierarchy kept"
+    device = f"device {report['device']}, " if "device" in report else ""
+    title = f"Utilisation of {TOP}, {device}family {report['family']}, {report['tool']}, hierarchy kept"
     return "\n".join([title, "", line, body[0], line, *body[1:], line, ""])

@@ -29,8 +29,8 @@ SECONDS = 3600
 def run_timing(directory: Path) -> dict[str, Any]:
     """Place and route the project in `directory` and write report/timing.json.
 
-    Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (the signals that it goes through, from register to
-    register, with nanoseconds of logic and routing), `utilisation` and `seconds`.
+    Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (the instances and signals that it goes through, from
+    register to register, with nanoseconds of logic and routing), `utilisation` and `seconds`.
     """
     directory = Path(directory).absolute()
     if not (directory / "rtl" / "files.f").is_file():
@@ -92,14 +92,29 @@ def merged(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The registers and signals that a path goes through, each with its own nanoseconds of logic and routing."""
     path: list[dict[str, Any]] = []
     for step in steps:
-        name = signal_of(step["to"]["cell"])
-        if not path or path[-1]["signal"] != name:
-            path.append({"signal": name, "logic_ns": 0.0, "routing_ns": 0.0})
+        instance, _, signal = signal_of(step["to"]["cell"]).rpartition(".")
+        if not path or (path[-1]["instance"], path[-1]["signal"]) != (instance, signal):
+            path.append({"instance": instance, "signal": signal, "logic_ns": 0.0, "routing_ns": 0.0})
         kind = "routing_ns" if step["type"] == "routing" else "logic_ns"
         path[-1][kind] = round(path[-1][kind] + step["delay"], 3)
     return path
 
 
 def signal_of(cell: str) -> str:
-    """The signal or register that a cell is named after: what the mapper appended is cut."""
+    """The signal or register that a cell is named after, with its instance: what the mapper appended is cut."""
     return re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|\d+_)|\$", cell)[0]
+
+
+def timing_text(report: dict[str, Any]) -> str:
+    """The clock that is reached, and the critical path, a line for each signal of it."""
+    path = report["critical_path"]
+    logic, routing = (sum(step[kind] for step in path) for kind in ("logic_ns", "routing_ns"))
+    lines = [
+        f"{report['fmax_mhz']} MHz on {report['device']}, placed and routed (asked for: {report['target_mhz']:g} MHz)",
+        f"critical path: {logic + routing:.2f} ns, {logic:.2f} of logic and {routing:.2f} of routing, through",
+    ]
+    width = max((len(step["instance"]) for step in path), default=0)
+    for step in path:
+        delay = f"{step['logic_ns']:6.2f} + {step['routing_ns']:5.2f} ns"
+        lines.append(f"  {delay}  {step['instance'] or TOP:<{width}}  {step['signal']}")
+    return "\n".join(lines)

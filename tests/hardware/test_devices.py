@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fgnas.errors import UserError
-from fgnas.hardware.devices import devices, find_device
+from fgnas.hardware.devices import devices, find_device, limits_of
 
 OWN = 'family = "xc7"\nlut = 1000\nff = 2000\ndsp = 10\nbram36 = 5\n'
 
@@ -47,3 +47,15 @@ def test_a_bad_file_is_named_with_its_fault(text: str, message: str, tmp_path: P
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UserError, match="known: pynq-z2, ultra96"):
         find_device("de10")
+
+
+def test_a_device_sets_what_is_not_given_and_bounds_what_is() -> None:
+    board = find_device("pynq-z2")
+    assert limits_of(board, {}) == {"family": "xc7", "lut": 53200, "ff": 106400, "dsp": 220, "bram36": 140}
+    assert limits_of(board, {"lut": 10, "dsp": 0, "ff": None, "family": "xc7"}) == {
+        "family": "xc7", "lut": 10, "ff": 106400, "dsp": 0, "bram36": 140,
+    }  # fmt: skip
+    with pytest.raises(UserError, match="--lut 53201 is more than the 53200 of PYNQ-Z2"):
+        limits_of(board, {"lut": 53201})
+    with pytest.raises(UserError, match="--family xcup contradicts --fpga: PYNQ-Z2 is xc7"):
+        limits_of(board, {"family": "xcup"})

@@ -170,3 +170,16 @@ def test_every_constraint_counts() -> None:
     for broken in (Specification(latency_ms=(cycles - 1) / 1e5, lut=lut), Specification(cycles / 1e5, lut - 1)):
         assert not prices.feasible(broken)[0]
         assert len(prices.violations(broken)) == 1
+
+
+def test_a_guard_band_tightens_what_the_model_estimates_and_nothing_else() -> None:
+    data = random_graph(np.random.default_rng(3), 20, 30, 5, 40)
+    space = fgnas_space()
+    prices = Pricer(data).price(space.columns(space.draw(1, np.random.default_rng(0))), 10)
+    lut, dsp, bram36 = int(prices.lut[0]), int(prices.dsp[0]), float(prices.bram36[0])
+    exact = Specification(lut=lut, dsp=dsp, bram36=bram36)
+    assert prices.feasible(exact)[0]
+    guarded = Specification(lut=lut, dsp=dsp, bram36=bram36, guard_band=5.0)
+    assert prices.violations(guarded) == [f"lut {lut} is over {lut} less the guard band of 5 %"]
+    assert prices.feasible(Specification(lut=lut * 100 // 95 + 1, dsp=dsp, bram36=bram36, guard_band=5.0))[0]
+    assert prices.violations(Specification(bram36=bram36 - 0.5)) != []
