@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency characterise bench-model setup clean help
+.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -91,6 +91,10 @@ bench-search: ## throughput of the search: pricing, children, trainings, beside 
 bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12; default: all) CHILDREN WORKERS
 	@scripts/setup.sh
 	$(python) benchmarks/tables.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows) $(call option,CHILDREN,children)
+
+bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/every_design.py
 
 bench-efficiency: ## cycles of the best designs beside their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
 	@scripts/setup.sh compiler simulator

@@ -130,8 +130,8 @@ class Record:
     Results of other code are begun anew: half a table of each would be worth nothing.
     """
 
-    def __init__(self, name: str) -> None:
-        self.path, version = RESULTS / name, code_version()
+    def __init__(self, name: str, version: str | None = None) -> None:
+        self.path, version = RESULTS / name, version or code_version()
         self.results: dict[str, Any] = json.loads(self.path.read_text()) if self.path.is_file() else {}
         if self.results.get("code") != version:
             self.results = {"code": version}

@@ -6,6 +6,7 @@ file (environment variable FGNAS_SIM_JOB): a list of runs, each with registers, 
 
 import json
 import os
+import time
 from pathlib import Path
 
 import cocotb
@@ -88,13 +89,16 @@ class Bench:
         await self.write(0x08, 1)
         interrupt = RisingEdge(dut.interrupt_o)
         limit = Timer(PERIOD_NS * job["limit_cycles"], unit="ns")
+        begun = time.process_time()
         await self.write(0x00, 1)
         if not int(dut.interrupt_o.value) and await First(interrupt, limit) is limit:
             return {"timeout": True}
+        seconds = time.process_time() - begun
         for _ in range(4):
             await RisingEdge(dut.ap_clk)
         result = {
             "timeout": False,
+            "seconds": seconds,
             "cycles": int(dut.cycles_o.value),
             "beats_read": int(dut.beats_read_o.value),
             "beats_written": int(dut.beats_written_o.value),

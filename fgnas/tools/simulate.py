@@ -45,7 +45,8 @@ def run_simulation(
 ) -> dict[str, Any]:
     """Simulate the kernel of a project folder on its vectors; returns what `report/sim.json` then holds.
 
-    Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, seconds. With a stall seed
+    Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, and what it took: build_seconds,
+    run_seconds, cycles_per_second (of processor time). With a stall seed
     the memory stalls at random; with several runs the kernel is started again and the last result is compared.
     `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`.
     `trace` is a folder that the stages write to, a file each, many times as slowly; the report is not kept then.
@@ -83,6 +84,7 @@ def run_simulation(
         "status": last["status"],
         "protocol_errors": last["protocol_errors"],
         "build_seconds": round(built - begin, 2),
+        "cycles_per_second": round(last["cycles"] / max(last["seconds"], 1e-3)),
         "run_seconds": round(time.monotonic() - built, 2),
     }
     if not trace:

@@ -1,0 +1,194 @@
+"""Random designs of the whole space on the whole of Cora: C++ and RTL against the reference, cycles against the model.
+
+A design that differs is left in build/every-design/HASH; `fgnas sim` on it names the stage and the node.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import RESULTS, Record
+
+from fgnas import api
+from fgnas.child.train import child_seed
+from fgnas.codegen.rtl import TOP
+from fgnas.data import GraphData, load
+from fgnas.network import Network
+from fgnas.paths import sim_directory, templates_directory
+from fgnas.search.run import cpu_name
+from fgnas.tools.csim import run_csim
+from fgnas.tools.find import find_verilator
+from fgnas.tools.simulate import build, memory_layout, read_sources, run_simulation
+
+BUILD = Path(__file__).parent.parent / "build" / "every-design"
+DATASET, SEED, COUNT = "cora", 2024, 30
+RATE, SECONDS, MOST_CYCLES = 200_000, 60, 10_000_000
+"""What is asked for: cycles a second, and seconds of build and run for a design up to so many cycles."""
+
+
+def hardware_version() -> str:
+    """Names everything that a project's C++ and RTL, and the bench around them, are made of."""
+    digest, package = hashlib.sha256(), Path(api.__file__).parent
+    for folder in (templates_directory(), sim_directory(), package / "codegen", package / "hardware"):
+        for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def trained(design: api.Design, data: GraphData) -> api.Design:
+    """The design with weights of seed 0, from an earlier run where it has them."""
+    place = BUILD / "weights" / f"{child_seed(0, design.choices.architecture())}-{design.hash}.npz"
+    if place.is_file():
+        return api.Design(design.choices, Network.load(place), data.name, data.fingerprint)
+    made = design.train(data)
+    assert made.network is not None
+    place.parent.mkdir(parents=True, exist_ok=True)
+    made.network.save(place)
+    return made
+
+
+def measure(design: api.Design, data: GraphData) -> dict[str, Any]:
+    """One design: written, compiled, linted, simulated."""
+    folder = BUILD / design.hash
+    directory = trained(design, data).lower(data).write(folder).directory
+    cpp, cpp_seconds = timed(lambda: run_csim(directory))
+    layout = memory_layout(vector_sizes(directory))
+    sources, work = read_sources(directory / "rtl" / "files.f"), directory / "build" / "sim"
+    _, build_seconds = timed(lambda: build(sources, work, {"MemoryBeats": layout["memory_beats"]}))
+    rtl, run_seconds = timed(lambda: run_simulation(directory))
+    return {
+        "design": design.to_dict(),
+        "logits": rtl["logits"],
+        "cpp_mismatches": cpp["mismatches"] + cpp["failed_checks"],
+        "rtl_mismatches": rtl["mismatches"] + rtl["protocol_errors"],
+        "cycles": rtl["cycles"],
+        "predicted_cycles": rtl["predicted_cycles"],
+        "cycles_per_second": rtl["cycles_per_second"],
+        "cpp_seconds": cpp_seconds,
+        "build_seconds": build_seconds,
+        "run_seconds": run_seconds,
+        "cpp_warnings": len((directory / "build" / "csim" / "compile.log").read_text().splitlines()),
+        "rtl_warnings": rtl_warnings(directory / "rtl"),
+    }
+
+
+def vector_sizes(directory: Path) -> dict[str, int]:
+    """What vectors.json holds."""
+    return dict(json.loads((directory / "vectors" / "vectors.json").read_text()))
+
+
+def rtl_warnings(folder: Path) -> int:
+    """Lines that `verilator --lint-only -Wall` has to say."""
+    command = [str(find_verilator().path), "--lint-only", "-Wall", "--top-module", TOP, "-f", "files.f"]
+    return len(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr.splitlines())
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """A call's result, and the processor time, in seconds, that it and its processes took: others use the machine."""
+    before = processor_seconds()
+    result = call()
+    return result, round(processor_seconds() - before, 1)
+
+
+def processor_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def error_of(found: dict[str, Any]) -> float:
+    """Predicted over simulated cycles, less one."""
+    return found["predicted_cycles"] / found["cycles"] - 1
+
+
+def page(results: Sequence[dict[str, Any]], machine: str) -> str:
+    """The table, and what it comes to."""
+    errors = [abs(error_of(found)) for found in results]
+    small = [found for found in results if found["cycles"] <= MOST_CYCLES]
+    lines = [
+        "# Every design",
+        "",
+        f"{len(results)} designs of the paper's whole space, trained with seed 0, on the whole of Cora: every logit of the",
+        "C++ and of the RTL against the integer reference. They are those of",
+        f"`fgnas sample --space fgnas --dataset {DATASET} --seed {SEED} -n {COUNT}`.",
+        "",
+        f"- mismatches: C++ {total(results, 'cpp_mismatches')}, RTL {total(results, 'rtl_mismatches')}, in "
+        f"{total(results, 'logits'):,} logits each",
+        f"- predicted against simulated cycles: median {statistics.median(errors):.2%}, worst {max(errors):.2%}",
+        f"- simulated cycles a second: {min(found['cycles_per_second'] for found in results):,} to "
+        f"{max(found['cycles_per_second'] for found in results):,} (asked for: {RATE:,})",
+        f"- build and run up to {MOST_CYCLES:,} cycles: {max(seconds_of(found) for found in small):.0f} s at most "
+        f"(asked for: {SECONDS} s)",
+        f"- warnings of `g++ -Wall -Wextra`: {total(results, 'cpp_warnings')}, of `verilator --lint-only -Wall`: "
+        f"{total(results, 'rtl_warnings')}",
+        "",
+        "| design | layers | cycles | predicted | cycles/s | C++ s | RTL build s | RTL run s |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for found in sorted(results, key=lambda each: each["cycles"]):
+        lines.append(
+            f"| {api.Design.of(found['design']).hash} | {layers_of(found['design'])} | {found['cycles']:,} | "
+            f"{error_of(found):+.2%} | {found['cycles_per_second']:,} | {found['cpp_seconds']:.0f} | "
+            f"{found['build_seconds']:.0f} | {found['run_seconds']:.0f} |"
+        )
+    lines += [
+        "",
+        f"Seconds are processor time on {machine}: the machine had",
+        "other work. C++ counts its compilation and two runs of the graph. Made by `make bench-designs`, which goes on",
+        "where it stopped; the numbers are in `every-design.json`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def total(results: Sequence[dict[str, Any]], key: str) -> int:
+    """The sum over designs."""
+    return sum(found[key] for found in results)
+
+
+def seconds_of(found: dict[str, Any]) -> float:
+    """Build and run of the RTL."""
+    return float(found["build_seconds"] + found["run_seconds"])
+
+
+def layers_of(design: dict[str, Any]) -> str:
+    """A design in few words."""
+    sizes = (f"{layer['k']} × {layer['d']}" if layer["d"] else f"{layer['k']}" for layer in design["layers"])
+    kinds = (f"{layer['attention']} {layer['aggregation']}" for layer in design["layers"])
+    return "; ".join(f"{kind} {size}" for kind, size in zip(kinds, sizes, strict=True))
+
+
+def main() -> None:
+    """Measure every design, the shortest first, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=COUNT, help="so many of them, the shortest first; default: all")
+    options = parser.parse_args()
+    data = load(DATASET)
+    record = Record("every-design.json", hardware_version())
+    designs = list(api.sample(COUNT, SEED))
+    cycles = {design.hash: api.prices([design], data)[0]["latency_cycles"] for design in designs}
+    results = []
+    for design in sorted(designs, key=lambda each: cycles[each.hash])[: options.count]:
+        begun = time.monotonic()
+        found = record.fill(design.hash, lambda design=design: measure(design, data))  # type: ignore[misc]
+        results.append(found)
+        print(
+            f"{design.hash}: {found['cycles']:,} cycles ({error_of(found):+.2%}), mismatches C++ "
+            f"{found['cpp_mismatches']}, RTL {found['rtl_mismatches']}; {time.monotonic() - begun:.0f} s", flush=True
+        )  # fmt: skip
+    machine = f"{cpu_name()} ({os.cpu_count()} cores), Python {platform.python_version()}"
+    (RESULTS / "every-design.md").write_text(page(results, machine), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
