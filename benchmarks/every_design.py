@@ -119,8 +119,8 @@ def page(results: Sequence[dict[str, Any]], machine: str) -> str:
     lines = [
         "# Every design",
         "",
-        f"{len(results)} designs of the paper's whole space, trained with seed 0, on the whole of Cora: every logit of the",
-        "C++ and of the RTL against the integer reference. They are those of",
+        f"{len(results)} designs of the paper's whole space, trained with seed 0, on the whole of Cora: every logit of",
+        "the C++ and of the RTL against the integer reference. They are those of",
         f"`fgnas sample --space fgnas --dataset {DATASET} --seed {SEED} -n {COUNT}`.",
         "",
         f"- mismatches: C++ {total(results, 'cpp_mismatches')}, RTL {total(results, 'rtl_mismatches')}, in "
