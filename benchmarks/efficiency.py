@@ -66,9 +66,10 @@ def best_of(case: Case, children: int, workers: int) -> RunStore:
 def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     """One design: simulated on the whole graph, counted, and its float network timed."""
     data, found = load(case[0]), best_of(case, children, workers)
-    entry = found.leaders()[0]
-    design = Design.from_dict(entry["design"])
-    accelerator = lower(design, found.load_network(entry), GraphShape.of(data), data.name)
+    best = found.best()
+    assert best is not None
+    design = Design.from_dict(best["design"])
+    accelerator = lower(design, found.load_network(best), GraphShape.of(data), data.name)
     project = BUILD / "projects" / design.hash
     write_project(accelerator, data, project)
     simulated = run_simulation(project)
@@ -80,8 +81,8 @@ def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     needed, lanes = multiplications(accelerator, workload), multipliers(accelerator)
     return {
         "design": design.to_dict(),
-        "prices": entry["prices"],
-        "test": entry["retrained"]["quantised"]["test"]["mean"],
+        "prices": best["prices"],
+        "test": best["retrained"]["quantised"]["test"]["mean"],
         "cycles": simulated["cycles"],
         "predicted_cycles": simulated["predicted_cycles"],
         "tile_bound": tile_bound(work),

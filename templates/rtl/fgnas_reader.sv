@@ -1,5 +1,5 @@
 // Reads a region in bursts that never cross 4 KiB, ahead of its consumer: a burst is asked for as soon as the
-// buffer has room for all of it, so data are always taken at once. Two 4 KiB halves of buffer cover each other.
+// buffer has room for the longest, so data are always taken at once. Two 4 KiB halves of buffer cover each other.
 
 `default_nettype none
 
@@ -36,9 +36,11 @@ module fgnas_reader #(
   logic [CountBits-1:0] reserved_q;     // asked for and not popped
   logic [CountBits-1:0] outstanding_q;  // asked for and not there
   logic [CountBits-1:0] to_page, burst;
+  logic [32:0] beyond;  // beats behind this page; negative where the region ends within it
   assign to_page       = CountBits'(256) - CountBits'(address_q[7:0]);
-  assign burst         = (left_q < 32'(to_page)) ? left_q[CountBits-1:0] : to_page;
-  assign arvalid_o     = (left_q != '0) && (32'(reserved_q) + 32'(burst) <= BufferBeats);
+  assign beyond        = 33'(left_q) - 33'(to_page);
+  assign burst         = beyond[32] ? left_q[CountBits-1:0] : to_page;
+  assign arvalid_o     = (left_q != '0) && (reserved_q <= CountBits'(BufferBeats - 256));
   assign araddr_o      = {address_q, 4'b0};
   assign arlen_o       = 8'(burst - 1'b1);
   assign rready_o      = 1'b1;
@@ -54,7 +56,7 @@ module fgnas_reader #(
     if (asked) begin
       // Only the last burst ends within a page, and none follows it.
       address_q <= {address_q[59:8] + 1'b1, 8'b0};
-      left_q    <= left_q - 32'(burst);
+      left_q    <= beyond[32] ? '0 : beyond[31:0];
     end
     if (cancel_i && (asked || !arvalid_o)) left_q <= '0;
     error_o <= arrived && (rresp_i != 2'b00);
