@@ -28,7 +28,7 @@ COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim") -> dict[str, Any]:
     """Run the C++ simulation of the project in `directory`; `options` go to the compiler behind our own.
 
-    Its binary and its logs lie in build/`name`.
+    Its binary and its logs lie in build/`name`; the report is kept of a plain run alone.
 
     Returns nodes, logits, mismatches, failed_checks (of the runs that must write nothing), first_mismatch (a line,
     or None) and seconds; writes the same to report/csim.json. Raises UserError where it cannot run.
@@ -60,8 +60,9 @@ def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim")
         "first_mismatch": first[0] if first else None,
         "seconds": round(seconds, 3),
     }
-    (directory / "report").mkdir(exist_ok=True)
-    (directory / "report" / "csim.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if name == "csim":
+        (directory / "report").mkdir(exist_ok=True)
+        (directory / "report" / "csim.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return report
 
 

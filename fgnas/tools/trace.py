@@ -66,7 +66,9 @@ def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
 def parting_of_rtl(directory: Path) -> str:
     """Where the RTL of a project whose logits are wrong parts from its C++."""
     parting = first_parting(trace_rtl(directory), trace_cpp(directory))
-    return str(parting) if parting else "nowhere: the stages of RTL and C++ agree; what differs is behind them"
+    if parting:
+        return str(parting)
+    return "nowhere: RTL and C++ agree in every stage; if `fgnas csim` passes, the fault is in how logits are written"
 
 
 def read_trace(folder: Path, nodes: int) -> Trace:
