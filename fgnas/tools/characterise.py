@@ -59,6 +59,11 @@ RIDGE = 0.05
 """Weight of the coefficients' size against the error: it keeps terms that few points move near zero."""
 NO_NAME = SimpleNamespace(name="")
 
+WHOLE = ("fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "activation", "exponential", "fixed")
+"""Tables, of which every entry is measured."""
+FIRST_FAMILY = "xc7"
+"""Fitted by itself; the coefficients of other families are drawn towards its own where points say little."""
+
 SOURCES = {
     "activation": ("fgnas_activation.sv.j2", "fgnas_relu.sv"),
     "exponential": ("fgnas_exponential.sv.j2",),
@@ -79,11 +84,18 @@ class Batch:
 
 
 def characterise(
-    family: str, folder: Path, workers: int = 1, progress: Callable[[int, int], None] = lambda done, total: None
+    family: str,
+    folder: Path,
+    workers: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    most: int | None = None,
 ) -> Path:
-    """Measure what is not measured yet, fit, and write the family's table; returns its path."""
+    """Measure what is not measured yet, `most` points of an operator, fit, and write the family's table.
+
+    Returns the table's path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    batches = [*waiting(family, folder)]
+    batches = [*waiting(family, folder, most)]
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(measure, batch, family, folder) for batch in batches]
         for done, future in enumerate(as_completed(futures), 1):
@@ -94,7 +106,7 @@ def characterise(
     return write_table(family, folder)
 
 
-def waiting(family: str, folder: Path) -> Iterable[Batch]:
+def waiting(family: str, folder: Path, most: int | None = None) -> Iterable[Batch]:
     """The batches of points that neither the folder nor the shipped table holds yet."""
     table = shipped(family)
     for module, (names, points) in draw_points().items():
@@ -102,7 +114,8 @@ def waiting(family: str, folder: Path) -> Iterable[Batch]:
         if not rows and is_current(module, names, table):
             continue
         known = {tuple(row["point"]) for row in rows}
-        missing = [point for point in points if point not in known][: max(0, len(points) - len(known))]
+        wanted = len(points) if most is None or module in WHOLE else min(len(points), most)
+        missing = [point for point in points if point not in known][: max(0, wanted - len(known))]
         for start in range(0, len(missing), BATCH):
             yield Batch(module, names, tuple(missing[start : start + BATCH]))
 
@@ -295,10 +308,11 @@ def write_table(family: str, folder: Path) -> Path:
     from importlib.metadata import version
 
     table, drawn = shipped(family), draw_points()
+    like = shipped(FIRST_FAMILY).get("modules", {}) if family != FIRST_FAMILY else {}
     known = {module: measured(module, family, folder) for module in drawn}
     modules = table.get("modules", {})
     modules |= {
-        module: fit(module, names, known[module], family)
+        module: fit(module, names, known[module], family, like.get(module))
         for module, (names, _) in drawn.items()
         if module not in MEASURES and known[module]
     }
@@ -330,15 +344,21 @@ def write_table(family: str, folder: Path) -> Path:
     return place
 
 
-def fit(module: str, names: Sequence[str], rows: list[dict[str, Any]], family: str) -> dict[str, Any]:
-    """Least squares: a coefficient for each term, for LUTs and for FFs, with the error over the points."""
+def fit(
+    module: str, names: Sequence[str], rows: list[dict[str, Any]], family: str, like: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Least squares: a coefficient for each term, for LUTs and for FFs, with the error over the points.
+
+    What the points leave open is as in the entry `like` of another family, or 0.
+    """
     points = np.array([row["point"] for row in rows], np.int64)
     found = columns(terms(module, dict(zip(names, points.T, strict=True)), family))
     matrix = np.stack([np.broadcast_to(column, len(points)) for column in found], axis=-1).astype(float)
     result: dict[str, Any] = {"points": len(points)}
     for resource in ("lut", "ff"):
         size = np.array([row[resource] for row in rows])
-        weights = least_squares(matrix, size)
+        prior = np.array(like[resource]) if like else np.zeros(matrix.shape[1])
+        weights = prior + least_squares(matrix, size - matrix @ prior)
         error = np.abs(matrix @ weights - size)
         result[resource] = [round(float(weight), 4) for weight in weights]
         result[f"{resource}_error"] = round(float(error.mean() / max(size.mean(), 1)), 4)
@@ -368,6 +388,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), help="default: %(default)s")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; default: %(default)s")
+    parser.add_argument("--most", type=int, metavar="N", help="points of an operator at most; default: all")
     parser.add_argument("--folder", type=Path, default=Path("build/characterisation"), help="default: %(default)s")
     options = parser.parse_args()
     for family in options.families:
@@ -377,7 +398,7 @@ def main() -> None:
             def show(done: int, total: int, bar: Progress = bar, task: TaskID = task) -> None:
                 bar.update(task, completed=done, total=total)
 
-            place = characterise(family, options.folder, options.workers, show)
+            place = characterise(family, options.folder, options.workers, show, options.most)
         print(place)
 
 
