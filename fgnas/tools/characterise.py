@@ -304,13 +304,20 @@ def random_accelerator(design: Design, shape: GraphShape, seed: int) -> Accelera
 
 
 def write_table(family: str, folder: Path) -> Path:
-    """Fit what was measured and write fgnas/hardware/characterisation/FAMILY.json."""
+    """Fit what was measured and write fgnas/hardware/characterisation/FAMILY.json.
+
+    What another family than the first has not measured is as there, with 0 points: in LUTs and FFs the families differ
+    in memories, whose terms know how each builds them, and beside DSP slices.
+    """
     from importlib.metadata import version
 
     table, drawn = shipped(family), draw_points()
-    like = shipped(FIRST_FAMILY).get("modules", {}) if family != FIRST_FAMILY else {}
+    first = shipped(FIRST_FAMILY) if family != FIRST_FAMILY else {}
+    like = first.get("modules", {})
     known = {module: measured(module, family, folder) for module in drawn}
-    modules = table.get("modules", {})
+    settled = [module for module, (names, _) in drawn.items() if known[module] or is_current(module, names, table)]
+    table = {**{name: first[name] for name in MEASURES if name in first}, **table}
+    modules = {name: {**entry, "points": 0} for name, entry in like.items()} | table.get("modules", {})
     modules |= {
         module: fit(module, names, known[module], family, like.get(module))
         for module, (names, _) in drawn.items()
@@ -332,7 +339,7 @@ def write_table(family: str, folder: Path) -> Path:
         "tool": f"Yosys (pyosys {version('pyosys')})",
         "date": datetime.date.today().isoformat(),
         "command": "make characterise",
-        "sources": {module: source_digest(module) for module in drawn},
+        "sources": {module: source_digest(module) for module in settled},
         "fixed": mean or table["fixed"],
         "activation": activation if known["activation"] else table["activation"],
         "exponential": exponential or table["exponential"],

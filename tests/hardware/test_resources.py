@@ -17,7 +17,7 @@ from fgnas.tools.characterise import random_accelerator
 from fgnas.tools.synth import TOP, instance_totals, synthesise
 
 SHAPE = GraphShape(200, 7, 1024, 64)
-FAMILIES = ("xc7",)
+FAMILIES = ("xc7", "xcup")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -50,7 +50,7 @@ def test_multipliers_are_tables_of_what_was_measured() -> None:
 
 
 def test_an_unknown_family_is_named() -> None:
-    with pytest.raises(UserError, match="there are xc7"):
+    with pytest.raises(UserError, match="there are xc7, xcup"):
         characterisation("virtex2")
 
 
