@@ -27,6 +27,7 @@ from fgnas.codegen.project import MARK, write_project
 from fgnas.data import GraphData
 from fgnas.defaults import DEFAULTS, PROJECTS, RUNS, SPECIFICATION
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import accelerator as hardware
 from fgnas.hardware import lowering, reference
@@ -180,9 +181,7 @@ class Design:
                 weights = path.with_suffix(".npz")
                 content |= {"weights": weights.name, "sha256": self.network.save(weights)}
                 content |= {"dataset": self.dataset, "fingerprint": self.fingerprint}
-            scratch = path.with_name(path.name + ".part")
-            scratch.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-            os.replace(scratch, path)
+            replace_file(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
         return path
@@ -561,6 +560,7 @@ def executor_factory(executor: str, scheduler: str | None, workers: int | None) 
     """Processes on this machine, or a cluster's workers; which ones changes no result."""
     from fgnas.search.cluster import cluster
     from fgnas.search.jobs import process_pool
+    from fgnas.tools.find import require
 
     if executor == "processes":
         if scheduler:
@@ -570,4 +570,5 @@ def executor_factory(executor: str, scheduler: str | None, workers: int | None) 
         raise UserError("--executor dask needs --scheduler ADDRESS, such as tcp://127.0.0.1:8786")
     if workers:
         raise UserError("--workers is for processes on this machine: a dask cluster brings its own")
+    require("distributed", "distributed")
     return cluster(scheduler)

@@ -234,6 +234,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader left, as `head` does: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        # A full disk, a folder that may not be written: the machine's answer, which may come from anywhere.
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"fgnas: {place}{error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 def _console(stderr: bool = False) -> Console:
@@ -408,6 +413,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.codegen.project import check_replaceable
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -416,8 +422,10 @@ def _hls(options: argparse.Namespace) -> int:
         design = api.Design.load(options.source)
     else:
         design = api.Run.find(options.source).design(options.design)
+    directory = options.out or PROJECTS / design.label
+    check_replaceable(directory)  # before a training, which takes its time
     accelerator = design.lower(_load(_reference(options) or design.dataset))
-    project = accelerator.write(options.out or PROJECTS / design.label)
+    project = accelerator.write(directory)
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})

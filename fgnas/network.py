@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 
 Float = NDArray[np.float32]
 
@@ -85,9 +85,7 @@ class Network:
     def save(self, path: Path) -> str:
         """Write the archive atomically; returns its SHA-256."""
         data = self.to_bytes()
-        scratch = path.with_name(path.name + ".part")
-        scratch.write_bytes(data)
-        os.replace(scratch, path)
+        replace_file(path, data)
         return hashlib.sha256(data).hexdigest()
 
     @classmethod

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +220,15 @@ def test_a_split_is_for_files_without_masks(tmp_path):
         load(reference(path, "60/20/20"))
     with pytest.raises(UserError, match="--split and --normalise are for data files"):
         reference("cora", "60/20/20")
+
+
+def test_the_documentation_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parent.parent / "docs" / "data.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    exec(block, {})
+    data = load(reference("graph.npz", "60/20/20"))
+    assert (data.nodes, data.width_in, data.classes) == (120, 16, 2)
 
 
 def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):

@@ -48,7 +48,7 @@ def write_project(
     """
     evaluation = evaluation or {}
     directory = Path(directory).absolute()
-    _check_replaceable(directory)
+    check_replaceable(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         # Beside the target, so that the last step is a rename on one file system.
@@ -121,7 +121,7 @@ def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def _check_replaceable(directory: Path) -> None:
+def check_replaceable(directory: Path) -> None:
     """Raise UserError rather than delete something that no command of ours wrote."""
     if directory.is_dir():
         if any(directory.iterdir()) and not (directory / MARK).is_file():

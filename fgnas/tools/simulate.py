@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
 from fgnas.hardware.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.paths import sim_directory
 from fgnas.progress import seconds_before, step
-from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
+from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator, require
 
 PAGE_BEATS = 256
 LEAST_MEMORY_BEATS = 1 << 16
@@ -88,7 +89,7 @@ def run_simulation(
         "run_seconds": round(time.monotonic() - built, 2),
     }
     if not trace:
-        (directory / "report" / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
+        replace_file(directory / "report" / f"{name}.json", json.dumps(report, indent=2) + "\n")
     return report
 
 
@@ -135,6 +136,7 @@ def build(
     rtl: list[Path], work: Path, parameters: dict[str, int], bench: str = "bench", make_flags: str = MAKE_FLAGS
 ) -> None:
     """Build the simulator of a bench in sim/, unless one for the same sources and tool stands there already."""
+    require("cocotb_tools", "sim")
     from cocotb_tools.runner import get_runner
 
     verilator = find_verilator()

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.hardware.devices import FAMILIES, Device
 from fgnas.progress import seconds_before, step
 
@@ -96,8 +97,8 @@ def run_synthesis(directory: Path, family: str = "xc7", device: Device | None = 
         report |= {"device": device.name, "available": available, "over": over}
     folder = directory / "report"
     folder.mkdir(exist_ok=True)
-    (folder / "synth.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    (folder / "synth.txt").write_text(utilisation_table(report), encoding="utf-8")
+    replace_file(folder / "synth.json", json.dumps(report, indent=2) + "\n")
+    replace_file(folder / "synth.txt", utilisation_table(report))
     return report
 
 
