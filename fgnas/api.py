@@ -496,7 +496,10 @@ def search(
     from fgnas.search.store import LATEST, RunStore, check_name, next_name
 
     factory = executor_factory(executor, scheduler, workers)
-    name = dataset.name if isinstance(dataset, GraphData) else None if dataset is None else datasets.reference(dataset)
+    if isinstance(dataset, GraphData):
+        name: str | None = _name_of(dataset)
+    else:
+        name = None if dataset is None else datasets.reference(dataset)
     found = RunStore.find(runs, run or LATEST) if resume else None
     given = {
         "dataset": name, "latency_ms": latency_ms, "lut": lut, "ff": ff, "dsp": dsp, "clock_mhz": clock_mhz,
@@ -529,6 +532,17 @@ def search(
         begun = (runs / run_name / "config.json").is_file()
         raise KeyboardInterrupt(f"; go on with: fgnas search --run {run_name} --resume" if begun else "") from None
     return Run(RunStore.find(runs, run_name), best)
+
+
+def _name_of(data: GraphData) -> str:
+    """The name by which workers load the very same data. Raises UserError where they cannot."""
+    try:
+        same = datasets.load(data.name).fingerprint == data.fingerprint
+    except UserError:
+        same = False
+    if not same:
+        raise UserError(f"workers cannot load {data.name!r} as it is here: save it to a file, and search on that")
+    return data.name
 
 
 class Silent:

@@ -1,5 +1,6 @@
 """The Python face: its documentation runs, and it says the same as what it stands before."""
 
+import dataclasses
 import gc
 import json
 import re
@@ -74,6 +75,14 @@ def test_prices_are_those_of_the_command_line(tmp_path, monkeypatch, capsys):
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert rows == fgnas.prices(designs, "digits", latency_ms=0.5)
     assert rows[1] == fgnas.read_designs("some.jsonl")[1].price("digits", latency_ms=0.5)
+
+
+def test_data_that_workers_cannot_load(four_nodes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for data in (four_nodes, dataclasses.replace(four_nodes, name="digits")):
+        with pytest.raises(fgnas.UserError, match="save it to a file"):
+            fgnas.search(data)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_design_without_weights(tmp_path):
