@@ -56,8 +56,9 @@ class Characterisation:
     Attributes:
         fixed: [2] LUT and FF of what every accelerator has once.
         weights: {module: [2, columns]} coefficients of LUT and FF.
-        activation: [2, kinds, FORMAT_BITS, FORMAT_BITS] of one lane, by kind, integer bits and fraction bits.
-        exponential: [2, FORMAT_BITS, FORMAT_BITS] of one lane of gat's table.
+        activation: [3, kinds, FORMAT_BITS, FORMAT_BITS] LUT, FF and BRAM36 of one lane, by kind, integer bits and
+            fraction bits: synthesis puts large tables into block RAM.
+        exponential: [3, FORMAT_BITS, FORMAT_BITS] of one lane of gat's table.
     """
 
     fixed: Sizes
@@ -86,10 +87,10 @@ def _exact(sizes: list[Any]) -> Sizes:
 
 
 def _by_format(measured: dict[str, list[float]]) -> Sizes:
-    """[2, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; what was not measured is as the nearest that was."""
+    """[3, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; what was not measured is as the nearest that was."""
     formats = np.array([[int(part) for part in key.split(".")] for key in measured])
     sizes = _exact(list(measured.values()))
-    table = np.zeros((2, FORMAT_BITS, FORMAT_BITS))
+    table = np.zeros((3, FORMAT_BITS, FORMAT_BITS))
     for integer, fraction in np.ndindex(FORMAT_BITS, FORMAT_BITS):
         table[:, integer, fraction] = sizes[np.abs(formats - (integer, fraction)).sum(axis=1).argmin()]
     return table
@@ -121,10 +122,11 @@ def _resources(
             halves += use.count * block_halves(use, family)
     for layer in layers:
         integer, fraction = format_of(layer)
+        tables = layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
         if not layer.last:
-            total += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
-        if layer.gat.any():
-            total += layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
+            tables += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
+        total += tables[:2]
+        halves += tables[2].astype(np.int64) * 2 // UNITS
     dsp = np.sum([group.dsp for group in multipliers], axis=0) + sum(denominators(layer) for layer in layers)
     lut, ff = np.rint(total / UNITS).astype(np.int64)
     return Resources(lut, ff, dsp, halves / 2)

@@ -265,7 +265,11 @@ def _own_sizes(
 
 def _size(module: dict[str, Any]) -> dict[str, float]:
     total = count_cells(module["cells"])
-    return {"lut": total["lut"], "ff": total["ff"]}
+    return {name: total[name] for name in ("lut", "ff", "bram36")}
+
+
+def _table_entry(row: dict[str, Any]) -> list[float]:
+    return [row["lut"], row["ff"], row["bram36"]]
 
 
 def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
@@ -326,9 +330,9 @@ def write_table(family: str, folder: Path) -> Path:
     activation: dict[str, Any] = {name: {} for name in ACTIVATION_NAMES}
     for row in known["activation"]:
         kind, integer, fraction = row["point"]
-        activation[ACTIVATION_NAMES[kind]][f"{integer}.{fraction}"] = [row["lut"], row["ff"]]
+        activation[ACTIVATION_NAMES[kind]][f"{integer}.{fraction}"] = _table_entry(row)
     exponential = {
-        f"{integer}.{fraction}": [row["lut"], row["ff"]]
+        f"{integer}.{fraction}": _table_entry(row)
         for row in known["exponential"]
         for integer, fraction in [row["point"]]
     }
