@@ -1,61 +1,26 @@
-"""What the benchmarks of the search share: runs without a terminal, and trainings that several runs have in common."""
+"""What the benchmarks of the search share: runs without a terminal, in numbers, and a record of them that can go on."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from memory import Sharing, digest
 
-import fgnas
-from fgnas.child.train import Trained
 from fgnas.data import load
 from fgnas.errors import UserError
-from fgnas.search.jobs import Job, Processes
 from fgnas.search.run import SearchConfig, search
 from fgnas.search.store import RunStore
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-SMALL_BYTES = 1 << 20
-"""Only smaller networks are kept for other runs."""
-
-
-class Sharing(Executor):
-    """Worker processes, with a memory of what they trained.
-
-    A child's seed follows from run seed and architecture, so runs with one seed train equal networks: what another
-    run has trained already is handed to the job, which changes the time it takes and nothing else.
-    """
-
-    trained: dict[int, Trained] = {}
-
-    def __init__(self, workers: int) -> None:
-        self.processes = Processes(workers)
-
-    def submit(self, function: Callable[..., Any], /, job: Job) -> Future[Any]:  # type: ignore[override]
-        """Run a job, with its network where it is known."""
-        known = dataclasses.replace(job, trained=job.trained or self.trained.get(job.seed))
-        future = self.processes.submit(function, known)
-        future.add_done_callback(lambda done: self._keep(job.seed, done))
-        return future
-
-    def _keep(self, seed: int, done: Future[Any]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            trained = done.result().trained
-            if sum(layer.weight.nbytes for layer in trained.network.layers) < SMALL_BYTES:
-                self.trained[seed] = trained
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes; what they trained stays."""
-        self.processes.shutdown(wait, cancel_futures=cancel_futures)
+BLOCK = 10
+"""Children that one point of a learning curve is the mean of."""
 
 
 class Silent:
@@ -71,13 +36,13 @@ class Silent:
         """After every seed."""
 
 
-def run(config: SearchConfig, workers: int) -> dict[str, Any]:
+def run(config: SearchConfig, sharing: Sharing) -> dict[str, Any]:
     """One search, in numbers; its error where it cannot end."""
     data, begun = load(config.dataset), time.perf_counter()
     with TemporaryDirectory() as folder:
         store = RunStore.create(Path(folder), "run", {})
         try:
-            best = search(config, data, lambda: store, lambda: Sharing(workers), Silent())
+            best = search(config, data, lambda: store, lambda: sharing, Silent())
         except UserError as error:
             best, reason = None, str(error)
         trials = store.trials()
@@ -110,6 +75,7 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
         "last_fifth": float(val[-fifth:].mean()),
         "mean": float(val.mean()),
         "best": float(val.max()),
+        "blocks": [round(float(block.mean()), 4) for block in np.split(val, range(BLOCK, len(val), BLOCK))],
         "share_first_fifth": float(fifth / draws[fifth]),
         "share_last_fifth": float(fifth / max(1, draws[-1] - draws[-1 - fifth])),
     }
@@ -117,11 +83,7 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
 
 def code_version() -> str:
     """Names what results depend on: the hardware model, the children and the searchers, tables included."""
-    digest, package = hashlib.sha256(), Path(fgnas.__file__).parent
-    for part in ("hardware", "child", "search"):
-        for path in sorted(path for path in (package / part).rglob("*") if path.suffix in (".py", ".json", ".csv")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    return digest(("hardware", "child", "search"))
 
 
 class Record:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from common import RESULTS, Record, run
+from memory import Sharing
 
 from fgnas.hardware.pricing import Specification
 from fgnas.search.run import SearchConfig
@@ -64,10 +65,11 @@ def main() -> None:
                     dataset, specification=specification, children=options.children, seed=seed, leaders=1,
                     retrain_seeds=1, **choice,
                 )  # fmt: skip
-                record.fill(
-                    f"{name} | {controller} | {seed} | {options.children}",
-                    lambda config=config: run(config, options.workers),
-                )
+                with Sharing(options.workers) as sharing:
+                    record.fill(
+                        f"{name} | {controller} | {seed} | {options.children}",
+                        lambda config=config, sharing=sharing: run(config, sharing),
+                    )
                 (RESULTS / "controllers.md").write_text(page(record.results, options.children, options.seeds))
 
 

@@ -19,6 +19,7 @@ Aggregation = Literal["add", "mean", "max"]
 Activation = Literal["relu", "tanh", "sigmoid", "elu"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
+FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
 
 class Layer(BaseModel):
@@ -109,6 +110,13 @@ class Design(BaseModel):
     def architecture_hash(self) -> str:
         """Twelve hexadecimal digits that name the architecture alone."""
         return hashlib.sha256(canonical_json(self.architecture()).encode()).hexdigest()[:12]
+
+    @property
+    def numerics_hash(self) -> str:
+        """Twelve hexadecimal digits that name what quantised accuracy depends on: the architecture and the formats."""
+        names = (*ARCHITECTURE_FIELDS, *FORMAT_FIELDS)
+        numerics = [{name: getattr(layer, name) for name in names} for layer in self.layers]
+        return hashlib.sha256(canonical_json(numerics).encode()).hexdigest()[:12]
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "design") -> Design:

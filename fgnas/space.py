@@ -92,6 +92,15 @@ class Space:
             return np.zeros(len(indices), bool)
         return indices[:, decision.depends_on] == options.index(wanted)
 
+    def repaired(self, indices: Indices, column: int, option: int) -> Indices:
+        """Rows [n] with one choice made anew; what thereby gains an effect takes its first option, or loses it."""
+        changed = indices.copy()
+        changed[:, column] = option
+        for place, decision in enumerate(self.decisions):
+            if decision.depends_on is not None:
+                changed[:, place] = np.where(self.offered(changed, place), np.maximum(changed[:, place], 0), -1)
+        return changed
+
     def draw(self, count: int, rng: np.random.Generator) -> Indices:
         """[count, decisions] rows, uniform per offered choice."""
         indices = np.empty((count, len(self.decisions)), np.int8)

@@ -48,6 +48,9 @@ def test_hashes_name_what_they_should():
     assert design.hash == reordered.hash and len(design.hash) == 12
     assert design.hash != finer.hash and design.architecture_hash == finer.architecture_hash
     assert design.architecture_hash != wider.architecture_hash
+    faster = Design.from_dict(hidden(t_in=5))
+    assert faster.hash != design.hash and faster.numerics_hash == design.numerics_hash
+    assert len({design.numerics_hash, finer.numerics_hash, wider.numerics_hash}) == 3
 
 
 def test_the_hash_is_the_same_on_every_machine():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,8 @@ class Score:
 class CoDesign:
     """Prices samples; trains, quantises and validates the designs that keep the specification.
 
-    Float training is shared by all designs of an architecture, the score by all samples of a design. "Came before"
-    means in asking order, so that it depends on no clock.
+    Float training is shared by all designs of an architecture, the score by all that have its formats as well: how
+    parallel a design is changes no number. "Came before" means in asking order, so that it depends on no clock.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class CoDesign:
         self.pricer = Pricer(data, specification.family)
         self.dsp = UNLIMITED_DSP if specification.dsp is None else specification.dsp
         self._scores: dict[str, Score] = {}
+        self._designs: set[str] = set()
         self._architectures: set[str] = set()
         self._networks: OrderedDict[str, Trained] = OrderedDict()
         self.trainings = 0
@@ -73,23 +74,21 @@ class CoDesign:
         results = self._score_new(designs)
         scores = []
         for design in designs:
-            name, architecture = design.hash, design.architecture_hash
-            if (known := self._scores.get(name)) is None:
-                trained, val = results[name]
-                first = architecture not in self._architectures
-                known = Score(val, trained.val, trained.epoch, first, cached=False)
-                self.remember(design, known)
-                scores.append(known)
-            else:
-                scores.append(Score(known.val, known.float_val, known.epoch, trained=False, cached=True))
+            numerics = design.numerics_hash
+            if (known := self._scores.get(numerics)) is None:
+                trained, val = results[numerics]
+                known = Score(val, trained.val, trained.epoch, False, False)
+            first, cached = design.architecture_hash not in self._architectures, design.hash in self._designs
+            scores.append(replace(known, trained=first, cached=cached))
+            self.remember(design, known)
         return scores
 
     def _score_new(self, designs: list[Design]) -> dict[str, tuple[Trained, float]]:
-        """The designs never seen before, by hash: one job for each architecture."""
+        """What was never scored before, by its numerics: one job for each architecture."""
         groups: dict[str, dict[str, Design]] = {}
         for design in designs:
-            if design.hash not in self._scores:
-                groups.setdefault(design.architecture_hash, {})[design.hash] = design
+            if (numerics := design.numerics_hash) not in self._scores:
+                groups.setdefault(design.architecture_hash, {})[numerics] = design
         jobs = [self.job(list(group.values()), 0, self._networks.get(name)) for name, group in groups.items()]
         self.trainings += sum(job.trained is None for job in jobs)
         found: dict[str, tuple[Trained, float]] = {}
@@ -107,7 +106,8 @@ class CoDesign:
 
     def remember(self, design: Design, score: Score) -> None:
         """Take a design for seen, with this score."""
-        self._scores[design.hash] = score
+        self._scores[design.numerics_hash] = score
+        self._designs.add(design.hash)
         self._architectures.add(design.architecture_hash)
 
     def keep(self, architecture_hash: str, trained: Trained) -> None:

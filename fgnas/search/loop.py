@@ -27,6 +27,10 @@ MAX_FRUITLESS_DRAWS = 200_000
 MAX_FRUITLESS_EPISODES = 20_000
 """The same where the searcher learns from every draw, five at a time."""
 SURVEY_DRAWS = 100_000
+KNOWN = 256
+"""Feasible designs that a survey hands on."""
+DESCENTS = 4
+"""Nearest designs of each batch of a fruitless survey that are improved."""
 
 PER_ARCHITECTURE = 2
 """Designs of one architecture among the leaders, as long as there are others."""
@@ -147,10 +151,10 @@ class Nearest:
     def see(self, prices: Prices) -> None:
         """Take in designs of which none is feasible."""
         excess = prices.excess(self.specification)
-        worst = np.max(np.stack(list(excess.values())), axis=0)
-        if worst.min() < self.excess:
-            row = int(worst.argmin())
-            self.excess = float(worst[row])
+        most = worst(prices, self.specification)
+        if most.min() < self.excess:
+            row = int(most.argmin())
+            self.excess = float(most[row])
             broken = [name for name, values in excess.items() if values[row] > 1]
             lines = prices.violations(self.specification, row)
             self.violation = lines[int(np.argmax([excess[name][row] for name in broken]))]
@@ -159,7 +163,7 @@ class Nearest:
         return f"in the nearest one {self.violation} (by {self.excess - 1:.1%}); relax that constraint"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Survey:
     """What uniform draws say about a specification.
 
@@ -168,7 +172,8 @@ class Survey:
         share: feasible share of them.
         holds: share in which each constraint holds by itself.
         binding: the constraint that holds least often; None without constraints.
-        widest: largest k * d of a hidden layer in a feasible design; 0 where there is none.
+        widest: largest k * d of a hidden layer in a feasible design.
+        known: [n, decisions] the first feasible designs found, up to `KNOWN`; at least one.
     """
 
     draws: int
@@ -176,36 +181,85 @@ class Survey:
     holds: dict[str, float]
     binding: str | None
     widest: int
+    known: Indices
 
     def __str__(self) -> str:
         binding = "none" if self.binding is None else f"{self.binding} (holds in {self.holds[self.binding]:.3%})"
+        beside = "" if self.share else " (but some were found by improving the nearest)"
         return (
-            f"feasible {self.share:.3%} of {self.draws:,} uniform draws; "
+            f"feasible {self.share:.3%} of {self.draws:,} uniform draws{beside}; "
             f"binding constraint {binding}; widest k*d {self.widest}"
         )
 
 
 def survey(space: Space, pricer: Pricer, specification: Specification, dsp: int) -> Survey:
-    """Price uniform draws before a search begins; raises UserError where none of many is feasible."""
+    """Price uniform draws before a search begins; where none of many is feasible, improve those that come nearest.
+
+    Raises UserError where that finds nothing either.
+    """
     rng = np.random.default_rng(0)
     held = dict.fromkeys(specification.limits(), 0)
-    drawn = feasible = widest = 0
-    nearest = Nearest(specification)
+    known: list[Indices] = []
+    nearest = space.draw(0, rng)
+    drawn = feasible = 0
     while drawn < SURVEY_DRAWS or (feasible == 0 and drawn < MAX_FRUITLESS_DRAWS):
-        columns = space.columns(space.draw(SURVEY_DRAWS // 5, rng))
-        prices = pricer.price(columns, dsp)
-        ok = prices.feasible(specification)
+        samples = space.draw(SURVEY_DRAWS // 5, rng)
+        prices = pricer.price(space.columns(samples), dsp)
         for name, values in prices.excess(specification).items():
             held[name] += int((values <= 1).sum())
+        ok = prices.feasible(specification)
         drawn, feasible = drawn + len(ok), feasible + int(ok.sum())
-        if ok.any():
-            widest = max(widest, int(_width(columns)[ok].max()))
-        elif not feasible:
-            nearest.see(prices)
+        known.append(samples[ok])
+        if not feasible:
+            closest = samples[np.argsort(worst(prices, specification), kind="stable")[:DESCENTS]]
+            nearest = np.concatenate([nearest, closest])
+    found = np.concatenate(known)
     if not feasible:
-        raise UserError(f"no feasible design in {drawn:,} draws: {nearest}")
+        found = feasible_near(nearest, space, pricer, specification, dsp, drawn)
     shares = {name: count / drawn for name, count in held.items()}
-    return Survey(drawn, feasible / drawn, shares, min(shares, key=shares.__getitem__, default=None), widest)
+    binding = min(shares, key=shares.__getitem__, default=None)
+    return Survey(drawn, feasible / drawn, shares, binding, int(_width(space.columns(found)).max()), found[:KNOWN])
+
+
+def feasible_near(
+    samples: Indices, space: Space, pricer: Pricer, specification: Specification, dsp: int, drawn: int
+) -> Indices:
+    """Feasible designs by coordinate descent from infeasible ones, or UserError."""
+    improved = descended(samples, space, pricer, specification, dsp)
+    prices = pricer.price(space.columns(improved), dsp)
+    if not (ok := prices.feasible(specification)).any():
+        nearest = Nearest(specification)
+        nearest.see(prices)
+        raise UserError(f"no feasible design in {drawn:,} draws, nor by improving the nearest: {nearest}")
+    return np.unique(improved[ok], axis=0)
+
+
+def descended(samples: Indices, space: Space, pricer: Pricer, specification: Specification, dsp: int) -> Indices:
+    """[n, decisions] each sample moved, one choice at a time, to where the constraint that it breaks most is nearest.
+
+    Of all single changes the best is taken, as long as it improves.
+    """
+    samples, best = samples.copy(), worst(pricer.price(space.columns(samples), dsp), specification)
+    moving = np.arange(len(samples))
+    while len(moving):
+        changed = np.stack([
+            space.repaired(samples[moving], column, option)
+            for column, decision in enumerate(space.decisions)
+            for option in range(len(decision.choice.options))
+        ])  # fmt: skip
+        flat = changed.reshape(-1, samples.shape[1])
+        excess = worst(pricer.price(space.columns(flat), dsp), specification).reshape(len(changed), -1)
+        change, place = excess.argmin(axis=0), np.arange(len(moving))
+        better = excess[change, place] < best[moving]
+        moving, change, place = moving[better], change[better], place[better]
+        samples[moving], best[moving] = changed[change, place], excess[change, place]
+        moving = moving[best[moving] > 1]
+    return samples
+
+
+def worst(prices: Prices, specification: Specification) -> NDArray[np.float64]:
+    """[n] value over limit of the constraint that is broken most, or nearest to it."""
+    return np.max(np.stack(list(prices.excess(specification).values())), axis=0)
 
 
 def _width(columns: Columns) -> NDArray[np.int64]:
@@ -282,6 +336,7 @@ class SearchLoop:
                 "design": design.to_dict(),
                 "design_hash": design.hash,
                 "architecture_hash": design.architecture_hash,
+                "numerics_hash": design.numerics_hash,
                 "feasible": bool(proposal.feasible[place]),
                 **vars(score),
                 **proposal.prices[place],
@@ -305,14 +360,18 @@ def leaders(trials: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     """The best distinct feasible designs by quantised validation accuracy; the earlier of equals first.
 
     Designs of one architecture share one training and its luck, so no more than `PER_ARCHITECTURE` of them come
-    before the best ones of other architectures.
+    before the best ones of other architectures; and only the first of those that differ in nothing but parallelism,
+    which retraining could not tell apart.
     """
     first = {trial["design_hash"]: trial for trial in reversed(trials) if trial["feasible"]}
     ranked = sorted(first.values(), key=lambda trial: (-trial["val"], trial["trial"]))
     seen: Counter[str] = Counter()
+    numerics: set[str] = set()
     ahead: list[dict[str, Any]] = []
     behind: list[dict[str, Any]] = []
     for trial in ranked:
-        seen[trial["architecture_hash"]] += 1
-        (ahead if seen[trial["architecture_hash"]] <= PER_ARCHITECTURE else behind).append(trial)
+        new = trial["numerics_hash"] not in numerics
+        numerics.add(trial["numerics_hash"])
+        seen[trial["architecture_hash"]] += new
+        (ahead if new and seen[trial["architecture_hash"]] <= PER_ARCHITECTURE else behind).append(trial)
     return (ahead + behind)[:count]

@@ -37,25 +37,35 @@ class Bounds:
 
     Latency is bounded from below by the fastest completion (most parallel, narrowest), area by the smallest one
     (least parallel, narrowest). Prices are monotone in these choices but for rounding, so a design right at a limit may
-    be lost; and two bounds that hold apart may not hold together, so redrawing goes on behind the mask.
+    be lost; and two bounds that hold apart may not hold together, so redrawing goes on behind the mask. What was
+    asked once is remembered: a policy that learns comes back to the same choices, and learns from what it has drawn.
     """
 
     def __init__(self, space: Space, pricer: Pricer, specification: Specification, dsp: int) -> None:
         self.space, self.pricer, self.specification, self.dsp = space, pricer, specification, dsp
         self.fastest = np.array([_best(decision, fastest=True) for decision in space.decisions], np.int8)
+        self.known: dict[bytes, NDArray[np.bool_]] = {}
         self.smallest = np.array([_best(decision, fastest=False) for decision in space.decisions], np.int8)
 
     def __call__(self, samples: Indices, column: int) -> NDArray[np.bool_]:
         """All options where none is allowed: redrawing throws such a sample away."""
+        names = [row.tobytes() for row in samples[:, :column]]
+        missing = {name: row for row, name in enumerate(names) if name not in self.known}
+        if missing:
+            found = self._allowed(samples[list(missing.values()), :column], column, samples.shape[1])
+            self.known.update(zip(missing, found, strict=True))
+        return np.stack([self.known[name] for name in names])
+
+    def _allowed(self, prefixes: Indices, column: int, width: int) -> NDArray[np.bool_]:
+        """[prefixes, options] the same for distinct beginnings of samples."""
         count = len(self.space.decisions[column].choice.options)
-        prefixes, inverse = np.unique(samples[:, :column], axis=0, return_inverse=True)
-        tried = np.empty((len(prefixes) * count, samples.shape[1]), np.int8)
+        tried = np.empty((len(prefixes) * count, width), np.int8)
         tried[:, :column] = np.repeat(prefixes, count, axis=0)
         tried[:, column] = np.tile(np.arange(count), len(prefixes))
         allowed = self._holds(tried, column, self.fastest, True) & self._holds(tried, column, self.smallest, False)
         allowed = allowed.reshape(len(prefixes), count)
         allowed[~allowed.any(axis=1)] = True
-        return allowed[inverse.ravel()]
+        return allowed
 
     def _holds(self, tried: Indices, column: int, rest: NDArray[np.int8], latency: bool) -> NDArray[np.bool_]:
         """[n] whether latency, or else everything but latency, holds with the later columns as in `rest`."""

@@ -21,7 +21,7 @@ from fgnas.search.disjoint import Disjoint
 from fgnas.search.evaluator import CoDesign
 from fgnas.search.jobs import ExecutorFactory, Workers
 from fgnas.search.leaders import Leaders
-from fgnas.search.loop import SearchLoop, Status, Survey, leaders, redrawn, survey
+from fgnas.search.loop import SearchLoop, Status, Survey, leaders, survey
 from fgnas.search.masks import Bounds
 from fgnas.search.paper import PaperReinforce, PaperSettings
 from fgnas.search.protocols import Searcher
@@ -36,25 +36,25 @@ METHODS = ("reinforce", "random", "disjoint")
 CONTROLLERS = ("conditioned", "masked", "warm", "paper")
 """Of the method reinforce; the first is the default."""
 
-MASK_BELOW = 2e-4
-"""Feasible share of uniform draws below which redrawing is slow: the conditioned controller is masked there."""
-WARM_SAMPLES, WARM_STEPS = 64, 100
+WARM_STEPS = 100
 
 
-def make_searcher(config: SearchConfig, space: Space, evaluator: CoDesign, share: float) -> Searcher:
-    """The searcher of a configuration, for a specification that this share of uniform draws keeps."""
+def make_searcher(config: SearchConfig, space: Space, evaluator: CoDesign, found: Survey) -> Searcher:
+    """The searcher of a configuration, for a specification that a survey found this of.
+
+    What no uniform draw keeps is searched with both masks and warm start, whatever learning controller is asked for.
+    """
     if config.method == "random":
         return RandomSearch(space, config.seed)
     if config.method == "disjoint":
         return Disjoint(space, config.seed, config.children, lambda samples: evaluator.check(samples)[1])
     if config.controller == "paper":
         return PaperReinforce(space, config.seed)
-    masked = config.controller == "masked" or (config.controller == "conditioned" and share < MASK_BELOW)
+    masked, warm = (config.controller == name or found.share == 0 for name in ("masked", "warm"))
     mask = Bounds(space, evaluator.pricer, config.specification, evaluator.dsp) if masked else None
     searcher = Reinforce(space, config.seed, mask=mask)
-    if config.controller == "warm":
-        known = redrawn(RandomSearch(space, config.seed), evaluator, WARM_SAMPLES)
-        searcher.imitate(known.samples, WARM_STEPS)
+    if warm:
+        searcher.imitate(found.known, WARM_STEPS)
     return searcher
 
 
@@ -173,7 +173,7 @@ def search(
     with Workers(factory) as workers:
         evaluator = CoDesign(data, space, config.specification, config.seed, config.recipe, workers.run)
         reporter.surveyed(found := survey(space, evaluator.pricer, config.specification, evaluator.dsp))
-        searcher = make_searcher(config, space, evaluator, found.share)
+        searcher = make_searcher(config, space, evaluator, found)
         batch = PaperSettings().batch if config.controller == "paper" else config.batch
         loop = SearchLoop(
             searcher, evaluator, open_store(), children=config.children, batch=batch, leaders=config.leaders,

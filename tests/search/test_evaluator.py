@@ -28,6 +28,24 @@ def finer(design):
     return design.model_copy(update={"layers": tuple(layers)})
 
 
+def faster(design):
+    """The same numbers in another time."""
+    layers = [layer.model_copy(update={"t_in": layer.t_in % 5 + 1}) for layer in design.layers]
+    return design.model_copy(update={"layers": tuple(layers)})
+
+
+def test_parallelism_is_no_reason_to_score_again(make_evaluator, space, in_place):
+    run = Counting(in_place)
+    evaluator = make_evaluator(run)
+    (first,) = designs_of(space, 0, 1)
+    scores = evaluator.evaluate([first, faster(first)]) + evaluator.evaluate([faster(faster(first)), faster(first)])
+    assert [len(job.designs) for job in run.jobs] == [1]
+    assert len({score.val for score in scores}) == 1
+    assert [(score.trained, score.cached) for score in scores] == [(True, False)] + 2 * [(False, False)] + [(False, True)]
+    alone = make_evaluator(Counting(in_place)).evaluate([faster(first)])
+    assert alone[0].val == scores[1].val
+
+
 def test_repeats_and_shared_architectures_train_once(make_evaluator, space, in_place):
     run = Counting(in_place)
     evaluator = make_evaluator(run)

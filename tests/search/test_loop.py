@@ -11,10 +11,11 @@ from fgnas.hardware.pricing import Specification
 from fgnas.search.disjoint import Disjoint
 from fgnas.search.jobs import Workers
 from fgnas.search.leaders import Leaders, spread
-from fgnas.search.loop import SearchLoop, leaders, propose, survey
+from fgnas.search.loop import SearchLoop, descended, leaders, propose, redrawn, survey, worst
 from fgnas.search.paper import PaperReinforce
 from fgnas.search.random_search import RandomSearch
 from fgnas.search.reinforce import Reinforce
+from fgnas.search.run import SearchConfig, make_searcher
 from fgnas.search.store import RunStore
 
 METHODS = {
@@ -65,6 +66,7 @@ def test_trials_hold_what_they_must(make_loop):
     for trial in trials:
         design = Design.from_dict(trial["design"])
         assert design.hash == trial["design_hash"] and design.dsp == 20
+        assert design.numerics_hash == trial["numerics_hash"]
         assert trial["latency_cycles"] <= 250 and trial["dsp"] <= 20
     assert trials == loop.store.trials()
     assert len((loop.store.folder / "timings.jsonl").read_text().splitlines()) == 4
@@ -126,8 +128,8 @@ def test_the_number_of_workers_changes_nothing(make_loop):
     assert content(one) == content(several)
 
 
-def ranked_trial(number, design, val, architecture, feasible=True):
-    hashes = {"design_hash": design, "architecture_hash": architecture}
+def ranked_trial(number, design, val, architecture, feasible=True, numerics=None):
+    hashes = {"design_hash": design, "architecture_hash": architecture, "numerics_hash": numerics or design}
     return {"trial": number, "val": val, "feasible": feasible, **hashes}
 
 
@@ -143,6 +145,13 @@ def test_no_architecture_crowds_the_leaders():
     trials = [ranked_trial(place, str(place), 0.9 - place / 100, "wide" if place < 4 else "slim") for place in range(6)]
     assert [trial["trial"] for trial in leaders(trials, 4)] == [0, 1, 4, 5]
     assert [trial["trial"] for trial in leaders(trials, 5)] == [0, 1, 4, 5, 2]
+
+
+def test_leaders_that_differ_in_parallelism_alone_stand_behind_all_others():
+    named = [("a", "x"), ("b", "x"), ("c", "y"), ("d", "x")]
+    trials = [ranked_trial(place, name, 0.9, "wide", numerics=of) for place, (name, of) in enumerate(named)]
+    trials.append(ranked_trial(4, "e", 0.1, "slim"))
+    assert [trial["trial"] for trial in leaders(trials, 9)] == [0, 2, 4, 1, 3]
 
 
 def test_the_best_children_are_kept_on_disk(make_loop):
@@ -206,3 +215,52 @@ def test_survey_counts_each_constraint(make_evaluator, space, monkeypatch):
     assert 0.01 < found.share < 0.99 and found.widest == 16
     free = survey(space, evaluator.pricer, Specification(), 20)
     assert free.share == 1.0 and free.binding is None and "none" in str(free)
+
+
+def test_descent_moves_each_sample_to_where_no_single_change_helps(make_evaluator, space):
+    specification = Specification(latency_ms=0.0002, lut=100, dsp=1)
+    pricer = make_evaluator().pricer
+    drawn = space.draw(5, np.random.default_rng(0))
+    before = drawn.copy()
+    found = descended(drawn, space, pricer, specification, 1)
+    assert np.array_equal(drawn, before)
+    reached = worst(pricer.price(space.columns(found), 1), specification)
+    assert (reached < worst(pricer.price(space.columns(drawn), 1), specification)).all() and (reached > 1).all()
+    for column, decision in enumerate(space.decisions):
+        assert np.array_equal(found[:, column] >= 0, space.offered(found, column))
+        for option in range(len(decision.choice.options)):
+            changed = space.columns(space.repaired(found, column, option))
+            assert (worst(pricer.price(changed, 1), specification) >= reached).all()
+
+
+def rare(space, pricer):
+    """Limits that some design keeps exactly, and none of many uniform draws."""
+    found = descended(space.draw(1, np.random.default_rng(7)), space, pricer, Specification(1e-5, 1_000), 20)
+    prices = pricer.price(space.columns(found), 20)
+    specification = Specification(latency_ms=int(prices.latency_cycles[0]) / 100_000, lut=int(prices.lut[0]), dsp=20)
+    samples = space.draw(5_000, np.random.default_rng(0))
+    assert not pricer.price(space.columns(samples), 20).feasible(specification).any()
+    return specification
+
+
+def test_what_uniform_draws_miss_is_found_from_the_nearest(make_evaluator, space, monkeypatch):
+    from fgnas.search import loop as module
+
+    for name in ("SURVEY_DRAWS", "MAX_FRUITLESS_DRAWS"):
+        monkeypatch.setattr(module, name, 500)
+    evaluator = make_evaluator(specification=(specification := rare(space, make_evaluator().pricer)))
+    found = survey(space, evaluator.pricer, specification, 20)
+    assert found.share == 0 and len(found.known) and evaluator.check(found.known)[1].all()
+    assert "improving the nearest" in str(found)
+    config = SearchConfig.of("digits", specification=specification)
+    searcher = make_searcher(config, space, evaluator, found)
+    assert len(redrawn(searcher, evaluator, 5).samples) == 5
+
+
+def test_what_nothing_meets_is_refused_with_what_it_lacks(make_evaluator, space, monkeypatch):
+    from fgnas.search import loop as module
+
+    for name in ("SURVEY_DRAWS", "MAX_FRUITLESS_DRAWS"):
+        monkeypatch.setattr(module, name, 500)
+    with pytest.raises(UserError, match=r"nor by improving the nearest: in the nearest one lut \d+ is over 10 \(by"):
+        survey(space, make_evaluator().pricer, Specification(latency_ms=1.0, lut=10), 20)
