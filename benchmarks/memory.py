@@ -21,8 +21,8 @@ from fgnas.search.run import versions
 PACKAGE = Path(fgnas.__file__).parent
 PLACE = PACKAGE.parent / "build" / "children.sqlite"
 
-TRAINING = ("child", "data.py", "network.py")
-"""What a trained network depends on."""
+TRAINING = ("child", "network.py")
+"""What a trained network depends on, beside the data, which has a fingerprint."""
 SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/{name}.py" for name in (
     "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
 """What a quantised accuracy depends on."""

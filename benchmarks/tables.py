@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,16 @@ def page(rows: list[Row], record: Record, twin: dict[str, str], options: argpars
     lines = [
         "# Tables III and IV",
         "",
-        f"`make bench-tables CHILDREN={options.children}`: {options.children} valid children a search (the paper:",
-        f"2,000) and {options.seeds} search seeds. Accuracy is the quantised test accuracy of the delivered design,",
-        "retrained with 5 fresh seeds: mean over search seeds and retrainings ± standard deviation over all of them, and",
-        "how many searches. Designs were chosen by validation accuracy alone. Random and disjoint search had the same",
-        "number of valid children, the same trainer and the same retraining. Differences carry 95 % bootstrap intervals",
-        "over search seeds and retrainings. A row without numbers has not been run.",
+        *wrap(
+            f"`make bench-tables CHILDREN={options.children}`: {options.children} valid children a search (the paper: "
+            f"2,000) and {options.seeds} search seeds. Accuracy is the quantised test accuracy of the delivered "
+            "design, which was retrained with 5 fresh seeds: mean over search seeds and retrainings ± standard "
+            "deviation over all of them; then how many searches. Designs were chosen by validation accuracy alone. "
+            "Random and disjoint search had as many valid children, the same trainer and the same retraining. "
+            "Differences carry 95 % bootstrap intervals over search seeds and retrainings. A row without numbers has "
+            "not been run.",
+            120,
+        ),
         "",
         "Rows 1 to 12 are Table IV (Cora), row 12 is Cora in Table III as well; row 13 is CiteSeer in Table III.",
         "PubMed's column of Table III is missing: its data was not at hand.",

@@ -62,8 +62,8 @@ def _add_search(sub: argparse.ArgumentParser) -> None:
     _add_dataset(sub)
     sub.add_argument("--method", choices=("reinforce", "random", "disjoint"), help=f"default: {DEFAULTS['method']}")
     sub.add_argument(
-        "--controller", choices=("conditioned", "masked", "warm", "paper"), metavar="NAME",
-        help=f"how reinforce learns: conditioned, masked, warm or paper; default: {DEFAULTS['controller']}",
+        "--controller", choices=("warm", "conditioned", "masked", "paper"), metavar="NAME",
+        help=f"how reinforce learns: warm, conditioned, masked or paper; default: {DEFAULTS['controller']}",
     )  # fmt: skip
     _add_specification(sub, DEFAULTS)
     sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")

@@ -9,7 +9,7 @@ PROJECTS = Path("hls")
 """Where generated projects go."""
 
 DEFAULTS: dict[str, Any] = {
-    "dataset": "digits", "method": "reinforce", "controller": "conditioned",
+    "dataset": "digits", "method": "reinforce", "controller": "warm",
     "latency_ms": 2.0, "lut": 100_000, "ff": 100_000, "dsp": 100, "clock_mhz": 100.0, "bram36": None, "family": "xc7",
     "guard_band": 0.0,
     "children": 500, "seed": 0, "device": "cpu",

@@ -33,7 +33,7 @@ from fgnas.space import Space, find_space
 
 METHODS = ("reinforce", "random", "disjoint")
 
-CONTROLLERS = ("conditioned", "masked", "warm", "paper")
+CONTROLLERS = ("warm", "conditioned", "masked", "paper")
 """Of the method reinforce; the first is the default."""
 
 WARM_STEPS = 100
@@ -76,7 +76,7 @@ class SearchConfig:
     dataset: str
     specification: Specification
     method: str = "reinforce"
-    controller: str = "conditioned"
+    controller: str = "warm"
     children: int = 300
     seed: int = 0
     space: str = "fgnas"

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 from pathlib import Path
 
@@ -36,7 +36,7 @@ if __name__ == "__main__":
     begun = (folder / "config.json").is_file()
     store = RunStore(folder) if begun else RunStore.create(folder.parent, folder.name, {})
     search(config, load("digits"), lambda: store, process_pool(workers), Silent(), resume=begun)
-'''
+"""
 
 
 def lines(path):
