@@ -36,12 +36,18 @@ module bench #(
   input  wire  [15:0]            read_latency_i,
   input  wire  [15:0]            write_latency_i,
   input  wire  [31:0]            stall_seed_i,
+  // first beats of the regions that the kernel reads: to ask for one begins a phase
+  input  wire  [31:0]            parameters_i,
+  input  wire  [31:0]            features_i,
+  input  wire  [31:0]            edges_i,
   // the region to write out, in beats
   input  wire                    dump_i,
   input  wire  [31:0]            dump_first_i,
   input  wire  [31:0]            dump_last_i,
   // results
   output logic [63:0]            cycles_o,       // from the accepted start write to the interrupt
+  output logic [16*64-1:0]       phase_cycles_o, // when each phase asked for its first beat
+  output logic [31:0]            phases_o,
   output logic [63:0]            beats_read_o,
   output logic [63:0]            beats_written_o,
   output logic [31:0]            protocol_errors_o
@@ -234,10 +240,18 @@ module bench #(
       counting <= 1'b0;
       cycles_o <= count;
     end
+    if (started) begin
+      phases_o <= '0;
+    end else if (arvalid && arready && phases_o < 32'd16 &&
+                 (araddr[63:4] == 60'(parameters_i) || araddr[63:4] == 60'(features_i) || araddr[63:4] == 60'(edges_i))) begin
+      phase_cycles_o[64*phases_o+:64] <= count;
+      phases_o <= phases_o + 1'b1;
+    end
     if (!ap_rst_n) begin
       counting    <= 1'b0;
       interrupt_q <= 1'b0;
       address_q   <= '1;
+      phases_o    <= '0;
     end
   end
 endmodule

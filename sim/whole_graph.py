@@ -78,11 +78,18 @@ class Bench:
         dut.s_axi_control_RREADY.value = 0
         return value
 
+    def phase_cycles(self):
+        """The cycle in which each phase asked for its first beat."""
+        cycles = int(self.dut.phase_cycles_o.value)
+        return [cycles >> (64 * phase) & (2**64 - 1) for phase in range(int(self.dut.phases_o.value))]
+
     async def run(self, job):
         """One start to one interrupt; returns what the bench counted, or {"timeout": True}."""
         dut = self.dut
         dut.read_latency_i.value = job["read_latency"]
         dut.write_latency_i.value = job["write_latency"]
+        for name, beat in job["regions"].items():
+            getattr(dut, f"{name}_i").value = beat
         for address, value in job["registers"]:
             await self.write(address, value)
         await self.write(0x04, 1)
@@ -100,6 +107,7 @@ class Bench:
             "timeout": False,
             "seconds": seconds,
             "cycles": int(dut.cycles_o.value),
+            "phase_cycles": self.phase_cycles(),
             "beats_read": int(dut.beats_read_o.value),
             "beats_written": int(dut.beats_written_o.value),
             "protocol_errors": int(dut.protocol_errors_o.value),

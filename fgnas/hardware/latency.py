@@ -44,6 +44,8 @@ START_CYCLES = 3
 """From the accepted start write to the first cycle of the load phase."""
 FETCH_CYCLES = 3
 """From a phase's first cycle to its first beat at a stage, beyond the memory's read latency."""
+ASK_CYCLES = 1
+"""Of these, those until it has asked for that beat."""
 TURN_CYCLES = 1
 """From the end of a phase's last stage to the first cycle of the next phase."""
 FINISH_CYCLES = 3

@@ -11,6 +11,8 @@ from fgnas.design import Design
 from fgnas.hardware.devices import Device
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.latency import Workload
+from fgnas.hardware.pricing import design_resources
+from fgnas.hardware.resources import DEFAULT_FAMILY
 from fgnas.hardware.timeline import timeline
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
@@ -37,7 +39,8 @@ class DesignPage:
     ladder: list[Rung]
     checks: list[Check]
     resources: list[ResourceRow]
-    synthesised_for: str
+    family: str
+    synthesised: bool
     modules: list[tuple[str, dict[str, Any]]]
 
 
@@ -54,6 +57,7 @@ def design_page(
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
     times = timeline(geometry(columns_of([design]), shape), workload)
     synth = project.reports.get("synth")
+    family = synth["family"] if synth else device.family if device else DEFAULT_FAMILY
     return DesignPage(
         directory=project.directory,
         name=summary["design_hash"],
@@ -69,7 +73,8 @@ def design_page(
         model_agrees=times.cycles == project.price["latency_cycles"],
         ladder=ladder(project, data, float_accuracy),
         checks=checks(project),
-        resources=resource_rows(project.price, synth, device),
-        synthesised_for=synth["family"] if synth else "",
+        resources=resource_rows(design_resources(design, shape, family), synth, device),
+        family=family,
+        synthesised=synth is not None,
         modules=largest_modules(synth) if synth else [],
     )

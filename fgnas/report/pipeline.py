@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.latency import ASK_CYCLES
 from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
 
@@ -82,8 +83,8 @@ class PhaseBox:
 def phases(times: Timeline, summary: dict[str, Any], simulation: dict[str, Any]) -> list[PhaseBox]:
     """The phases with their stages, in the picture and in the time line."""
     found = []
-    simulated = simulation.get("phase_cycles") or [None] * len(times.phases)
-    for index, (phase, start) in enumerate(zip(times.phases, simulated, strict=False)):
+    asked = simulation.get("phase_cycles") or []
+    for index, phase in enumerate(times.phases):
         boxes = [stage_box(stage, phase, summary) for stage in phase.stages]
         columns: list[list[StageBox]] = []
         for stage, box in zip(phase.stages, boxes, strict=True):
@@ -95,7 +96,8 @@ def phases(times: Timeline, summary: dict[str, Any], simulation: dict[str, Any])
         found.append(
             PhaseBox(
                 phase.name, reads, columns, writes, phase.begin, phase.end, phase.cycles / times.cycles,
-                [_strip(stage, phase, box) for stage, box in zip(phase.stages, boxes, strict=True)], start,
+                [_strip(stage, phase, box) for stage, box in zip(phase.stages, boxes, strict=True)],
+                asked[index] - ASK_CYCLES if index < len(asked) else None,
             )
         )  # fmt: skip
     return found

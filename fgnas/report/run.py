@@ -132,7 +132,7 @@ def run_page(run: RunRecord, chance: Chance | None = None) -> RunPage:
         curve=curve(run.trials) if run.trials else None,
         scatters=[
             scatter("latency_ms", "Latency (ms)", designs, fronts["latency"], specification.latency_ms),
-            scatter("lut", "LUT", designs, fronts["lut"], specification.lut),
+            scatter("lut", "LUT", designs, fronts["lut"], specification.limits().get("lut")),
         ] if designs else [],
         preferences=preferences(run.trials, run.config["space"]["choices"], chance),
         has_chance=chance is not None,

@@ -16,7 +16,7 @@ from fgnas.tools.vitis import has_fault
 
 RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram36", "Block RAM (36 Kb)"))
 LARGEST_MODULES = 12
-UNASKED = ("sim_rtl", "timing")
+UNASKED = ("sim_rtl",)
 """Checks that are shown where they ran, and not missed where they did not."""
 
 
@@ -117,7 +117,7 @@ def checks(project: ProjectRecord) -> list[Check]:
         ("sim_rtl", "Other RTL against the reference", f"fgnas sim {folder} --rtl PATH"),
         ("synth", "Synthesis", f"fgnas synth {folder}"),
         ("vitis", "Vitis HLS", f"fgnas vitis {folder}"),
-        ("timing", "Place and route on an ECP5, a stand-in", "fgnas.tools.timing.run_timing"),
+        ("timing", "Place and route on an ECP5, a stand-in", f"fgnas timing {folder}"),
     ):
         report = reports.get(key)
         if report is None and key in UNASKED:
@@ -146,11 +146,10 @@ def _compared(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]
 
 
 def _synthesised(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
-    total = report["total"]
-    return "right", (
-        f"{total['lut']:,} LUT, {total['ff']:,} FF, {total['dsp']} DSP, {total['bram36']} BRAM for {report['family']}, "
-        f"{report['tool']}"
-    )
+    total, over = report["total"], report.get("over", ())
+    used = f"{total['lut']:,} LUT, {total['ff']:,} FF, {total['dsp']} DSP, {total['bram36']} BRAM"
+    excess = f"; too many {', '.join(over)} for {report['device']}" if over else ""
+    return ("wrong" if over else "right"), f"{used} for {report['family']}, {report['tool']}{excess}"
 
 
 def _timed(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
@@ -179,10 +178,9 @@ _RESULTS = {
 
 
 def resource_rows(
-    price: dict[str, Any], synth: dict[str, Any] | None, device: Device | None
+    predicted: Mapping[str, float], synth: dict[str, Any] | None, device: Device | None
 ) -> list[ResourceRow]:
-    """Predicted and synthesised for the same family where there is a synthesis; else predicted alone."""
-    predicted = (synth or {}).get("predicted") or price
+    """Predicted, synthesised, available; both counts for the same family of devices."""
     total = synth["total"] if synth else {}
     available = device.available() if device else {}
     return [ResourceRow(label, predicted[name], total.get(name), available.get(name)) for name, label in RESOURCES]

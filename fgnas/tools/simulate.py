@@ -46,9 +46,10 @@ def run_simulation(
 ) -> dict[str, Any]:
     """Simulate the kernel of a project folder on its vectors; returns what `report/sim.json` then holds.
 
-    Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, status, and what it took: build_seconds,
-    run_seconds, cycles_per_second (of processor time). With a stall seed
-    the memory stalls at random; with several runs the kernel is started again and the last result is compared.
+    Keys: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles, phase_cycles (when each phase asked for
+    its first beat: load, one for each layer, output), status, and what it took: build_seconds, run_seconds,
+    cycles_per_second (of processor time). With a stall seed the memory stalls at random; with several runs the kernel
+    is started again and the last result is compared.
     `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`.
     `trace` is a folder that the stages write to, a file each, many times as slowly; the report is not kept then.
     """
@@ -81,6 +82,7 @@ def run_simulation(
     report = compare(sizes, golden, got) | {
         "cycles": last["cycles"],
         "predicted_cycles": predicted,
+        "phase_cycles": last["phase_cycles"],
         "beats_read": last["beats_read"],
         "status": last["status"],
         "protocol_errors": last["protocol_errors"],
@@ -294,6 +296,7 @@ def _job(
     status = next(register.offset for register in ARGUMENT_REGISTERS if register.name == "status")
     run = {
         "registers": registers(sizes, layout),
+        "regions": {name: layout[name] for name in ("parameters", "features", "edges")},
         "status_register": status,
         "read_latency": READ_LATENCY,
         "write_latency": WRITE_LATENCY,

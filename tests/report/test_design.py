@@ -45,6 +45,15 @@ def test_phases_fill_the_time(record) -> None:
         assert max(boxes, key=lambda box: box.busy).busiest
 
 
+def test_a_simulation_says_when_each_phase_began(record) -> None:
+    begins = [phase.begin for phase in design_page(record).phases]
+    # The kernel asks for a phase's first beat in its second cycle.
+    simulated = compared(record, cycles=9, predicted_cycles=9, phase_cycles=[begin + 1 for begin in begins[:-1]] + [7])
+    phases = design_page(with_reports(record, sim=simulated)).phases
+    assert [phase.simulated for phase in phases] == [*begins[:-1], 6]
+    assert [phase.simulated for phase in design_page(record).phases] == [None] * 4
+
+
 def test_the_picture_shows_what_stands_beside_what(record) -> None:
     """Layer 0 attends: its scores are made beside its store, and read with its edges."""
     phases = {phase.name: phase for phase in design_page(record).phases}
@@ -132,20 +141,25 @@ def test_steps_of_the_vendors_tool(record, step: str, found: dict, state: str, t
 
 
 def test_resources_predicted_synthesised_available(record) -> None:
-    total = {"lut": 110, "ff": 50, "dsp": 0, "bram36": 2.5, "uram": 0}
+    predicted = {name: record.price[name] for name in ("lut", "ff", "dsp", "bram36")}
+    total = {"lut": 1000, "ff": 50, "dsp": 0, "bram36": 2.5, "uram": 0}
     synth = {
-        "family": "xc7", "tool": "Yosys", "total": total, "predicted": {"lut": 121, "ff": 50, "dsp": 0, "bram36": 2.5},
+        "family": "xc7", "tool": "Yosys", "total": total, "predicted": predicted,
         "instances": {"top": total, "top.a": {**total, "lut": 30}, "top.b": {**total, "lut": 80}, "top.a.x": total},
     }  # fmt: skip
     page = design_page(with_reports(record, synth=synth), device=find_device("pynq-z2"))
     lut, _, dsp, bram = page.resources
-    assert (lut.predicted, lut.synthesised, lut.available) == (121, 110, 53200)
-    assert lut.error == pytest.approx(0.1) and lut.share == 110 / 53200
+    assert (lut.predicted, lut.synthesised, lut.available) == (predicted["lut"], 1000, 53200)
+    assert lut.error == pytest.approx(predicted["lut"] / 1000 - 1) and lut.share == 1000 / 53200
     assert dsp.error is None and dsp.share == 0 and bram.share == 2.5 / 140
     assert [name for name, _ in page.modules] == ["b", "a"]
     alone = design_page(record).resources[0]
     assert (alone.synthesised, alone.available, alone.share) == (None, None, None)
-    assert alone.predicted == record.price["lut"]
+    assert alone.predicted == predicted["lut"]
+    # Unsynthesised, a device is priced as its own family.
+    other = design_page(record, device=find_device("zcu102"))
+    assert other.family == "xcup" and other.resources[0].predicted != alone.predicted
+    assert other.resources[0].share == other.resources[0].predicted / 274_080
 
 
 @pytest.mark.parametrize("missing", ["report/accelerator.json", "report/price.json", "vectors/edges.bin"])

@@ -11,6 +11,10 @@ from support import Choices, random_accelerator, random_design, random_graph
 from fgnas.codegen.project import write_project
 from fgnas.data import GraphData
 from fgnas.errors import UserError
+from fgnas.hardware.geometry import geometry
+from fgnas.hardware.latency import ASK_CYCLES, Workload
+from fgnas.hardware.timeline import timeline
+from fgnas.space import columns_of
 from fgnas.tools.simulate import read_sources, run_simulation
 
 CASES: list[tuple[Choices, Choices]] = [
@@ -33,6 +37,14 @@ def assert_right(accelerator, data: GraphData, folder: Path, **options: int) -> 
     return report
 
 
+def assert_as_predicted(report: dict, accelerator, data: GraphData) -> None:
+    """Every phase begins, and the whole ends, in the cycle that the latency model names."""
+    layers = geometry(columns_of([accelerator.design]), accelerator.shape)
+    times = timeline(layers, Workload.of(data))
+    assert report["cycles"] == report["predicted_cycles"] == times.cycles
+    assert report["phase_cycles"] == [phase.begin + ASK_CYCLES for phase in times.phases]
+
+
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_small_graphs(case: int, tmp_path: Path) -> None:
     """Logits and cycles are exact; a second run without a reset gives the same."""
@@ -40,7 +52,7 @@ def test_small_graphs(case: int, tmp_path: Path) -> None:
     data = random_graph(rng, 40, 50, 11 - 3 * case, 120)
     accelerator = random_accelerator(rng, random_design(rng, 2, tuple(c | {"t_attn": None} for c in CASES[case])), data)
     report = assert_right(accelerator, data, tmp_path / "p", runs=2)
-    assert report["cycles"] == report["predicted_cycles"]
+    assert_as_predicted(report, accelerator, data)
 
 
 def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
@@ -48,15 +60,15 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     data = random_graph(rng, 30, 20, 3, 70)
     accelerator = random_accelerator(rng, random_design(rng, 3), data)
     exact = assert_right(accelerator, data, tmp_path / "p")
-    assert exact["cycles"] == exact["predicted_cycles"]
+    assert_as_predicted(exact, accelerator, data)
     assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
 
 
 def test_one_node(tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     data = random_graph(rng, 1, 5, 4, 0)
-    report = assert_right(random_accelerator(rng, random_design(rng, 2), data), data, tmp_path / "p")
-    assert report["cycles"] == report["predicted_cycles"]
+    accelerator = random_accelerator(rng, random_design(rng, 2), data)
+    assert_as_predicted(assert_right(accelerator, data, tmp_path / "p"), accelerator, data)
 
 
 def test_a_wrong_golden_logit_is_found(tmp_path: Path) -> None:
