@@ -67,13 +67,17 @@ class Characterisation:
     exponential: Sizes
 
 
+def characterised() -> list[str]:
+    """The families that there is a table of."""
+    return sorted(path.stem for path in CHARACTERISATION.glob("*.json"))
+
+
 @functools.cache
 def characterisation(family: str) -> Characterisation:
     """The table of a family, as the package ships it."""
     place = CHARACTERISATION / f"{family}.json"
     if not place.is_file():
-        known = ", ".join(sorted(path.stem for path in CHARACTERISATION.glob("*.json")))
-        raise UserError(f"no characterisation of family {family!r}; there are {known}")
+        raise UserError(f"no characterisation of family {family!r}; there are {', '.join(characterised())}")
     table = json.loads(place.read_text(encoding="utf-8"))
     weights = {name: _exact([module["lut"], module["ff"]]) for name, module in table["modules"].items()}
     activation = np.stack([_by_format(table["activation"][name]) for name in ACTIVATION_NAMES], axis=1)

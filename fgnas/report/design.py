@@ -12,7 +12,7 @@ from fgnas.hardware.devices import Device
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.latency import Workload
 from fgnas.hardware.pricing import design_resources
-from fgnas.hardware.resources import DEFAULT_FAMILY
+from fgnas.hardware.resources import DEFAULT_FAMILY, characterised
 from fgnas.hardware.timeline import timeline
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
@@ -22,7 +22,11 @@ from fgnas.space import columns_of
 
 @dataclass(frozen=True)
 class DesignPage:
-    """Everything that the page of a design shows."""
+    """Everything that the page of a design shows.
+
+    `family` is the one that resources are predicted for: xc7 where there is no table of the wanted one; `synthesised`
+    the one of the synthesis, "" where none ran.
+    """
 
     directory: str
     name: str
@@ -40,7 +44,7 @@ class DesignPage:
     checks: list[Check]
     resources: list[ResourceRow]
     family: str
-    synthesised: bool
+    synthesised: str
     modules: list[tuple[str, dict[str, Any]]]
 
 
@@ -57,7 +61,8 @@ def design_page(
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
     times = timeline(geometry(columns_of([design]), shape), workload)
     synth = project.reports.get("synth")
-    family = synth["family"] if synth else device.family if device else DEFAULT_FAMILY
+    wanted = synth["family"] if synth else device.family if device else DEFAULT_FAMILY
+    family = wanted if wanted in characterised() else DEFAULT_FAMILY
     return DesignPage(
         directory=project.directory,
         name=summary["design_hash"],
@@ -75,6 +80,6 @@ def design_page(
         checks=checks(project),
         resources=resource_rows(design_resources(design, shape, family), synth, device),
         family=family,
-        synthesised=synth is not None,
+        synthesised=synth["family"] if synth else "",
         modules=largest_modules(synth) if synth else [],
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.accelerator import BEAT_BYTES
 from fgnas.hardware.latency import ASK_CYCLES
 from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
@@ -149,7 +150,7 @@ def _number(label: str, layer: dict[str, Any], name: str) -> Number:
 
 
 def _load(layer: dict[str, Any], summary: dict[str, Any]) -> _Box:
-    return 0, 0, None, [f"{summary['parameter_beats']:,} beats", "one memory word a beat"], []
+    return 0, 0, None, [f"{summary['parameter_beats']:,} beats of {BEAT_BYTES} bytes"], []
 
 
 def _linear(layer: dict[str, Any], summary: dict[str, Any]) -> _Box:

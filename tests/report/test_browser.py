@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "report"
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
+DESKTOP, TABLET, PHONE = ({"width": width, "height": 900} for width in (1280, 820, 375))
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,9 @@ def open_page(browser, files):
     assert faults == []
 
 
-def keep(page, name: str) -> None:
+def keep(page, name: str, whole: bool = True) -> None:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
 
 
 def shown(page) -> int:
@@ -85,14 +85,17 @@ def visible_points(page, chart: int = 0) -> int:
 
 
 @pytest.mark.parametrize("name", ["run", "design"])
-@pytest.mark.parametrize("look", ["light", "dark", "phone", "phone-dark", "print"])
+@pytest.mark.parametrize("look", ["light", "dark", "tablet", "phone", "phone-dark", "print"])
 def test_every_look(open_page, name: str, look: str) -> None:
     dark = "dark" if "dark" in look else "light"
-    page = open_page(name, PHONE if "phone" in look else DESKTOP, color_scheme=dark)
+    viewport = PHONE if "phone" in look else TABLET if look == "tablet" else DESKTOP
+    page = open_page(name, viewport, color_scheme=dark)
     if look == "print":
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 760, "height": 1000})
         assert not page.locator("nav").is_visible()
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.pdf(path=SCREENSHOTS / f"{name}.pdf", format="A4", print_background=True)
     page.locator("h1").wait_for()
     width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert width[0] <= width[1], "the page scrolls sideways"
@@ -156,7 +159,7 @@ def test_hovering_shows_the_design(open_page) -> None:
     accuracy = row.locator("td.n").first.inner_text()
     assert card.locator(".value").inner_text() == accuracy
     assert page.locator(".ring.here").count() == 2
-    keep(page, "run-hover")
+    keep(page, "run-hover", whole=False)
     page.mouse.move(5, 5)
     assert not card.is_visible()
 
@@ -220,7 +223,7 @@ def test_touching_a_point_opens_its_card_at_the_foot_of_a_phone(open_page) -> No
     point.tap(force=True)
     box = page.locator("#card").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 375
-    assert box["y"] + box["height"] <= 800
+    assert box["y"] + box["height"] <= 900
 
 
 def test_the_page_works_without_script(browser, files) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
+from fgnas.hardware.resources import characterised
 from fgnas.report.design import design_page
 from fgnas.report.record import ProjectRecord
 
@@ -156,9 +157,9 @@ def test_resources_predicted_synthesised_available(record) -> None:
     alone = design_page(record).resources[0]
     assert (alone.synthesised, alone.available, alone.share) == (None, None, None)
     assert alone.predicted == predicted["lut"]
-    # Unsynthesised, a device is priced as its own family.
+    # Unsynthesised, a device is priced as its own family, if that was measured.
     other = design_page(record, device=find_device("zcu102"))
-    assert other.family == "xcup" and other.resources[0].predicted != alone.predicted
+    assert other.family == ("xcup" if "xcup" in characterised() else "xc7")
     assert other.resources[0].share == other.resources[0].predicted / 274_080
 
 
