@@ -343,8 +343,8 @@ def _buffer(p: Parameters, family: str) -> Terms:
     words = ceil_div(p["Features"], banks)
     depth = p["Rows"] * words
     address, counts = address_bits(depth), ceil_log2(p["Rows"] + 1)
-    # Places in a word where a tile can begin: one where tiles fill it.
-    writes, reads = banks // np.gcd(write, banks), banks // np.gcd(np.gcd(read, p["SkipLanes"]), banks)
+    # Places in a word where a tile can begin, one where tiles fill it; lanes & -lanes is the power of two in lanes.
+    writes, reads = (banks // np.minimum(lanes & -lanes, banks) for lanes in (write, read | p["SkipLanes"]))
     memory = lutram(depth, bits, family)
     one_word = (words == 1).astype(np.int64)
     skips = (p["SkipLanes"] != read).astype(np.int64)
