@@ -19,11 +19,12 @@ ifneq ($(shell command -v ccache),)
 export OBJCACHE ?= ccache
 endif
 
-all: ## the main job: search, generate the best design, check its C++ and its RTL
+all: ## the main job: search, generate the best design, check its C++ and its RTL, draw their pages
 	@$(MAKE) --no-print-directory search
 	@$(MAKE) --no-print-directory hls
 	@$(MAKE) --no-print-directory csim
 	@$(MAKE) --no-print-directory sim
+	@$(MAKE) --no-print-directory report
 
 search: ## search: DATASET LATENCY_MS LUT FF DSP CLOCK_MHZ CHILDREN SEED WORKERS RUN
 	@scripts/setup.sh

@@ -47,6 +47,13 @@ class DesignPage:
     synthesised: str
     modules: list[tuple[str, dict[str, Any]]]
 
+    @property
+    def simulated(self) -> str:
+        """"same" where a simulation began every phase in the cycle given here, "other" where not; "" without one."""
+        if not self.phases or any(phase.simulated is None for phase in self.phases):
+            return ""
+        return "same" if all(phase.simulated == phase.begin for phase in self.phases) else "other"
+
 
 def design_page(
     project: ProjectRecord,

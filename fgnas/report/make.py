@@ -49,7 +49,8 @@ def _chance(run: RunRecord, data: GraphData | None) -> Chance | None:
     space = find_space(run.config["space"]["name"], run.config["space"]["layers"])
     specification = Specification(**run.config["specification"])
     dsp = UNLIMITED_DSP if specification.dsp is None else specification.dsp
-    return feasible_shares(space, Pricer(data, specification.family), specification, dsp)
+    # Empty where so few designs are feasible that no draw was.
+    return feasible_shares(space, Pricer(data, specification.family), specification, dsp) or None
 
 
 def report_project(

@@ -192,9 +192,9 @@ def command(run: RunRecord) -> str:
     import shlex
 
     config, parts = run.config, ["fgnas", "search", "--dataset", run.config["dataset"]]
-    if config["method"] != "reinforce":
-        parts += ["--method", config["method"]]
-    elif config["controller"] != "conditioned":
+    # Written out though they may be defaults: another version's may differ.
+    parts += ["--method", config["method"]]
+    if config["method"] == "reinforce":
         parts += ["--controller", config["controller"]]
     for name, value in config["specification"].items():
         if value is not None:

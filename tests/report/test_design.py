@@ -50,9 +50,11 @@ def test_a_simulation_says_when_each_phase_began(record) -> None:
     begins = [phase.begin for phase in design_page(record).phases]
     # The kernel asks for a phase's first beat in its second cycle.
     simulated = compared(record, cycles=9, predicted_cycles=9, phase_cycles=[begin + 1 for begin in begins[:-1]] + [7])
-    phases = design_page(with_reports(record, sim=simulated)).phases
-    assert [phase.simulated for phase in phases] == [*begins[:-1], 6]
-    assert [phase.simulated for phase in design_page(record).phases] == [None] * 4
+    page = design_page(with_reports(record, sim=simulated))
+    assert [phase.simulated for phase in page.phases] == [*begins[:-1], 6] and page.simulated == "other"
+    simulated["phase_cycles"][-1] = begins[-1] + 1
+    assert design_page(with_reports(record, sim=simulated)).simulated == "same"
+    assert design_page(record).simulated == ""
 
 
 def test_the_picture_shows_what_stands_beside_what(record) -> None:

@@ -52,5 +52,6 @@ def test_chance_is_that_of_the_feasible_designs(four_nodes) -> None:
     luts = pricer.price(space.columns(samples), 10).lut
     limit = int(luts[gat].min()) - 1
     assert (luts <= limit).any()
+    assert feasible_shares(space, pricer, Specification(lut=1), 10) == {}
     tight = feasible_shares(space, pricer, Specification(lut=limit), 10)
     assert tight[0, "attention"]["gat"] < 0.02

@@ -85,6 +85,7 @@ def test_the_command_is_one_that_the_program_understands(small_run) -> None:
     given = small_run.config["specification"]
     assert {name: getattr(options, name) for name in given} == given
     assert (options.dataset, options.children, options.seed) == ("digits", 100, 0)
+    assert (options.method, options.controller) == ("reinforce", small_run.config["controller"])
 
 
 def test_an_unfinished_run_and_one_without_trials(make_run) -> None:
