@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fgnas.defaults import DEFAULTS, PROJECTS, SPECIFICATION
 from fgnas.errors import UserError
-from fgnas.progress import shown
+from fgnas.progress import shown, step
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -515,13 +515,14 @@ def _report(options: argparse.Namespace) -> int:
     reference = _reference(options)
     data = None if reference is None else _load(reference)
     project = api.Project(Path(options.source))
-    if project.exists:
-        page = project.report(options.out, data, options.fpga)
-    elif options.fpga:
+    if options.fpga and not project.exists:
         raise UserError(f"--fpga is for a project, and {options.source} is none: write one with `fgnas hls`")
-    else:
-        # Not api.Run: a run that is not finished has a page, too.
-        page = report_run(RunStore.find(api.RUNS, options.source), options.out, data)
+    with step("draw the page"):
+        if project.exists:
+            page = project.report(options.out, data, options.fpga)
+        else:
+            # Not api.Run: a run that is not finished has a page, too.
+            page = report_run(RunStore.find(api.RUNS, options.source), options.out, data)
     if options.json:
         _print_json({"page": str(page)})
     else:
