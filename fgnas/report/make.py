@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +33,19 @@ def report_run(store: RunStore, page: Path | None = None, data: GraphData | None
     """
     run = RunRecord.read(store)
     page = page or store.folder / PAGE
-    write_page(run_html(run_page(run, _chance(run, data))), page)
+    with _made_by_another_version(store.folder):
+        html = run_html(run_page(run, _chance(run, data)))
+    write_page(html, page)
     return page
+
+
+@contextmanager
+def _made_by_another_version(folder: Path) -> Iterator[None]:
+    """What lacks a field that this version writes, or has one that it does not know, is named in one line."""
+    try:
+        yield
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{folder} was made by another version of fgnas ({error}): make it anew") from None
 
 
 def _chance(run: RunRecord, data: GraphData | None) -> Chance | None:
@@ -61,11 +74,14 @@ def report_project(
     Accuracies need the data whose graph is in the project's vectors: `data`, or the data set that the project names.
     Resources are held against `device`, or the part that the project was written for.
     """
-    project = ProjectRecord.read(directory)
-    found = _data_of(project, data)
+    with _made_by_another_version(directory):
+        project = ProjectRecord.read(directory)
+        found = _data_of(project, data)
     accuracy = None if found is None else _float_accuracy(project, directory, found)
     page = page or directory / PAGE
-    write_page(design_html(design_page(project, found, accuracy, device or _device_of(project))), page)
+    with _made_by_another_version(directory):
+        html = design_html(design_page(project, found, accuracy, device or _device_of(project)))
+    write_page(html, page)
     return page
 
 

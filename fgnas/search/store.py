@@ -87,9 +87,13 @@ class RunStore:
             raise UserError(f"cannot read {path}: {error}") from None
 
     def trials(self) -> list[dict[str, Any]]:
-        """Every trial, in order."""
-        with (self.folder / "trials.jsonl").open(encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+        """Every trial, in order; a last line that is being written, or that a kill cut short, is none."""
+        path = self.folder / "trials.jsonl"
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+            return [json.loads(line) for line in lines]
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot read {path}: {error}") from None
 
     def commit(self, trials: Iterable[dict[str, Any]], state: dict[str, Any]) -> None:
         """Append a batch, then move the state on."""

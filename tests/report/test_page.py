@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import pytest
 
+from fgnas.errors import UserError
 from fgnas.report.design import design_page
 from fgnas.report.make import report_project, report_run
 from fgnas.report.page import design_html, run_html
@@ -171,3 +173,34 @@ def test_pages_are_written_beside_what_they_show(make_run, four_nodes, project, 
     assert "feasible by chance" not in report_run(store, tmp_path / "other" / "page.html").read_text(encoding="utf-8")
     accelerator = report_project(project, tmp_path / "a.html", four_nodes)
     assert "the logits in vectors/ against the labels" in accelerator.read_text(encoding="utf-8")
+
+
+def test_a_run_that_was_killed_in_a_line_has_a_page(make_run, tmp_path) -> None:
+    run = make_run(30, finished=False)
+    store = RunStore.create(tmp_path, "cut", run.config)
+    store.commit(run.trials, {})
+    with (store.folder / "trials.jsonl").open("a") as file:
+        file.write('{"trial": 30, "va')
+    assert "30 of 30 trials" in report_run(store).read_text(encoding="utf-8")
+    (store.folder / "trials.jsonl").write_text('{"trial": 0\n{"trial": 1}\n')
+    with pytest.raises(UserError, match="cannot read .*trials.jsonl"):
+        report_run(store)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("accelerator", lambda content: content["layers"][0].pop("t_in")),
+        ("accelerator", lambda content: content["shape"].update(colour="red")),
+        ("price", lambda content: content.pop("latency_cycles")),
+    ],
+)
+def test_a_project_of_another_version_is_one_line(project, tmp_path, name: str, change) -> None:
+    shutil.copytree(project, tmp_path / "p")
+    path = tmp_path / "p" / "report" / f"{name}.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="made by another version"):
+        report_project(tmp_path / "p")
+    assert not (tmp_path / "p" / "report.html").exists()
