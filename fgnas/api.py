@@ -566,7 +566,10 @@ class Silent:
 
 def _with_defaults(given: dict[str, Any], stored: dict[str, Any] | None) -> dict[str, Any]:
     """What was given, else what the resumed run has, else the defaults."""
-    before = DEFAULTS if stored is None else {**stored, **stored["specification"], "device": stored["recipe"]["device"]}
+    before = DEFAULTS
+    if stored is not None:
+        limits = dict.fromkeys(SPECIFICATION) | stored["specification"]
+        before = {**stored, **limits, "device": stored["recipe"]["device"]}
     return {name: before[name] if value is None else value for name, value in given.items()}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fgnas
+from fgnas import api
 from fgnas.cli import main
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -117,3 +118,10 @@ def test_checks_without_a_folder(four_nodes):
     del accelerator
     gc.collect()
     assert not folder.exists()
+
+
+def test_a_device_sets_what_a_specification_leaves_open():
+    wanted = api.specification("ultra96", lut=1000, latency_ms=None)
+    assert (wanted.family, wanted.lut, wanted.ff, wanted.bram36, wanted.latency_ms) == ("xcup", 1000, 141120, 216, None)
+    with pytest.raises(fgnas.UserError, match="--dsp 361 is more than the 360 of Ultra96"):
+        api.specification("ultra96", dsp=361)
