@@ -247,16 +247,16 @@ def curve(trials: Sequence[dict[str, Any]]) -> Curve:
     along = Axis("Trial", 0, count, float, tuple(_rescaled(along, count)))
     small = {"width": 360, "height": 150, "left": 48, "right": 14, "top": 10, "bottom": 30}
     accuracy = Frame(along, axis.accuracy("Accuracy", values.tolist()), height=330, bottom=32)
-    known = shares[shares > 0].tolist() or [1.0]
-    low, high = min(known), max(known)
+    known = shares[shares > 0].tolist()
+    low, high = min(known, default=0.1), max(known, default=1.0)
     percent = axis.logarithmic("Feasible", low, high, lambda value: f"{100 * value:g} %")
     share = Frame(along, percent, **small)
     drawn = Frame(along, axis.linear("Drawn", 0, float(draws[-1]), short, 3), **small)
-    first_best = int(np.argmax(best > 0))
+    found = feasible.cumsum() > 0
     return Curve(
         accuracy=accuracy,
         dots=chart.dots(accuracy, xs.tolist(), values.tolist()),
-        best=chart.line(accuracy, xs[first_best:].tolist(), best[first_best:].tolist(), steps=True),
+        best=chart.line(accuracy, xs[found].tolist(), best[found].tolist(), steps=True),
         mean=chart.line(accuracy, xs.tolist(), mean.tolist()),
         window=window,
         share=share,

@@ -57,16 +57,19 @@ class Markup(HTMLParser):
 @pytest.fixture(scope="module")
 def pages(small_run, make_run, project) -> dict[str, str]:
     record = ProjectRecord.read(project)
+    unfinished = make_run(20, finished=False)
+    infeasible = [{**trial, "feasible": False} for trial in unfinished.trials]
     chance = {(0, "attention"): {"constant": 0.2, "gat": 0.3, "gcn": 0.5}}
     return {
         "run": run_html(run_page(small_run, chance)),
-        "unfinished": run_html(run_page(make_run(20, finished=False))),
-        "empty": run_html(run_page(dataclasses.replace(make_run(20, finished=False), trials=[]))),
+        "unfinished": run_html(run_page(unfinished)),
+        "empty": run_html(run_page(dataclasses.replace(unfinished, trials=[]))),
+        "infeasible": run_html(run_page(dataclasses.replace(unfinished, trials=infeasible))),
         "design": design_html(design_page(record)),
     }
 
 
-PAGES = ("run", "unfinished", "empty", "design")
+PAGES = ("run", "unfinished", "empty", "infeasible", "design")
 
 
 @pytest.mark.parametrize("name", PAGES)

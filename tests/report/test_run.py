@@ -95,6 +95,14 @@ def test_an_unfinished_run_and_one_without_trials(make_run) -> None:
     assert empty.curve is None and empty.scatters == [] and empty.designs == []
 
 
+def test_a_run_without_a_feasible_design(make_run) -> None:
+    run = make_run(30, finished=False)
+    page = run_page(dataclasses.replace(run, trials=[{**trial, "feasible": False} for trial in run.trials]))
+    assert page.counts["best"] is None and page.curve.best == page.curve.shares == ""
+    assert set(page.fronts) and not any(page.fronts.values())
+    assert len(page.scatters[0].points) == len(page.designs)
+
+
 def test_gauges_hold_use_against_limits(small_run) -> None:
     page = run_page(small_run)
     shares = {gauge.label: gauge.share for gauge in page.gauges}
