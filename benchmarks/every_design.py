@@ -1,6 +1,7 @@
 """Random designs of the whole space on the whole of Cora: C++ and RTL against the reference, cycles against the model.
 
-A design that differs is left in build/every-design/HASH; `fgnas sim` on it names the stage and the node.
+A design that differs is left in build/every-design/HASH; `fgnas sim` on it names the stage and the node. One whose
+generated files are those of an earlier run is not measured again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from fgnas.child.train import child_seed, recipe_for, train
 from fgnas.codegen.rtl import TOP
 from fgnas.data import GraphData, load
 from fgnas.network import Network
-from fgnas.paths import sim_directory, templates_directory
 from fgnas.search.run import cpu_name
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
@@ -42,13 +42,14 @@ RATE, SECONDS, MOST_CYCLES = 200_000, 60, 10_000_000
 """What is asked for: cycles a second, and seconds of build and run for a design up to so many cycles."""
 
 
-def hardware_version() -> str:
-    """Names everything that a project's C++ and RTL, and the bench around them, are made of."""
-    digest, package = hashlib.sha256(), Path(api.__file__).parent
-    for folder in (templates_directory(), sim_directory(), package / "codegen", package / "hardware"):
-        for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+def digest_of(project: Path) -> str:
+    """Names what is measured: C++, RTL and vectors of a project, and the cycles that are predicted for it."""
+    digest = hashlib.sha256()
+    for folder in ("src", "rtl", "vectors"):
+        for path in sorted((project / folder).iterdir()):
             digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
+    predicted = json.loads((project / "report" / "price.json").read_text())["latency_cycles"]
+    return hashlib.sha256(f"{digest.hexdigest()} {predicted}".encode()).hexdigest()[:12]
 
 
 def trained(design: api.Design, data: GraphData) -> api.Design:
@@ -64,10 +65,8 @@ def trained(design: api.Design, data: GraphData) -> api.Design:
     return api.Design(design.choices, Network.load(place), data.name, data.fingerprint)
 
 
-def measure(design: api.Design, data: GraphData) -> dict[str, Any]:
-    """One design: written, compiled, linted, simulated."""
-    folder = BUILD / design.hash
-    directory = trained(design, data).lower(data).write(folder).directory
+def measure(design: api.Design, directory: Path) -> dict[str, Any]:
+    """The project of one design: compiled, linted, simulated."""
     cpp, cpp_seconds = timed(lambda: run_csim(directory))
     layout = memory_layout(vector_sizes(directory))
     sources, work = read_sources(directory / "rtl" / "files.f"), directory / "build" / "sim"
@@ -180,13 +179,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=COUNT, help="so many of them, the shortest first; default: all")
     options = parser.parse_args()
     data = load(DATASET)
-    record = Record("every-design.json", hardware_version())
+    record = Record("every-design.json", "by project")
     designs = list(api.sample(COUNT, SEED))
     cycles = {design.hash: api.prices([design], data)[0]["latency_cycles"] for design in designs}
     results = []
     for design in sorted(designs, key=lambda each: cycles[each.hash])[: options.count]:
         begun = time.monotonic()
-        found = record.fill(design.hash, lambda design=design: measure(design, data))  # type: ignore[misc]
+        directory = trained(design, data).lower(data).write(BUILD / design.hash).directory
+        key = f"{design.hash} {digest_of(directory)}"
+        for stale in [name for name in record.results if name.startswith(design.hash) and name != key]:
+            del record.results[stale]
+        found = record.fill(key, lambda design=design, at=directory: measure(design, at))  # type: ignore[misc]
         results.append(found)
         print(
             f"{design.hash}: {found['cycles']:,} cycles ({error_of(found):+.2%}), mismatches C++ "
