@@ -10,7 +10,7 @@ DESIGN ?= best
 
 # A variable that is not given adds no option: the command's own default holds.
 option = $(if $($(1)),--$(2) '$($(1))')
-search_options = $(strip $(call option,DATASET,dataset) $(call option,LATENCY_MS,latency-ms) \
+search_options = $(strip $(call option,DATASET,dataset) $(call option,SPLIT,split) $(call option,LATENCY_MS,latency-ms) \
 	$(call option,LUT,lut) $(call option,FF,ff) $(call option,DSP,dsp) $(call option,CLOCK_MHZ,clock-mhz) \
 	$(call option,CHILDREN,children) $(call option,SEED,seed) $(call option,WORKERS,workers) $(call option,RUN,run))
 
@@ -26,7 +26,7 @@ all: ## the main job: search, generate the best design, check its C++ and its RT
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory report
 
-search: ## search: DATASET LATENCY_MS LUT FF DSP CLOCK_MHZ CHILDREN SEED WORKERS RUN
+search: ## search: DATASET SPLIT LATENCY_MS LUT FF DSP CLOCK_MHZ CHILDREN SEED WORKERS RUN
 	@scripts/setup.sh
 	$(fgnas) search $(search_options)
 
