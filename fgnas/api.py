@@ -566,11 +566,14 @@ class Silent:
 
 def _with_defaults(given: dict[str, Any], stored: dict[str, Any] | None) -> dict[str, Any]:
     """What was given, else what the resumed run has, else the defaults."""
-    before = DEFAULTS
-    if stored is not None:
-        limits = dict.fromkeys(SPECIFICATION) | stored["specification"]
-        before = {**stored, **limits, "device": stored["recipe"]["device"]}
-    return {name: before[name] if value is None else value for name, value in given.items()}
+    try:
+        before = DEFAULTS
+        if stored is not None:
+            limits = dict.fromkeys(SPECIFICATION) | stored["specification"]
+            before = {**stored, **limits, "device": stored["recipe"]["device"]}
+        return {name: before[name] if value is None else value for name, value in given.items()}
+    except (KeyError, TypeError) as error:
+        raise UserError(f"the run's config.json lacks {error}: it is damaged; start a new run") from None
 
 
 def executor_factory(executor: str, scheduler: str | None, workers: int | None) -> ExecutorFactory:
