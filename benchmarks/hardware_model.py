@@ -131,9 +131,9 @@ def write_results(rows: list[dict[str, Any]], near: list[dict[str, Any]], option
     summaries = {family: summary(own) for family, own in families.items()}
     lines = [
         "# The resource model against synthesis", "",
-        f"`{COMMAND}` wrote this page. The first {options.count} of {DESIGNS} designs drawn uniformly from the whole space",
-        f"(`fgnas sample --seed {SEED} -n {DESIGNS}`, none of them used to fit the model) for Cora, with random weights and",
-        "a DSP budget of 0 to 99; the whole top",
+        f"`{COMMAND}` wrote this page. The first {options.count} of {DESIGNS} uniform draws from the whole space",
+        f"(`fgnas sample --seed {SEED} -n {DESIGNS}`, none of them used to fit the model) for Cora, with random",
+        "weights and a DSP budget of 0 to 99; the whole top",
         f"is synthesised with {rows[0]['tool']}, hierarchy kept, and counted as",
         "[the hardware model](../hardware-model.md) defines.", "",
         "| family | resource | median error | mean error | worst error | exact |", "|---|---|---|---|---|---|",
