@@ -106,7 +106,7 @@ def merged(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def signal_of(cell: str) -> str:
     """The signal or register that a cell is named after, with its instance: what the mapper appended is cut."""
-    return re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|\d+_)|\$", cell)[0]
+    return re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|\d+_)|\$|\.\d+\.\d+", cell)[0]
 
 
 def timing_text(report: dict[str, Any]) -> str:

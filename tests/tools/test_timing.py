@@ -27,7 +27,8 @@ REPORT = {
     ("cell", "signal"),
     [
         ("u_linear_0.u_datapath.sum_q_TRELLIS_FF_Q_3", "u_linear_0.u_datapath.sum_q"),
-        ("u_h_1.mem.0.0_DP16KD_1", "u_h_1.mem.0.0"),
+        ("u_h_1.mem.0.0_DP16KD_1", "u_h_1.mem"),
+        ("u_reader.u_buffer.mem.0.0_DOB11_LUT4_A", "u_reader.u_buffer.mem"),
         ("state_q$1234", "state_q"),
     ],
 )
