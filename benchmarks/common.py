@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -11,12 +12,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from memory import Sharing, digest
+from memory import SCORING, Sharing, digest
 
 from fgnas.data import load
 from fgnas.errors import UserError
+from fgnas.hardware.pricing import Pricer
 from fgnas.search.run import SearchConfig, search
 from fgnas.search.store import RunStore
+from fgnas.space import find_space
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 BLOCK = 10
@@ -84,6 +87,33 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
 def code_version() -> str:
     """Names what results depend on: the hardware model, the children and the searchers, tables included."""
     return digest(("hardware", "child", "search"))
+
+
+SEARCHING = (
+    "disjoint",
+    "evaluator",
+    "leaders",
+    "loop",
+    "masks",
+    "paper",
+    "policy",
+    "random_search",
+    "reinforce",
+    "run",
+)
+"""Modules that decide what a search draws and chooses."""
+
+
+def behaviour() -> str:
+    """Names what searches on Cora and CiteSeer depend on, the hardware model by the prices that it gives."""
+    found = hashlib.sha256(digest((*SCORING, *(f"search/{name}.py" for name in SEARCHING))).encode())
+    space = find_space("fgnas")
+    columns = space.columns(space.draw(5_000, np.random.default_rng(0)))
+    for dataset in ("cora", "citeseer"):
+        prices = Pricer(load(dataset)).price(columns, 100)
+        for values in (prices.latency_cycles, prices.lut, prices.ff, prices.dsp):
+            found.update(values.astype(np.int64).tobytes())
+    return found.hexdigest()[:12]
 
 
 class Record:

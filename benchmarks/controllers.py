@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Record, run
+from common import RESULTS, Record, behaviour, run
 from memory import Sharing
 
 from fgnas.hardware.pricing import Specification
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    record = Record("controllers.json")
+    record = Record("controllers.json", behaviour())
     with Sharing(options.workers) as sharing:
         for seed, name, controller in itertools.product(range(options.seeds), SPECIFICATIONS, CONTROLLERS):
             dataset, specification = SPECIFICATIONS[name]

@@ -6,10 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 from fgnas.data import GraphData, build, load
 
 torch.set_num_threads(1)
+# A busy machine is no reason to fail.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
