@@ -44,6 +44,9 @@ def page(results: dict[str, Any], children: int, seeds: int) -> str:
         ),
     ]
     for name in SPECIFICATIONS:
+        if not any(key.startswith(f"{name} | ") for key in results):
+            lines += ["", f"## {name}", "", "Not run yet."]
+            continue
         lines += [
             "", f"## {name}", "",
             "| controller | seeds | children | first 50 | last fifth | best | feasible, first | last | draws | s |",
