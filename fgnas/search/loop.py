@@ -296,7 +296,8 @@ class SearchLoop:
         self.trials, self.draws = self.store.trials(), state["draws"]
         for trial in self.trials:
             score = Score(trial["val"], trial["float_val"], trial["epoch"], False, False)
-            self.evaluator.remember(Design.from_dict(trial["design"]), score)
+            self.evaluator.remember(design := Design.from_dict(trial["design"]), score)
+            trial.setdefault("numerics_hash", design.numerics_hash)  # older runs have none
             path = self.store.children / f"{trial['architecture_hash']}.npz"
             if path.is_file():
                 trained = Trained(Network.load(path), trial["float_val"], trial["epoch"])

@@ -119,6 +119,18 @@ def test_killed_between_trials_and_state(make_loop, monkeypatch):
     assert content(again) == content(whole)
 
 
+def test_a_run_from_before_numerics_had_names_goes_on(make_loop, monkeypatch):
+    cut = make_loop("cut", report=killed_after(1))
+    with pytest.raises(Killed):
+        cut.run()
+    named = cut.store.trials()
+    older = [{name: value for name, value in trial.items() if name != "numerics_hash"} for trial in named]
+    again = make_loop("cut")
+    monkeypatch.setattr(again.store, "trials", lambda: older)
+    again.resume()
+    assert again.trials == named
+
+
 def test_the_number_of_workers_changes_nothing(make_loop):
     one = make_loop("one")
     one.run()
