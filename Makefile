@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model setup clean help
+.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -100,6 +100,10 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 bench-efficiency: ## cycles of the best designs beside their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
 	@scripts/setup.sh compiler simulator
 	$(python) benchmarks/efficiency.py --workers $(or $(WORKERS),2) $(call option,CHILDREN,children)
+
+docs: ## build the documentation as a site: build/site/index.html
+	@scripts/setup.sh
+	.venv/bin/zensical build --strict
 
 setup: ## install everything now: .venv, the pinned packages, Verilator
 	@scripts/setup.sh compiler simulator

@@ -1,0 +1,81 @@
+"""The documentation is true: its code runs, its commands parse, its targets exist, its links lead somewhere."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fgnas.cli import parser
+from fgnas.design import Design
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:\.venv/bin/)?fgnas ([a-z].*)")
+TARGET = re.compile(r"\bmake ([a-z-]+)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The page's fenced blocks of a language."""
+    return [text for name, text in FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def with_blocks(language: str) -> list[Path]:
+    return [page for page in PAGES if blocks(page, language)]
+
+
+@pytest.mark.parametrize("page", with_blocks("python"), ids=name)
+def test_python_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
+    """The blocks of a page are one program, run in an empty folder."""
+    program = "\n".join(blocks(page, "python"))
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", with_blocks("json"), ids=name)
+def test_json_blocks_are_designs(page: Path) -> None:
+    for text in blocks(page, "json"):
+        Design.from_json(text, name(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_parse(page: Path) -> None:
+    """Every command of a shell block is one that the command line takes."""
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            if match := COMMAND.match(line.split("#")[0].strip()):
+                parser().parse_args(shlex.split(match[1]))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    text = page.read_text(encoding="utf-8")
+    code = [*blocks(page, "sh"), *re.findall(r"`([^`\n]+)`", text)]
+    named = {target for piece in code for target in TARGET.findall(piece)}
+    assert named <= targets, f"{name(page)} names {sorted(named - targets)}"
+
+
+def test_site_builds_without_a_broken_link(tmp_path: Path) -> None:
+    for part in ("mkdocs.yml", "docs", "fgnas"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    zensical = shutil.which("zensical", path=str(Path(sys.executable).parent))
+    assert zensical, "zensical is missing: pip install 'fgnas[dev]'"
+    done = subprocess.run([zensical, "build", "--strict"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = "".join(page.read_text(encoding="utf-8") for page in (tmp_path / "build" / "site").rglob("*.html"))
+    assert not re.search(r'<(?:script|img|link)[^>]*(?:src|href)="https?://', pages), "a page fetches from elsewhere"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f" {page.relative_to(ROOT / 'docs')}\n" in navigation, f"mkdocs.yml does not list {page.name}"
