@@ -32,7 +32,11 @@ def with_blocks(language: str) -> list[Path]:
     return [page for page in PAGES if blocks(page, language)]
 
 
-@pytest.mark.parametrize("page", with_blocks("python"), ids=name)
+PROGRAMS = [page for page in with_blocks("python") if page.name != "api.md"]
+"""tests/test_api.py runs api.md, which searches and simulates."""
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_python_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
     """The blocks of a page are one program, run in an empty folder."""
     program = "\n".join(blocks(page, "python"))
