@@ -61,7 +61,8 @@ def test_commands_parse(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_make_targets_exist(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    makefiles = (ROOT / "Makefile", *(ROOT / "templates" / "project").glob("Makefile*"))
+    targets = {name for file in makefiles for name in re.findall(r"^([a-z-]+):", file.read_text(), re.MULTILINE)}
     text = page.read_text(encoding="utf-8")
     code = [*blocks(page, "sh"), *re.findall(r"`([^`\n]+)`", text)]
     named = {target for piece in code for target in TARGET.findall(piece)}
