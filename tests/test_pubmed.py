@@ -41,9 +41,9 @@ def pubmed(tmp_path_factory: pytest.TempPathFactory) -> GraphData:
     (raw / "ind.pubmed.test.index").write_text("".join(f"{node}\n" for node in range(known, NODES)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FGNAS_DATA_ROOT", str(root))
-        datasets.load.cache_clear()
+        datasets._built_in.cache_clear()
         loaded = datasets.load("pubmed")
-        datasets.load.cache_clear()
+        datasets._built_in.cache_clear()
     return loaded
 
 
