@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.paths import templates_directory
 from fgnas.report.design import DesignPage
 from fgnas.report.run import RunPage
@@ -38,11 +39,9 @@ def design_html(page: DesignPage) -> str:
 
 def write_page(html: str, path: Path) -> None:
     """Put a page at `path`, whole or not at all."""
-    from fgnas.search.store import write_atomically
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, html.encode())
+        replace_file(path, html)
     except OSError as error:
         raise UserError(f"cannot write the page {path}: {error.strerror or error}") from None
 

@@ -13,6 +13,7 @@ import torch
 
 from fgnas.design import canonical_json
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.network import Network
 
 LATEST = "latest"
@@ -44,8 +45,8 @@ class RunStore:
         except OSError as error:
             raise UserError(f"cannot create the run {store.folder}: {error.strerror}") from None
         (store.folder / "trials.jsonl").touch()
-        write_atomically(store.folder / "config.json", json.dumps(config, indent=2, sort_keys=True).encode() + b"\n")
-        write_atomically(root / LATEST, name.encode() + b"\n")
+        replace_file(store.folder / "config.json", json.dumps(config, indent=2, sort_keys=True).encode() + b"\n")
+        replace_file(root / LATEST, name.encode() + b"\n")
         return store
 
     @classmethod
@@ -105,7 +106,7 @@ class RunStore:
             offset = file.tell()
         buffer = io.BytesIO()
         torch.save({"offset": offset, "state": state}, buffer)
-        write_atomically(self.folder / "state.pt", buffer.getvalue())
+        replace_file(self.folder / "state.pt", buffer.getvalue())
 
     def resume(self) -> dict[str, Any] | None:
         """The state of the last committed batch, with the trials cut back to it; None where nothing was committed."""
@@ -145,7 +146,7 @@ class RunStore:
 
     def write_json(self, name: str, content: Any) -> None:
         """A readable JSON file, replaced whole."""
-        write_atomically(self.folder / name, json.dumps(content, indent=2, sort_keys=True).encode() + b"\n")
+        replace_file(self.folder / name, json.dumps(content, indent=2, sort_keys=True).encode() + b"\n")
 
 
 def check_name(root: Path, name: str) -> None:
@@ -160,16 +161,6 @@ def next_name(root: Path, dataset: str) -> str:
     """`<dataset>-<n>` with the first free n after the highest one taken."""
     taken = [path.name.removeprefix(f"{dataset}-") for path in root.glob(f"{dataset}-*")]
     return f"{dataset}-{max((int(n) for n in taken if n.isdecimal()), default=0) + 1}"
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file so that a reader, or a power cut, finds the old or the new content whole."""
-    scratch = path.with_name(path.name + ".part")
-    with scratch.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)
 
 
 def compare(stored: Any, current: Any, field: str = "") -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.files import replace_file
 from fgnas.tools.csim import FIRST, RESULT
 from fgnas.tools.find import Vitis, find_vitis
 from fgnas.tools.synth import TOP, tidy
@@ -80,7 +81,7 @@ def _earlier(directory: Path) -> dict[str, Any]:
 
 def _write(directory: Path, report: dict[str, Any]) -> None:
     (directory / "report").mkdir(exist_ok=True)
-    (directory / "report" / "vitis.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    replace_file(directory / "report" / "vitis.json", json.dumps(report, indent=2) + "\n")
 
 
 def _is_synthesised(directory: Path, solution: Path) -> bool:

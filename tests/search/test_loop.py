@@ -95,7 +95,7 @@ def test_killed_between_trials_and_state(make_loop, monkeypatch):
 
     whole, cut = make_loop("whole"), make_loop("cut")
     whole.run()
-    write, written = module.write_atomically, []
+    write, written = module.replace_file, []
 
     def fail_the_second_time(path, data):
         if path.name == "state.pt":
@@ -104,7 +104,7 @@ def test_killed_between_trials_and_state(make_loop, monkeypatch):
                 raise Killed
         write(path, data)
 
-    monkeypatch.setattr(module, "write_atomically", fail_the_second_time)
+    monkeypatch.setattr(module, "replace_file", fail_the_second_time)
     with pytest.raises(Killed):
         cut.run()
     monkeypatch.undo()
