@@ -1,5 +1,7 @@
 """What tests of several packages make: random graphs, random designs, random weights, and a plain layer."""
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
 from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
+from fgnas.tools.find import find_verilator
+from fgnas.tools.simulate import tools_on_path
 
 Choices = dict[str, Any]
 SPACE_OPTIONS: Choices = {"attention": ("constant", "gat", "gcn")}
@@ -62,3 +66,23 @@ def plain_layer(**choices: Any) -> Layer:
         t_aggr=2, t_act=1, ai=5, af=1, wi=3, wf=0,
     )  # fmt: skip
     return plain.model_copy(update=choices)
+
+
+def run_on_face(test_module: str, folder: Path, **environment: str) -> None:
+    """Run a cocotb module of sim/ on the kernel's face that is built in `folder`/build; its log goes to run.log.
+
+    A failed test ends the runner; what is missing then is the module's result.
+    """
+    from cocotb_tools.runner import get_runner
+
+    with tools_on_path(find_verilator().path), suppress(SystemExit):
+        get_runner("verilator").test(
+            test_module=test_module,
+            hdl_toplevel_lang="verilog",
+            hdl_toplevel="face",
+            build_dir=folder / "build",
+            test_dir=folder / "build",
+            extra_env=environment,
+            log_file=folder / "run.log",
+            results_xml=str(folder / "results.xml"),
+        )

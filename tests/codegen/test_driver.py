@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 import types
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import random_accelerator, random_design, random_graph, random_network
+from support import random_accelerator, random_design, random_graph, random_network, run_on_face
 
 import fgnas
 from fgnas.codegen.project import write_project
@@ -22,8 +21,7 @@ from fgnas.hardware.accelerator import STATUS_BITS, Accelerator
 from fgnas.hardware.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
-from fgnas.tools.find import find_verilator
-from fgnas.tools.simulate import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sources, tools_on_path
+from fgnas.tools.simulate import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sources
 
 WIDTH_IN, CLASSES = 9, 11
 SPARE_BYTES = 4_000_000
@@ -47,8 +45,6 @@ class Simulated:
 
     def run(self, *calls: Call, timeout_s: float = 600.0) -> list[Any]:
         """The answer of each call: logits, or the error's name and message."""
-        from cocotb_tools.runner import get_runner
-
         listed = []
         for number, call in enumerate(calls):
             np.savez(self.folder / f"{number}.npz", **call)
@@ -60,17 +56,7 @@ class Simulated:
         size = 1 << (taken + SPARE_BYTES).bit_length()
         driver = str(self.folder / "p" / "driver.py")
         job.write_text(json.dumps({"driver": driver, "calls": listed, "memory_bytes": size, "result": str(result)}))
-        with tools_on_path(find_verilator().path), suppress(SystemExit):
-            get_runner("verilator").test(
-                test_module="board",
-                hdl_toplevel_lang="verilog",
-                hdl_toplevel="face",
-                build_dir=self.folder / "build",
-                test_dir=self.folder / "build",
-                extra_env={"FGNAS_BOARD_JOB": str(job)},
-                log_file=self.folder / "run.log",
-                results_xml=str(self.folder / "results.xml"),
-            )
+        run_on_face("board", self.folder, FGNAS_BOARD_JOB=str(job))
         assert result.is_file(), f"the driver failed on the board: see {self.folder / 'run.log'}"
         outcomes = json.loads(result.read_text())
         return [

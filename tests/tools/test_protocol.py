@@ -7,14 +7,13 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import random_design, random_graph, random_network
+from support import random_design, random_graph, random_network, run_on_face
 
 from fgnas.codegen.rtl import write_rtl
 from fgnas.data import GraphData
@@ -25,8 +24,7 @@ from fgnas.hardware.encoding import edge_beats, encode, feature_beats, logit_row
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
 from fgnas.network import Network
-from fgnas.tools.find import find_verilator
-from fgnas.tools.simulate import QUICK_MAKE_FLAGS, build, read_sources, tools_on_path
+from fgnas.tools.simulate import QUICK_MAKE_FLAGS, build, read_sources
 
 PAGE = 4096
 MEMORY_BYTES = 1 << 18
@@ -145,23 +143,11 @@ class Bench:
 
     def run(self, *runs: Run) -> list[dict[str, Any]]:
         """Run one after the other in one simulation; one result each."""
-        from cocotb_tools.runner import get_runner
-
         jobs = [run.job(self.folder / f"{number}.bin") for number, run in enumerate(runs)]
         results, listing = self.folder / "results.json", self.folder / "jobs.json"
         results.unlink(missing_ok=True)
         listing.write_text(json.dumps({"runs": jobs, "memory_bytes": MEMORY_BYTES, "results": str(results)}))
-        with tools_on_path(find_verilator().path), suppress(SystemExit):
-            get_runner("verilator").test(
-                test_module="protocol",
-                hdl_toplevel_lang="verilog",
-                hdl_toplevel="face",
-                build_dir=self.folder / "build",
-                test_dir=self.folder / "build",
-                extra_env={"FGNAS_PROTOCOL_JOBS": str(listing)},
-                log_file=self.folder / "run.log",
-                results_xml=str(self.folder / "results.xml"),
-            )
+        run_on_face("protocol", self.folder, FGNAS_PROTOCOL_JOBS=str(listing))
         assert results.is_file(), f"the memory model found a fault: see {self.folder / 'run.log'}"
         found: list[dict[str, Any]] = json.loads(results.read_text())
         for run, result in zip(runs, found, strict=True):
