@@ -33,22 +33,22 @@ WRITE_LATENCY = 4
 
 # Pipeline depths of the RTL (templates/rtl), in cycles from a stage's last issue of a row to the cycle in which
 # the next stage sees the row, less one.
-LINEAR_DEPTH = 7
-AGGREGATE_DEPTH = 6
+LINEAR_DEPTH = 9
+AGGREGATE_DEPTH = 7
 DIVIDER_EXTRA_DEPTH = 2
-ROW_MAXIMUM_DEPTH = 4
+ROW_MAXIMUM_DEPTH = 5
 ACTIVATE_DEPTH = 3
 HEAD_MEAN_DEPTH = 3
 
 START_CYCLES = 3
 """From the accepted start write to the first cycle of the load phase."""
-FETCH_CYCLES = 3
+FETCH_CYCLES = 4
 """From a phase's first cycle to its first beat at a stage, beyond the memory's read latency."""
 ASK_CYCLES = 1
 """Of these, those until it has asked for that beat."""
 TURN_CYCLES = 1
 """From the end of a phase's last stage to the first cycle of the next phase."""
-FINISH_CYCLES = 3
+FINISH_CYCLES = 4
 """From the last write beat's response to the interrupt."""
 OUTPUT_BUFFER_BEATS = 32
 

@@ -48,7 +48,8 @@ class Specification:
         """Limits by the name of the price they bound, less the guard band; latency in cycles."""
         found: dict[str, float] = {}
         if self.latency_ms is not None:
-            found["latency_cycles"] = self.latency_ms * self.clock_mhz * 1000.0
+            # Rounded, for a product of decimals may lie a hair below the whole number of cycles that it means.
+            found["latency_cycles"] = round(self.latency_ms * self.clock_mhz * 1000.0, 6)
         for name in ("lut", "ff", "dsp", "bram36"):
             if (limit := getattr(self, name)) is not None:
                 kept = (100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0

@@ -43,8 +43,7 @@ module fgnas_aggregate #(
   localparam int unsigned DegreeBits = $clog2(DegreeCapacity + 1) + 1;
   localparam int unsigned ProductBits = ValueBits + (Weighted ? 9 : 0);
 
-  // Issue: a tile of the edge in front, every cycle that the buffer behind has room for the row. Edges behind
-  // the last row pad the last beat.
+  // Issue: a tile of the edge in front, every cycle that the buffer behind has room for the row.
   logic [1:0] edge_q;
   /* verilator lint_off UNUSEDSIGNAL */  // plain sums leave the coefficient alone
   logic [29:0] in_front;
@@ -53,7 +52,6 @@ module fgnas_aggregate #(
   logic [PartBits-1:0] part_q;
   logic [HAddressBits-1:0] base_q;
   logic [DegreeBits-1:0] degree_q;  // edges of the row before this one
-  logic [31:0] rows_q;
   logic row_open_q, tile_last, issue, row_last, first_edge, edge_done;
 
   always_comb begin
@@ -67,7 +65,7 @@ module fgnas_aggregate #(
   assign tile_last    = tile_q == TileBits'(Tiles - 1);
   assign row_last     = in_front[29];
   assign first_edge   = degree_q == '0;
-  assign issue        = beat_valid_i && (rows_q != nodes_i) && (row_open_q || free_i);
+  assign issue        = beat_valid_i && (row_open_q || free_i);
   assign edge_done    = issue && tile_last;
   assign beat_pop_o   = edge_done && (edge_q == 2'd3);
   assign reserve_o    = issue && !row_open_q;
@@ -85,7 +83,6 @@ module fgnas_aggregate #(
       edge_q   <= edge_q + 1'b1;
       degree_q <= row_last ? '0 : degree_q + 1'b1;
     end
-    if (row_issued_o) rows_q <= rows_q + 1'b1;
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
     source_error_o <= issue && (32'(in_front[19:0]) >= nodes_i);
     if (rst_i) begin
@@ -95,7 +92,6 @@ module fgnas_aggregate #(
       base_q         <= '0;
       edge_q         <= '0;
       degree_q       <= '0;
-      rows_q         <= '0;
       degree_error_o <= 1'b0;
       source_error_o <= 1'b0;
     end
@@ -104,34 +100,38 @@ module fgnas_aggregate #(
   // Address, memory, operands, product: what belongs to an issue walks beside it.
   logic [HAddressBits-1:0] address_q;
   logic [PartBits-1:0] part_0_q, part_1_q;
-  logic [3:0] valid_q, first_q, last_q, row_last_q;
+  logic [4:0] valid_q, first_q, last_q, row_last_q;
   assign h_address_o = address_q;
   always_ff @(posedge clk_i) begin
     address_q  <= base_q + HAddressBits'(in_front[19:0]);
     part_0_q   <= part_q;
     part_1_q   <= part_0_q;
-    valid_q    <= rst_i ? '0 : {valid_q[2:0], issue};
-    first_q    <= {first_q[2:0], first_edge};
-    last_q     <= {last_q[2:0], row_last};
-    row_last_q <= {row_last_q[2:0], row_last && tile_last};
+    valid_q    <= rst_i ? '0 : {valid_q[3:0], issue};
+    first_q    <= {first_q[3:0], first_edge};
+    last_q     <= {last_q[3:0], row_last};
+    row_last_q <= {row_last_q[3:0], row_last && tile_last};
   end
 
-  logic [Lanes-1:0][ValueBits-1:0] value_q;
+  // Twice: a block RAM answers late, and lies far from some of its multipliers.
+  logic [Lanes-1:0][ValueBits-1:0] value_q, value_r_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned l = 0; l < Lanes; l++) begin
       value_q[l] <= h_data_i[(32'(part_1_q)*Lanes+l)*ValueBits+:ValueBits];
     end
+    value_r_q <= value_q;
   end
 
   logic [Lanes-1:0][ProductBits-1:0] message;
   if (Weighted) begin : gen_weighted
-    logic [8:0] coefficient_q[3];
-    always_ff @(posedge clk_i) coefficient_q <= '{in_front[28:20], coefficient_q[0], coefficient_q[1]};
+    logic [8:0] coefficient_q[4];
+    always_ff @(posedge clk_i) begin
+      coefficient_q <= '{in_front[28:20], coefficient_q[0], coefficient_q[1], coefficient_q[2]};
+    end
     for (genvar l = 0; l < Lanes; l++) begin : gen_lane
       // The coefficient is unsigned; its product keeps ValueBits + 9 bits, for it is at most 256.
       logic signed [ValueBits+9:0] product;
       fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
-        .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[2]}), .product_o(product)
+        .clk_i(clk_i), .left_i(value_r_q[l]), .right_i({1'b0, coefficient_q[3]}), .product_o(product)
       );
       assign message[l] = product[ProductBits-1:0];
       /* verilator lint_off UNUSEDSIGNAL */
@@ -140,39 +140,39 @@ module fgnas_aggregate #(
       /* verilator lint_on UNUSEDSIGNAL */
     end
   end else begin : gen_plain
-    always_ff @(posedge clk_i) message <= value_q;
+    always_ff @(posedge clk_i) message <= value_r_q;
   end
 
   // Accumulate: a tile's sum or maximum is read, extended and written back within a cycle.
   logic [TileBits-1:0] sum_tile_q;
   logic [Lanes-1:0][SumBits-1:0] stored, total_d, total_q;
   always_ff @(posedge clk_i) begin
-    if (valid_q[3]) sum_tile_q <= (sum_tile_q == TileBits'(Tiles - 1)) ? '0 : sum_tile_q + 1'b1;
+    if (valid_q[4]) sum_tile_q <= (sum_tile_q == TileBits'(Tiles - 1)) ? '0 : sum_tile_q + 1'b1;
     if (rst_i) sum_tile_q <= '0;
   end
   if (Tiles == 1) begin : gen_register
     logic [Lanes-1:0][SumBits-1:0] sums_q;
     assign stored = sums_q;
-    always_ff @(posedge clk_i) if (valid_q[3]) sums_q <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums_q <= total_d;
   end else begin : gen_memory
     (* ram_style = "distributed" *) logic [Lanes*SumBits-1:0] sums[Tiles];
     assign stored = sums[sum_tile_q];
-    always_ff @(posedge clk_i) if (valid_q[3]) sums[sum_tile_q] <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums[sum_tile_q] <= total_d;
   end
   for (genvar l = 0; l < Lanes; l++) begin : gen_total
     logic signed [SumBits-1:0] extended;
     assign extended = SumBits'(signed'(message[l]));
     if (Maximum) begin : gen_maximum
-      assign total_d[l] = (first_q[3] || extended > signed'(stored[l])) ? extended : stored[l];
+      assign total_d[l] = (first_q[4] || extended > signed'(stored[l])) ? extended : stored[l];
     end else begin : gen_sum
-      assign total_d[l] = extended + (first_q[3] ? '0 : stored[l]);
+      assign total_d[l] = extended + (first_q[4] ? '0 : stored[l]);
     end
   end
   logic done_q, row_done_q;
   always_ff @(posedge clk_i) begin
     total_q    <= total_d;
-    done_q     <= valid_q[3] && last_q[3] && !rst_i;
-    row_done_q <= valid_q[3] && row_last_q[3] && !rst_i;
+    done_q     <= valid_q[4] && last_q[4] && !rst_i;
+    row_done_q <= valid_q[4] && row_last_q[4] && !rst_i;
   end
 
   // One rounding: by a shift, or by the division that a mean asks for.
@@ -180,10 +180,11 @@ module fgnas_aggregate #(
     localparam int unsigned Left = (Shift < 0) ? -Shift : 0;
     localparam int unsigned Right = (Shift > 0) ? Shift : 0;
     localparam int unsigned Delay = YBits + 3;
-    logic [DegreeBits-1:0] degree_at_q[5];  // the row's edges, this one included
+    logic [DegreeBits-1:0] degree_at_q[6];  // the row's edges, this one included
     logic [Delay-1:0] write_q, write_last_q;
     always_ff @(posedge clk_i) begin
-      degree_at_q  <= '{degree_q + 1'b1, degree_at_q[0], degree_at_q[1], degree_at_q[2], degree_at_q[3]};
+      degree_at_q  <= '{degree_q + 1'b1, degree_at_q[0], degree_at_q[1], degree_at_q[2], degree_at_q[3],
+                        degree_at_q[4]};
       write_q      <= rst_i ? '0 : {write_q[Delay-2:0], done_q};
       write_last_q <= rst_i ? '0 : {write_last_q[Delay-2:0], row_done_q};
     end
@@ -196,7 +197,7 @@ module fgnas_aggregate #(
       ) u_divider (
         .clk_i        (clk_i),
         .numerator_i  ((SumBits + Left)'(signed'(total_q[l])) <<< Left),
-        .denominator_i((DegreeBits + Right)'(degree_at_q[4]) << Right),
+        .denominator_i((DegreeBits + Right)'(degree_at_q[5]) << Right),
         .quotient_o   (quotient)
       );
       assign data_o[l] = quotient[YBits-1:0];

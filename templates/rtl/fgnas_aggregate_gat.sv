@@ -99,23 +99,24 @@ module fgnas_aggregate_gat #(
 
   // Address and difference; memory and table; operands; product.
   logic [PartBits-1:0] part_0_q, part_1_q;
-  logic [3:0] valid_q, first_q, last_q, row_last_q, fresh_q;  // fresh: the group's first tile
-  logic [GroupHeads-1:0][8:0] coefficient_q, coefficient_r_q;
-  logic [Lanes-1:0][ValueBits-1:0] value_q;
+  logic [4:0] valid_q, first_q, last_q, row_last_q, fresh_q;  // fresh: the group's first tile
+  // Operands twice: a block RAM answers late, and lies far from some of its multipliers.
+  logic [2:0][GroupHeads-1:0][8:0] coefficient_q;
+  logic [1:0][Lanes-1:0][ValueBits-1:0] value_q;
   always_ff @(posedge clk_i) begin
     h_address_o     <= base_q + HAddressBits'(ring_source_i);
     part_0_q        <= part_q;
     part_1_q        <= part_0_q;
-    coefficient_q   <= coefficient_i;
-    coefficient_r_q <= coefficient_q;
-    valid_q         <= rst_i ? '0 : {valid_q[2:0], issue};
-    first_q         <= {first_q[2:0], degree_q == '0};
-    last_q          <= {last_q[2:0], ring_last_i};
-    row_last_q      <= {row_last_q[2:0], row_done};
-    fresh_q         <= {fresh_q[2:0], tile_q == '0};
+    coefficient_q   <= {coefficient_q[1:0], coefficient_i};
+    value_q[1]      <= value_q[0];
+    valid_q         <= rst_i ? '0 : {valid_q[3:0], issue};
+    first_q         <= {first_q[3:0], degree_q == '0};
+    last_q          <= {last_q[3:0], ring_last_i};
+    row_last_q      <= {row_last_q[3:0], row_done};
+    fresh_q         <= {fresh_q[3:0], tile_q == '0};
     for (int unsigned g = 0; g < GroupHeads; g++) difference_o[g] <= maximum_i[g] - ring_exponent_i[g];
     for (int unsigned l = 0; l < Lanes; l++) begin
-      value_q[l] <= h_data_i[(32'(part_1_q)*Lanes+l)*ValueBits+:ValueBits];
+      value_q[0][l] <= h_data_i[(32'(part_1_q)*Lanes+l)*ValueBits+:ValueBits];
     end
   end
 
@@ -126,8 +127,8 @@ module fgnas_aggregate_gat #(
   logic [GroupHeads-1:0][CoefficientSumBits-1:0] coefficients, coefficients_d, coefficients_q;
   logic sum_group_last;
   always_ff @(posedge clk_i) begin
-    if (valid_q[3]) sum_tile_q <= (sum_tile_q == TileBits'(Tiles - 1)) ? '0 : sum_tile_q + 1'b1;
-    if (valid_q[3] && sum_group_last) begin
+    if (valid_q[4]) sum_tile_q <= (sum_tile_q == TileBits'(Tiles - 1)) ? '0 : sum_tile_q + 1'b1;
+    if (valid_q[4] && sum_group_last) begin
       sum_group_q <= (sum_group_q == GroupBits'(HeadGroups - 1)) ? '0 : sum_group_q + 1'b1;
     end
     if (rst_i) begin
@@ -141,33 +142,33 @@ module fgnas_aggregate_gat #(
     logic [GroupTileBits-1:0] sum_place_q;
     assign sum_group_last = sum_place_q == GroupTileBits'(GroupTiles - 1);
     always_ff @(posedge clk_i) begin
-      if (valid_q[3]) sum_place_q <= sum_group_last ? '0 : sum_place_q + 1'b1;
+      if (valid_q[4]) sum_place_q <= sum_group_last ? '0 : sum_place_q + 1'b1;
       if (rst_i) sum_place_q <= '0;
     end
   end
   if (Tiles == 1) begin : gen_sum_register
     logic [Lanes-1:0][SumBits-1:0] sums_q;
     assign stored = sums_q;
-    always_ff @(posedge clk_i) if (valid_q[3]) sums_q <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums_q <= total_d;
   end else begin : gen_sum_memory
     (* ram_style = "distributed" *) logic [Lanes*SumBits-1:0] sums[Tiles];
     assign stored = sums[sum_tile_q];
-    always_ff @(posedge clk_i) if (valid_q[3]) sums[sum_tile_q] <= total_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums[sum_tile_q] <= total_d;
   end
   if (HeadGroups == 1) begin : gen_coefficient_register
     logic [GroupHeads-1:0][CoefficientSumBits-1:0] coefficients_r_q;
     assign coefficients = coefficients_r_q;
-    always_ff @(posedge clk_i) if (valid_q[3]) coefficients_r_q <= coefficients_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) coefficients_r_q <= coefficients_d;
   end else begin : gen_coefficient_memory
     (* ram_style = "distributed" *) logic [GroupHeads*CoefficientSumBits-1:0] sums[HeadGroups];
     assign coefficients = sums[sum_group_q];
-    always_ff @(posedge clk_i) if (valid_q[3]) sums[sum_group_q] <= coefficients_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums[sum_group_q] <= coefficients_d;
   end
   always_comb begin
     for (int unsigned g = 0; g < GroupHeads; g++) begin
       // Later tiles of a group find the edge's coefficient in the sum already.
-      coefficients_d[g] = ((first_q[3] && fresh_q[3]) ? '0 : coefficients[g]) +
-                          (fresh_q[3] ? CoefficientSumBits'(coefficient_r_q[g]) : '0);
+      coefficients_d[g] = ((first_q[4] && fresh_q[4]) ? '0 : coefficients[g]) +
+                          (fresh_q[4] ? CoefficientSumBits'(coefficient_q[2][g]) : '0);
     end
   end
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
@@ -175,13 +176,13 @@ module fgnas_aggregate_gat #(
     logic signed [ValueBits+9:0] product;
     logic signed [SumBits-1:0] message;
     fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
-      .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[Head]}), .product_o(product)
+      .clk_i(clk_i), .left_i(value_q[1][l]), .right_i({1'b0, coefficient_q[1][Head]}), .product_o(product)
     );
     assign message = SumBits'(signed'(product[ValueBits+8:0]));
     if (Maximum) begin : gen_maximum
-      assign total_d[l] = (first_q[3] || message > signed'(stored[l])) ? message : stored[l];
+      assign total_d[l] = (first_q[4] || message > signed'(stored[l])) ? message : stored[l];
     end else begin : gen_sum
-      assign total_d[l] = message + (first_q[3] ? '0 : stored[l]);
+      assign total_d[l] = message + (first_q[4] ? '0 : stored[l]);
     end
     /* verilator lint_off UNUSEDSIGNAL */
     logic unused;
@@ -192,8 +193,8 @@ module fgnas_aggregate_gat #(
   always_ff @(posedge clk_i) begin
     total_q        <= total_d;
     coefficients_q <= coefficients_d;
-    done_q         <= valid_q[3] && last_q[3] && !rst_i;
-    row_done_q     <= valid_q[3] && row_last_q[3] && !rst_i;
+    done_q         <= valid_q[4] && last_q[4] && !rst_i;
+    row_done_q     <= valid_q[4] && row_last_q[4] && !rst_i;
   end
 
   // The denominator: a mean multiplies it by the degree, which takes a cycle more.
@@ -202,17 +203,18 @@ module fgnas_aggregate_gat #(
   logic [GroupHeads-1:0][DenominatorBits-1:0] denominator;
   logic start, start_last;
   if (Mean) begin : gen_mean
-    logic [DegreeBits-1:0] degree_at_q[5];
+    logic [DegreeBits-1:0] degree_at_q[6];
     logic [GroupHeads-1:0][DenominatorBits-1:0] denominator_q;
     logic [Lanes-1:0][SumBits-1:0] numerator_q;
     logic start_q, start_last_q;
     always_ff @(posedge clk_i) begin
-      degree_at_q  <= '{degree_q + 1'b1, degree_at_q[0], degree_at_q[1], degree_at_q[2], degree_at_q[3]};
+      degree_at_q  <= '{degree_q + 1'b1, degree_at_q[0], degree_at_q[1], degree_at_q[2], degree_at_q[3],
+                        degree_at_q[4]};
       numerator_q  <= total_q;
       start_q      <= done_q && !rst_i;
       start_last_q <= row_done_q && !rst_i;
       for (int unsigned g = 0; g < GroupHeads; g++) begin
-        denominator_q[g] <= DenominatorBits'(coefficients_q[g]) * DenominatorBits'(degree_at_q[4]);
+        denominator_q[g] <= DenominatorBits'(coefficients_q[g]) * DenominatorBits'(degree_at_q[5]);
       end
     end
     assign numerator   = numerator_q;

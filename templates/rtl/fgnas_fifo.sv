@@ -1,5 +1,6 @@
-// A queue in block RAM behind an output register that falls through: what is written in cycle t is in front in
-// cycle t + 2 at the earliest, and an entry a cycle from there. The writer keeps count: the queue never overflows.
+// A queue in block RAM that falls through: what is written in cycle t is in front in cycle t + 3 at the earliest, and
+// an entry a cycle from there. The front is a register behind the memory's own, for logic that began at a block RAM's
+// output would begin late. The writer keeps count: the queue never overflows.
 
 `default_nettype none
 
@@ -18,26 +19,33 @@ module fgnas_fifo #(
   localparam int unsigned PointerBits = $clog2(Depth);
   logic [PointerBits-1:0] write_q, read_q;
   logic [PointerBits:0] held_q;
-  logic fetch;
-  assign fetch = (held_q != '0) && (!valid_o || pop_i);
+  logic fetch, fetched_q, advance;
+  assign advance = !valid_o || pop_i;
+  assign fetch   = (held_q != '0) && (!fetched_q || advance);
 
   (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
+  logic [Width-1:0] word_q;
   always_ff @(posedge clk_i) begin
     if (write_i) mem[write_q] <= data_i;
   end
   always_ff @(posedge clk_i) begin
-    if (fetch) data_o <= mem[read_q];
+    if (fetch) word_q <= mem[read_q];
+  end
+  always_ff @(posedge clk_i) begin
+    if (advance) data_o <= word_q;
   end
   always_ff @(posedge clk_i) begin
     if (write_i) write_q <= write_q + 1'b1;
     if (fetch) read_q <= read_q + 1'b1;
-    held_q  <= held_q + (PointerBits + 1)'(write_i) - (PointerBits + 1)'(fetch);
-    valid_o <= fetch || (valid_o && !pop_i);
+    held_q <= held_q + (PointerBits + 1)'(write_i) - (PointerBits + 1)'(fetch);
+    if (advance) valid_o <= fetched_q;
+    fetched_q <= fetch || (fetched_q && !advance);
     if (rst_i) begin
-      write_q <= '0;
-      read_q  <= '0;
-      held_q  <= '0;
-      valid_o <= 1'b0;
+      write_q   <= '0;
+      read_q    <= '0;
+      held_q    <= '0;
+      fetched_q <= 1'b0;
+      valid_o   <= 1'b0;
     end
   end
 endmodule

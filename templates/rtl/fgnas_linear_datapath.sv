@@ -37,19 +37,20 @@ module fgnas_linear_datapath #(
   localparam int unsigned GroupBits = ProductBits + $clog2(InLanes);  // of the sum of a group
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
 
-  // Operands are registered behind the memories, then multiplied, then summed: three cycles.
-  logic [InLanes-1:0][InBits-1:0] input_q;
-  logic [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_q;
+  // Operands are registered twice behind the memories, for a block RAM answers late and lies far from some of its
+  // multipliers; then multiplied, then summed in two steps: five cycles.
+  logic [1:0][InLanes-1:0][InBits-1:0] input_q;
+  logic [1:0][InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_q;
   logic [InLanes-1:0][OutLanes-1:0][ProductBits-1:0] product;
-  logic [2:0] valid_q, first_q, last_q, row_last_q;
+  logic [4:0] valid_q, first_q, last_q, row_last_q;
 
   always_ff @(posedge clk_i) begin
-    input_q    <= input_i;
-    weight_q   <= weight_i;
-    valid_q    <= rst_i ? '0 : {valid_q[1:0], valid_i};
-    first_q    <= {first_q[1:0], first_i};
-    last_q     <= {last_q[1:0], last_i};
-    row_last_q <= {row_last_q[1:0], row_last_i};
+    input_q    <= {input_q[0], input_i};
+    weight_q   <= {weight_q[0], weight_i};
+    valid_q    <= rst_i ? '0 : {valid_q[3:0], valid_i};
+    first_q    <= {first_q[3:0], first_i};
+    last_q     <= {last_q[3:0], last_i};
+    row_last_q <= {row_last_q[3:0], row_last_i};
   end
 
   for (genvar i = 0; i < InLanes; i++) begin : gen_in
@@ -60,67 +61,84 @@ module fgnas_linear_datapath #(
         .UseDsp   (i * OutLanes + o < DspLanes)
       ) u_multiplier (
         .clk_i    (clk_i),
-        .left_i   (input_q[i]),
-        .right_i  (weight_q[i][o]),
+        .left_i   (input_q[1][i]),
+        .right_i  (weight_q[1][i][o]),
         .product_o(product[i][o])
       );
     end
   end
 
+  // Each lane's product; every second one takes the one before.
+  /* verilator lint_off UNUSEDSIGNAL */  // without a split, what a pair has taken is not used again
+  logic [OutLanes-1:0][InLanes-1:0][GroupBits-1:0] pair_q;
+  /* verilator lint_on UNUSEDSIGNAL */
+  always_ff @(posedge clk_i) begin
+    for (int unsigned o = 0; o < OutLanes; o++) begin
+      for (int unsigned i = 0; i < InLanes; i++) begin
+        pair_q[o][i] <= GroupBits'(signed'(product[i][o])) + ((i % 2 == 1) ? GroupBits'(signed'(product[i-i%2][o])) : '0);
+      end
+    end
+  end
+
   // `sum` is what the row gets of the group, `kept` what the sums hold after it.
-  logic [OutLanes-1:0][SumBits-1:0] sum_q, kept_d, total_d, total_q, stored;
+  logic [OutLanes-1:0][SumBits-1:0] sum, kept_d, total_d, total_q, stored;
   if (Packed) begin : gen_packed
     localparam int unsigned SplitBits = $clog2(InLanes + 1);
-    logic [1:0][SplitBits-1:0] split_q;
-    logic [OutLanes-1:0][InLanes:0][GroupBits-1:0] prefix;
-    logic [OutLanes-1:0][GroupBits-1:0] all_q;
+    logic [4:0][SplitBits-1:0] split_q;
+    logic [OutLanes-1:0][InLanes:0][GroupBits-1:0] prefix_d, prefix_q;
     always_comb begin
       for (int unsigned o = 0; o < OutLanes; o++) begin
-        prefix[o][0] = '0;
-        for (int unsigned i = 0; i < InLanes; i++)
-          prefix[o][i+1] = prefix[o][i] + GroupBits'(signed'(product[i][o]));
+        prefix_d[o][0] = '0;
+        for (int unsigned i = 0; i < InLanes; i++) prefix_d[o][i+1] = pair_q[o][i];
+        // Blocks of twice the lanes in each round: the upper half of a block takes the sum of its lower half.
+        for (int unsigned half = 2; half < InLanes; half *= 2) begin
+          for (int unsigned i = half; i < InLanes; i++) begin
+            if ((i & half) != 0) prefix_d[o][i+1] = prefix_d[o][i+1] + prefix_d[o][i&~(half-1)];
+          end
+        end
       end
     end
     always_ff @(posedge clk_i) begin
-      split_q <= {split_q[0], SplitBits'(split_i)};
-      for (int unsigned o = 0; o < OutLanes; o++) begin
-        sum_q[o] <= SumBits'(signed'(prefix[o][split_q[1]]));
-        all_q[o] <= prefix[o][InLanes];
-      end
+      split_q  <= {split_q[3:0], SplitBits'(split_i)};
+      prefix_q <= prefix_d;
     end
     always_comb begin
-      for (int unsigned o = 0; o < OutLanes; o++)
-        kept_d[o] = last_q[2] ? SumBits'(signed'(all_q[o])) - sum_q[o] : total_d[o];
+      for (int unsigned o = 0; o < OutLanes; o++) begin
+        sum[o]    = SumBits'(signed'(prefix_q[o][split_q[4]]));
+        kept_d[o] = last_q[4] ? SumBits'(signed'(prefix_q[o][InLanes])) - sum[o] : total_d[o];
+      end
     end
   end else begin : gen_whole
     logic [OutLanes-1:0][SumBits-1:0] sum_d;
     always_comb begin
       for (int unsigned o = 0; o < OutLanes; o++) begin
         sum_d[o] = '0;
-        for (int unsigned i = 0; i < InLanes; i++) sum_d[o] = sum_d[o] + SumBits'(signed'(product[i][o]));
+        for (int unsigned i = 0; i < InLanes; i++) begin
+          if (i % 2 == 1 || i == InLanes - 1) sum_d[o] = sum_d[o] + SumBits'(signed'(pair_q[o][i]));
+        end
       end
     end
-    always_ff @(posedge clk_i) sum_q <= sum_d;
+    always_ff @(posedge clk_i) sum <= sum_d;
     assign kept_d = total_d;
   end
 
   // Accumulate: a tile's sum is read, added to and written back within a cycle.
   logic [TileBits-1:0] tile_q;
   always_ff @(posedge clk_i) begin
-    if (valid_q[2]) tile_q <= (tile_q == TileBits'(Tiles - 1)) ? '0 : tile_q + 1'b1;
+    if (valid_q[4]) tile_q <= (tile_q == TileBits'(Tiles - 1)) ? '0 : tile_q + 1'b1;
     if (rst_i) tile_q <= '0;
   end
   if (Tiles == 1) begin : gen_register
     logic [OutLanes-1:0][SumBits-1:0] sums_q;
     assign stored = sums_q;
-    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= kept_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums_q <= kept_d;
   end else begin : gen_memory
     (* ram_style = "distributed" *) logic [OutLanes*SumBits-1:0] sums[Tiles];
     assign stored = sums[tile_q];
-    always_ff @(posedge clk_i) if (valid_q[2]) sums[tile_q] <= kept_d;
+    always_ff @(posedge clk_i) if (valid_q[4]) sums[tile_q] <= kept_d;
   end
   always_comb begin
-    for (int unsigned o = 0; o < OutLanes; o++) total_d[o] = sum_q[o] + (first_q[2] ? '0 : stored[o]);
+    for (int unsigned o = 0; o < OutLanes; o++) total_d[o] = sum[o] + (first_q[4] ? '0 : stored[o]);
   end
 
   // Requantise, once.
@@ -134,8 +152,8 @@ module fgnas_linear_datapath #(
   end
   always_ff @(posedge clk_i) begin
     total_q      <= total_d;
-    done_q       <= valid_q[2] && last_q[2] && !rst_i;
-    row_done_q   <= valid_q[2] && row_last_q[2] && !rst_i;
+    done_q       <= valid_q[4] && last_q[4] && !rst_i;
+    row_done_q   <= valid_q[4] && row_last_q[4] && !rst_i;
     data_o       <= data_d;
     write_o      <= done_q && !rst_i;
     write_last_o <= row_done_q && !rst_i;

@@ -17,7 +17,7 @@ module fgnas_reader #(
   output logic         outstanding_o,
   output logic         drained_o,   // every beat of the region was popped
   output logic         error_o,
-  output logic         valid_o,
+  output logic         valid_o,      // in the cycle of start_i: of what the last region left behind
   output logic [127:0] beat_o,
   input  wire          pop_i,
   output logic [63:0]  araddr_o,
@@ -32,52 +32,53 @@ module fgnas_reader #(
   localparam int unsigned CountBits = $clog2(BufferBeats) + 1;
 
   logic [59:0] address_q;        // in beats
-  logic [31:0] left_q;           // beats not yet asked for
+  logic [31:0] left_q, rest;     // beats not yet asked for, before the burst in front and after it
+  logic asking_q;                // whether there are any
   logic [CountBits-1:0] reserved_q;     // asked for and not popped
   logic [CountBits-1:0] outstanding_q;  // asked for and not there
-  logic [CountBits-1:0] to_page, burst;
-  logic [32:0] beyond;  // beats behind this page; negative where the region ends within it
-  assign to_page       = CountBits'(256) - CountBits'(address_q[7:0]);
-  assign beyond        = 33'(left_q) - 33'(to_page);
-  assign burst         = beyond[32] ? left_q[CountBits-1:0] : to_page;
-  assign arvalid_o     = (left_q != '0) && (reserved_q <= CountBits'(BufferBeats - 256));
+  logic [CountBits-1:0] burst_q;        // beats of the burst in front: to the end of its page, or of the region
+  logic [CountBits-1:0] to_page;        // beats from the region's start to the end of its page
+  assign to_page       = CountBits'(256) - CountBits'(address_i[11:4]);
+  assign rest          = left_q - 32'(burst_q);
+  assign arvalid_o     = asking_q && (reserved_q <= CountBits'(BufferBeats - 256));
   assign araddr_o      = {address_q, 4'b0};
-  assign arlen_o       = 8'(burst - 1'b1);
+  assign arlen_o       = 8'(burst_q - 1'b1);
   assign rready_o      = 1'b1;
   assign outstanding_o = (outstanding_q != '0) || arvalid_o;
-  assign drained_o     = (left_q == '0) && (reserved_q == '0);
+  assign drained_o     = !asking_q && (reserved_q == '0);
 
   logic asked, arrived;
   assign asked   = arvalid_o && arready_i;
   assign arrived = rvalid_i;
   always_ff @(posedge clk_i) begin
-    reserved_q    <= reserved_q + (asked ? burst : '0) - CountBits'(pop_i);
-    outstanding_q <= outstanding_q + (asked ? burst : '0) - CountBits'(arrived);
+    reserved_q    <= reserved_q + (asked ? burst_q : '0) - CountBits'(pop_i);
+    outstanding_q <= outstanding_q + (asked ? burst_q : '0) - CountBits'(arrived);
     if (asked) begin
       // Only the last burst ends within a page, and none follows it.
       address_q <= {address_q[59:8] + 1'b1, 8'b0};
-      left_q    <= beyond[32] ? '0 : beyond[31:0];
+      left_q    <= rest;
+      burst_q   <= ((rest >> 8) != '0) ? CountBits'(256) : CountBits'(rest[7:0]);
+      asking_q  <= rest != '0;
     end
-    if (cancel_i && (asked || !arvalid_o)) left_q <= '0;
+    if (cancel_i && (asked || !arvalid_o)) asking_q <= 1'b0;
     error_o <= arrived && (rresp_i != 2'b00);
     if (start_i) begin
       address_q  <= address_i[63:4];
+      burst_q    <= (beats_i > 32'(to_page)) ? to_page : beats_i[CountBits-1:0];
       left_q     <= beats_i;
+      asking_q   <= beats_i != '0;
       reserved_q <= '0;
     end
     if (rst_i) begin
-      left_q        <= '0;
+      asking_q      <= 1'b0;
       reserved_q    <= '0;
       outstanding_q <= '0;
       error_o       <= 1'b0;
     end
   end
 
-  // What a region leaves behind (edges that pad its last beat) must not pass for the next one's first beat.
-  logic in_front;
-  assign valid_o = in_front && !start_i;
   fgnas_fifo #(.Depth(BufferBeats), .Width(128)) u_buffer (
-    .clk_i(clk_i), .rst_i(rst_i || start_i), .write_i(arrived), .data_i(rdata_i), .valid_o(in_front), .data_o(beat_o),
+    .clk_i(clk_i), .rst_i(rst_i || start_i), .write_i(arrived), .data_i(rdata_i), .valid_o(valid_o), .data_o(beat_o),
     .pop_i(pop_i)
   );
 endmodule

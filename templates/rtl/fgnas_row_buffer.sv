@@ -47,9 +47,6 @@ module fgnas_row_buffer #(
   position_t write_position_q, read_position_q;
   logic [CountBits-1:0] unreserved_q, waiting_q;
 
-  assign free_o = unreserved_q != '0;
-  assign row_o  = waiting_q != '0;
-
   function automatic address_t next_row(input address_t row);
     return (row == address_t'(Depth - Words)) ? '0 : row + address_t'(Words);
   endfunction
@@ -60,6 +57,9 @@ module fgnas_row_buffer #(
   always_ff @(posedge clk_i) begin
     unreserved_q <= unreserved_q + CountBits'(read_last_i) - CountBits'(reserve_i);
     waiting_q    <= waiting_q + CountBits'(write_last_i) - CountBits'(read_last_i);
+    // Whether the counts will be above zero: registers, for the hand-shakes of two stages hang on them.
+    free_o <= read_last_i || (unreserved_q >> 1) != '0 || (unreserved_q[0] && !reserve_i);
+    row_o  <= write_last_i || (waiting_q >> 1) != '0 || (waiting_q[0] && !read_last_i);
     if (write_last_i) begin
       write_row_q      <= next_row(write_row_q);
       write_word_q     <= next_row(write_row_q);
@@ -82,6 +82,8 @@ module fgnas_row_buffer #(
     if (rst_i) begin
       unreserved_q     <= CountBits'(Rows);
       waiting_q        <= '0;
+      free_o           <= 1'b1;
+      row_o            <= 1'b0;
       write_row_q      <= '0;
       write_word_q     <= '0;
       write_position_q <= '0;

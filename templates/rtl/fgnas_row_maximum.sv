@@ -56,7 +56,6 @@ module fgnas_row_maximum #(
   logic [AddressBits-1:0] base_q, row_q;
   logic [DegreeBits-1:0] degree_q;
   logic [RingBits-1:0] outstanding_q;
-  logic [31:0] rows_q;
   logic row_open_q, group_last, issue, row_last, edge_done;
 
   always_comb begin
@@ -69,8 +68,7 @@ module fgnas_row_maximum #(
   end
   assign group_last   = group_q == GroupBits'(HeadGroups - 1);
   assign row_last     = in_front[29];
-  assign issue        = beat_valid_i && (rows_q != nodes_i) &&
-                        (row_open_q || (free_i && outstanding_q <= RingBits'(DegreeCapacity)));
+  assign issue        = beat_valid_i && (row_open_q || (free_i && outstanding_q <= RingBits'(DegreeCapacity)));
   assign edge_done    = issue && group_last;
   assign beat_pop_o   = edge_done && (edge_q == 2'd3);
   assign reserve_o    = issue && !row_open_q;
@@ -87,10 +85,7 @@ module fgnas_row_maximum #(
       edge_q   <= edge_q + 1'b1;
       degree_q <= row_last ? '0 : degree_q + 1'b1;
     end
-    if (row_issued_o) begin
-      rows_q <= rows_q + 1'b1;
-      row_q  <= row_q + 1'b1;
-    end
+    if (row_issued_o) row_q <= row_q + 1'b1;
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
     source_error_o <= issue && (32'(in_front[19:0]) >= nodes_i);
     if (rst_i) begin
@@ -100,7 +95,6 @@ module fgnas_row_maximum #(
       row_open_q     <= 1'b0;
       edge_q         <= '0;
       degree_q       <= '0;
-      rows_q         <= '0;
       row_q          <= '0;
       degree_error_o <= 1'b0;
       source_error_o <= 1'b0;
@@ -148,11 +142,16 @@ module fgnas_row_maximum #(
   assign ring_source_o   = source_q[2];
   assign ring_exponent_o = exponent_q;
 
-  // The maximum follows a cycle later, so that it never overtakes the ring.
+  // The maximum follows two cycles later, so that it never overtakes the ring.
+  logic [GroupHeads-1:0][ExponentBits-1:0] maximum_q;
+  logic done_q, row_done_q;
   always_ff @(posedge clk_i) begin
-    maximum_o    <= larger;
-    write_o      <= valid_q[2] && last_q[2] && !rst_i;
-    write_last_o <= valid_q[2] && row_last_q[2] && !rst_i;
+    maximum_q    <= larger;
+    done_q       <= valid_q[2] && last_q[2] && !rst_i;
+    row_done_q   <= valid_q[2] && row_last_q[2] && !rst_i;
+    maximum_o    <= maximum_q;
+    write_o      <= done_q && !rst_i;
+    write_last_o <= row_done_q && !rst_i;
   end
 endmodule
 

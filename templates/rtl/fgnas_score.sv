@@ -50,7 +50,6 @@ module fgnas_score #(
   logic [WordBits-1:0] word_q;
   logic [AddressBits-1:0] base_q, row_q;
   logic [31:0] rows_q;
-  assign done_o      = rows_q == nodes_i;
   assign issue       = row_i && !done_o;
   assign tile_last   = tile_q == TileBits'(Tiles - 1);
   assign head_last   = head_q == HeadBits'(Heads - 1);
@@ -73,6 +72,7 @@ module fgnas_score #(
     if (read_last_o) begin
       row_q  <= row_q + 1'b1;
       rows_q <= rows_q + 1'b1;
+      done_o <= (rows_q + 1'b1) == nodes_i;
     end
     if (rst_i) begin
       source_q <= 1'b0;
@@ -83,6 +83,7 @@ module fgnas_score #(
       base_q   <= '0;
       row_q    <= '0;
       rows_q   <= '0;
+      done_o   <= 1'b0;
     end
   end
 

@@ -27,7 +27,7 @@ module fgnas_sequencer #(
   /* verilator lint_on UNUSEDSIGNAL */
   output logic              stage_reset_o,    // between runs
   output logic              load_o,           // the beats in front are parameters
-  output logic [Layers:0]   phase_o,          // one bit a phase: its beats are in front
+  output logic [Layers:0]   rows_left_o,      // one bit a phase: rows are in front, not what lies behind the last
   output logic              read_start_o,
   output logic              read_cancel_o,
   output logic [63:0]       read_address_o,
@@ -48,51 +48,49 @@ module fgnas_sequencer #(
   input  wire               write_error_i
 );
   typedef enum logic [2:0] {Idle, Check, Load, Run, Abort, Done} state_e;
-  localparam int unsigned PhaseBits = $clog2(Layers + 1);
 
   state_e state_q;
+  logic [Layers:0] phase_q;  // one bit each, none outside Run
   logic first_q;  // first cycle of Load or of a phase
-  logic [PhaseBits-1:0] phase_q;
   logic [31:0] count_q;  // beats loaded, or rows issued in this phase
   logic [7:0] status_q;
   logic output_phase, refused, starved, failed, phase_done;
 
-  assign output_phase  = phase_q == PhaseBits'(Layers);
+  assign output_phase  = phase_q[Layers];
   assign idle_o        = state_q == Idle;
   assign done_o        = state_q == Done;
   assign status_o      = {24'b0, status_q};
   assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
-  assign load_o        = state_q == Load;
-  for (genvar p = 0; p <= Layers; p++) begin : gen_phase
-    assign phase_o[p] = (state_q == Run) && (phase_q == PhaseBits'(p));
-  end
+  assign load_o        = (state_q == Load) && !first_q;  // what the last run left in front is no parameter
 
   assign read_start_o   = first_q;
   assign read_cancel_o  = (state_q == Abort) || (phase_done && !first_q);
-  assign write_start_o  = first_q && (state_q == Run) && output_phase;
+  assign write_start_o  = first_q && output_phase;
   assign write_flush_o  = state_q == Abort;
   assign write_beats_o  = nodes_i * LogitBeats;
-  assign read_address_o = (state_q == Load) ? parameters_i : (phase_q == '0) ? features_i : edges_i;
-  assign read_beats_o   = (state_q == Load) ? ParameterBeats : (phase_q == '0) ? feature_beats_i : edge_beats_i;
+  assign read_address_o = (state_q == Load) ? parameters_i : phase_q[0] ? features_i : edges_i;
+  assign read_beats_o   = (state_q == Load) ? ParameterBeats : phase_q[0] ? feature_beats_i : edge_beats_i;
 
   always_comb begin
     phase_done = 1'b0;
     for (int unsigned p = 0; p < Layers; p++) begin
-      if (phase_o[p]) phase_done = store_done_i[p];
+      if (phase_q[p]) phase_done = store_done_i[p];
     end
-    if (phase_o[Layers]) phase_done = write_done_i && !first_q;
+    if (output_phase) phase_done = write_done_i && !first_q;
   end
 
   logic [3:0] unaligned;
   assign unaligned = parameters_i[3:0] | features_i[3:0] | edges_i[3:0] | logits_i[3:0];
   assign refused   = (nodes_i > NodeCapacity) || (unaligned != '0);
-  assign starved   = (state_q == Run) && !first_q && read_drained_i && (count_q != nodes_i);
+  assign starved   = (state_q == Run) && !first_q && read_drained_i && (rows_left_o != '0);
   assign failed    = degree_error_i || source_error_i || column_error_i || read_error_i || starved;
 
   always_ff @(posedge clk_i) begin
     first_q <= 1'b0;
     if (first_q) count_q <= '0;
     else if (load_o ? read_pop_i : row_issued_i) count_q <= count_q + 1'b1;
+    if (first_q) rows_left_o <= phase_q;
+    else if (row_issued_i && (count_q + 1'b1) == nodes_i) rows_left_o <= '0;
 
     if (degree_error_i) status_q[2] <= 1'b1;
     if (starved) status_q[3] <= 1'b1;
@@ -103,7 +101,6 @@ module fgnas_sequencer #(
 
     unique case (state_q)
       Idle: begin
-        phase_q <= '0;
         count_q <= '0;
         if (start_i) begin
           state_q  <= Check;
@@ -124,20 +121,20 @@ module fgnas_sequencer #(
         if (read_error_i) begin
           state_q <= Abort;
         end else if (read_pop_i && count_q == ParameterBeats - 1) begin
-          state_q <= Run;
-          first_q <= 1'b1;
+          state_q    <= Run;
+          phase_q[0] <= 1'b1;
+          first_q    <= 1'b1;
         end
       end
       Run: begin
         if (failed) begin
-          state_q <= Abort;
+          state_q     <= Abort;
+          phase_q     <= '0;
+          rows_left_o <= '0;
         end else if (phase_done && !read_outstanding_i) begin
-          if (output_phase) begin
-            state_q <= Done;
-          end else begin
-            phase_q <= phase_q + 1'b1;
-            first_q <= 1'b1;
-          end
+          if (output_phase) state_q <= Done;
+          else first_q <= 1'b1;
+          phase_q <= phase_q << 1;
         end
       end
       Abort: if (!read_outstanding_i && write_done_i) state_q <= Done;
@@ -145,9 +142,11 @@ module fgnas_sequencer #(
     endcase
 
     if (rst_i) begin
-      state_q  <= Idle;
-      first_q  <= 1'b0;
-      status_q <= '0;
+      state_q     <= Idle;
+      first_q     <= 1'b0;
+      phase_q     <= '0;
+      rows_left_o <= '0;
+      status_q    <= '0;
     end
   end
 endmodule

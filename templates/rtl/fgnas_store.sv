@@ -27,7 +27,6 @@ module fgnas_store #(
 
   assign read_o      = row_i && !done_o;
   assign read_last_o = read_o && (word_q == CountBits'(Words - 1));
-  assign done_o      = rows_q == nodes_i;
 
   always_ff @(posedge clk_i) begin
     write_o   <= read_o && !rst_i;
@@ -40,12 +39,14 @@ module fgnas_store #(
     if (read_last_o) begin
       row_q  <= row_q + 1'b1;
       rows_q <= rows_q + 1'b1;
+      done_o <= (rows_q + 1'b1) == nodes_i;
     end
     if (rst_i) begin
       word_q <= '0;
       base_q <= '0;
       row_q  <= '0;
       rows_q <= '0;
+      done_o <= 1'b0;
     end
   end
 endmodule

@@ -6,13 +6,13 @@
 module fgnas_writer (
   input  wire          clk_i,
   input  wire          rst_i,
-  input  wire          start_i,
+  input  wire          start_i,     // a region begins, of one beat at least
   input  wire          flush_i,
   /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
   input  wire  [63:0]  address_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire  [31:0]  beats_i,
-  output logic         done_o,
+  output logic         done_o,      // a cycle after the last answer; of a region that begins, from the next cycle
   output logic         error_o,
   input  wire          valid_i,
   output logic         ready_o,
@@ -31,31 +31,36 @@ module fgnas_writer (
   output logic         bready_o
 );
   logic [59:0] address_q;         // of the next burst, in beats
-  logic [31:0] left_q;            // beats without an address
+  logic [31:0] left_q, rest;      // beats without an address, before the burst in front and after it
   logic [31:0] data_left_q;       // beats not yet taken in
+  logic asking_q, taking_q;       // whether there are any of the one, of the other
+  logic final_q;                  // the region's last beat is the next to be taken in
   logic [7:0] place_q;            // of the next beat in its page
   logic [24:0] open_q;            // bursts whose data have not all been taken in
+  logic any_open_q;
   logic [24:0] unanswered_q;
-  logic [8:0] to_page, burst;
-  assign to_page   = 9'd256 - 9'(address_q[7:0]);
-  assign burst     = (left_q < 32'(to_page)) ? left_q[8:0] : to_page;
-  assign awvalid_o = left_q != '0;
+  logic [8:0] burst_q;            // beats of the burst in front: to the end of its page, or of the region
+  logic [8:0] to_page;            // beats from the region's start to the end of its page
+  assign to_page   = 9'd256 - 9'(address_i[11:4]);
+  assign rest      = left_q - 32'(burst_q);
+  assign awvalid_o = asking_q;
   assign awaddr_o  = {address_q, 4'b0};
-  assign awlen_o   = 8'(burst - 1'b1);
+  assign awlen_o   = 8'(burst_q - 1'b1);
   assign bready_o  = 1'b1;
-  assign done_o    = (left_q == '0) && (data_left_q == '0) && (unanswered_q == '0) && !wvalid_o;
 
   logic asked, take, last;
   assign asked   = awvalid_o && awready_i;
-  assign last    = (place_q == 8'hff) || (data_left_q == 32'd1);
-  assign ready_o = (open_q != '0) && (data_left_q != '0) && (!wvalid_o || wready_i);
+  assign last    = (place_q == 8'hff) || final_q;
+  assign ready_o = any_open_q && taking_q && (!wvalid_o || wready_i);
   assign take    = ready_o && (valid_i || flush_i);
 
   always_ff @(posedge clk_i) begin
     if (asked) begin
       // Only the last burst ends within a page, and none follows it.
       address_q <= {address_q[59:8] + 1'b1, 8'b0};
-      left_q    <= left_q - 32'(burst);
+      left_q    <= rest;
+      burst_q   <= ((rest >> 8) != '0) ? 9'd256 : 9'(rest[7:0]);
+      asking_q  <= rest != '0;
     end
     if (take) begin
       wdata_o     <= beat_i;
@@ -63,21 +68,30 @@ module fgnas_writer (
       wlast_o     <= last;
       place_q     <= place_q + 1'b1;
       data_left_q <= data_left_q - 1'b1;
+      taking_q    <= !final_q;
+      final_q     <= data_left_q == 32'd2;
     end
     wvalid_o     <= take || (wvalid_o && !wready_i);
     open_q       <= open_q + 25'(asked) - 25'(take && last);
+    any_open_q   <= asked || (open_q >> 1) != '0 || (open_q[0] && !(take && last));
     unanswered_q <= unanswered_q + 25'(asked) - 25'(bvalid_i);
     error_o      <= bvalid_i && (bresp_i != 2'b00);
+    done_o       <= !start_i && !asking_q && !taking_q && (unanswered_q == '0) && !wvalid_o;
     if (start_i) begin
       address_q   <= address_i[63:4];
+      burst_q     <= (beats_i > 32'(to_page)) ? to_page : beats_i[8:0];
       place_q     <= address_i[11:4];
       left_q      <= beats_i;
       data_left_q <= beats_i;
+      asking_q    <= 1'b1;
+      taking_q    <= 1'b1;
+      final_q     <= beats_i == 32'd1;
     end
     if (rst_i) begin
-      left_q       <= '0;
-      data_left_q  <= '0;
+      asking_q     <= 1'b0;
+      taking_q     <= 1'b0;
       open_q       <= '0;
+      any_open_q   <= 1'b0;
       unanswered_q <= '0;
       wvalid_o     <= 1'b0;
       error_o      <= 1'b0;

@@ -332,8 +332,9 @@ def test_more_beats_than_rows(bench: Bench) -> None:
     run = bench.plain
     longer = _changed(_changed(run, "features", lambda region: region * 2), "edges", lambda region: region * 3)
     longer = replace(longer, feature_beats=2 * run.feature_beats, edge_beats=3 * run.edge_beats).at(0)
-    # Four thousand million beats of edges, nearly all of which lie outside the memory: they are not asked for.
-    endless = replace(run, edge_beats=2**32 - 1)
+    # Four thousand million beats, nearly all of which lie outside the memory: they are not asked for. Those that are
+    # hold columns and sources that there are not.
+    endless = replace(run, feature_beats=2**32 - 1, edge_beats=2**32 - 1)
     stalling = replace(endless, stall_share=0.5, stall_seed=4)
     for checked, result in zip((longer, endless, stalling), bench.run(longer, endless, stalling), strict=True):
         assert_right(checked, result)
