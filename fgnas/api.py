@@ -365,11 +365,11 @@ class Project:
             family = limits_of(device, {"family": family})["family"]
         return run_synthesis(self.directory, family or DEFAULTS["family"], device)
 
-    def timing(self) -> dict[str, Any]:
-        """Place and route on an ECP5 with nextpnr: fmax_mhz, critical_path, …"""
-        from fgnas.tools.timing import run_timing
+    def timing(self, seeds: int | None = None) -> dict[str, Any]:
+        """Place and route on an ECP5 with nextpnr, from so many seeds at most: fmax_mhz, critical_path, …"""
+        from fgnas.tools.timing import SEEDS, run_timing
 
-        return run_timing(self.directory)
+        return run_timing(self.directory, SEEDS if seeds is None else seeds)
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
         """Run csim, csynth, cosim or impl in Vitis HLS: the figures of every step so far, beside the predicted."""

@@ -45,7 +45,7 @@ def parser() -> Parser:
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
-        ("timing", _timing, _add_check, "place and route a project's RTL on an ECP5: the clock it reaches, and why"),
+        ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: the clock it reaches, and why"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("doctor", _doctor, _add_json, "say what is installed, what is missing, what that costs, how to get it"),
@@ -125,6 +125,12 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
     about = "other RTL with the same face: a folder of .v and .sv files or a list of them; its top is fgnas_top"
     sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
+
+
+def _add_timing(sub: argparse.ArgumentParser) -> None:
+    _add_check(sub)
+    about = "place from so many seeds at most, until the target clock is reached; default: 4"
+    sub.add_argument("--seeds", type=_positive, metavar="N", help=about)
 
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
@@ -464,7 +470,7 @@ def _timing(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.tools.timing import timing_text
 
-    report = api.Project(options.directory).timing()
+    report = api.Project(options.directory).timing(options.seeds)
     if options.json:
         _print_json(report)
     else:

@@ -18,10 +18,11 @@ module fgnas_fifo #(
 );
   localparam int unsigned PointerBits = $clog2(Depth);
   logic [PointerBits-1:0] write_q, read_q;
-  logic [PointerBits:0] held_q;
+  logic [PointerBits:0] held_q;  // entries of the memory
+  logic any_q;                   // whether there are any
   logic fetch, fetched_q, advance;
   assign advance = !valid_o || pop_i;
-  assign fetch   = (held_q != '0) && (!fetched_q || advance);
+  assign fetch   = any_q && (!fetched_q || advance);
 
   (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
   logic [Width-1:0] word_q;
@@ -37,13 +38,16 @@ module fgnas_fifo #(
   always_ff @(posedge clk_i) begin
     if (write_i) write_q <= write_q + 1'b1;
     if (fetch) read_q <= read_q + 1'b1;
-    held_q <= held_q + (PointerBits + 1)'(write_i) - (PointerBits + 1)'(fetch);
+    // Chosen, not added up: what the reader takes is known late.
+    held_q <= fetch ? held_q - (PointerBits + 1)'(!write_i) : held_q + (PointerBits + 1)'(write_i);
+    any_q  <= write_i || (held_q >> 1) != '0 || (held_q[0] && !fetch);
     if (advance) valid_o <= fetched_q;
     fetched_q <= fetch || (fetched_q && !advance);
     if (rst_i) begin
       write_q   <= '0;
       read_q    <= '0;
       held_q    <= '0;
+      any_q     <= 1'b0;
       fetched_q <= 1'b0;
       valid_o   <= 1'b0;
     end
