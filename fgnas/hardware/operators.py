@@ -53,6 +53,8 @@ TYPICAL_INPUT_SCALE = 3
 """The exponent s of stored inputs x * 2**s: 3 on Cora. A dataset's own moves a rounding by a bit or two."""
 LUTRAM_WORDS = 64
 """Words up to which a further layer's weights lie in LUTRAM."""
+FEW_BANKS = 32
+"""Of a block RAM, up to which their multiplexer is looked up."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,16 @@ def _divide(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     })  # fmt: skip
     lanes = layer.t_aggr if layer.last else layer.t_act
     yield row_buffer(one, layer.y_bits, layer.features, layer.t_aggr, lanes, layer.aggr_rows)
+
+
+def masked_sums(layer: LayerGeometry) -> Ints:
+    """[n] LUTs between a weighted tile's sum, which a row's first edge ignores, and the adder behind it.
+
+    An aggregation that is synthesised alone, as its table is, takes none: the adder's LUTs absorb the mask. In a whole
+    top the operands of that adder mostly change places, and then they do not.
+    """
+    masked = (layer.gcn | layer.gat) & ~layer.maximum & (layer.aggr_tiles > 1)
+    return masked * layer.t_aggr * layer.aggregate_bits
 
 
 def denominators(layer: LayerGeometry) -> Ints:
@@ -476,7 +488,7 @@ def _aggregation_gat(p: Parameters, family: str) -> Terms:
 
 
 def _queue(p: Parameters, family: str) -> Terms:
-    return [*_block(p, family), ceil_log2(p["Depth"])]
+    return [*_multiplexers(p, family, 1), ceil_log2(p["Depth"])]
 
 
 def _storing(p: Parameters, family: str) -> Terms:
@@ -496,7 +508,12 @@ def _multiplexers(p: Parameters, family: str, reads: int) -> Terms:
 
 
 def _block(p: Parameters, family: str) -> Terms:
-    return _multiplexers(p, family, 1)
+    """Of few banks each number has a multiplexer of its own: that of 21 takes twice what lies between 16 and 24."""
+    banks = build(BLOCK[family, False], p["Depth"], p["Width"], 1).banks
+    few = banks <= FEW_BANKS
+    index = np.where(few, banks, 0)
+    kinds = FEW_BANKS + 1
+    return [*_multiplexers(p, family, 1), Lookup(index, kinds, few * p["Width"]), Lookup(index, kinds, few)]
 
 
 def _dual(p: Parameters, family: str) -> Terms:

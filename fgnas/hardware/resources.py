@@ -19,7 +19,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.binding import Multipliers
 from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.memories import BLOCK, build
-from fgnas.hardware.operators import Use, denominators, terms, uses, weighted_sum
+from fgnas.hardware.operators import Use, denominators, masked_sums, terms, uses, weighted_sum
 
 CHARACTERISATION = Path(__file__).parent / "characterisation"
 DEFAULT_FAMILY = "xc7"
@@ -130,6 +130,7 @@ def _resources(
         if not layer.last:
             tables += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
         total += tables[:2]
+        total[0] += masked_sums(layer) * UNITS
         halves += tables[2].astype(np.int64) * 2 // UNITS
     dsp = np.sum([group.dsp for group in multipliers], axis=0) + sum(denominators(layer) for layer in layers)
     lut, ff = np.rint(total / UNITS).astype(np.int64)
