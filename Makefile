@@ -64,7 +64,7 @@ test-long: ## lint, types, and every test
 	@$(MAKE) --no-print-directory lint
 	$(pytest)
 
-test-levels: ## the long four-level run alone, a line for each of its 20 parts; goes on where it stopped
+test-levels: ## the long four-level run alone, a line for each of its 22 parts; goes on where it stopped
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) tests/levels.py
 

@@ -50,7 +50,7 @@ Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
 
 HEADERS = ("ap_int.h", "hls_stream.h", "fstream", "iterator", "stdexcept", "string", "vector")
-PARTS, EXAMPLES = 20, 12
+PARTS, EXAMPLES = 22, 12
 """Of the long version: each part draws its smallest case first, so that some designs come more than once."""
 WIDE = ("linear", "aggregate", "activate")
 """Stages whose rows hold every feature of every head."""
