@@ -8,6 +8,7 @@ import pytest
 
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
+from fgnas.hardware.latency import FINISH_CYCLES, START_CYCLES
 from fgnas.hardware.resources import characterised
 from fgnas.report.design import design_page
 from fgnas.report.record import ProjectRecord
@@ -38,7 +39,7 @@ def test_phases_fill_the_time(record) -> None:
     page = design_page(record)
     assert page.cycles == record.price["latency_cycles"] and page.model_agrees
     assert [phase.name for phase in page.phases] == ["load", "phase 0", "phase 1", "output"]
-    assert sum(phase.share for phase in page.phases) == pytest.approx(1 - 6 / page.cycles)
+    assert sum(phase.share for phase in page.phases) == pytest.approx(1 - (START_CYCLES + FINISH_CYCLES) / page.cycles)
     for phase in page.phases:
         boxes = [box for column in phase.columns for box in column]
         assert len(phase.strips) == len(boxes)
