@@ -488,7 +488,7 @@ def _aggregation_gat(p: Parameters, family: str) -> Terms:
 
 
 def _queue(p: Parameters, family: str) -> Terms:
-    return [*_multiplexers(p, family, 1), ceil_log2(p["Depth"])]
+    return [*_multiplexers(p, _banks(p, family)), ceil_log2(p["Depth"])]
 
 
 def _storing(p: Parameters, family: str) -> Terms:
@@ -500,8 +500,11 @@ def _distributed(p: Parameters, family: str) -> Terms:
     return [p["Width"], *lutram(p["Depth"], p["Width"], family), (p["Depth"] == 1).astype(np.int64)]
 
 
-def _multiplexers(p: Parameters, family: str, reads: int) -> Terms:
-    banks = build(BLOCK[family, reads > 1], p["Depth"], p["Width"], reads).banks
+def _banks(p: Parameters, family: str, reads: int = 1) -> Ints:
+    return build(BLOCK[family, reads > 1], p["Depth"], p["Width"], reads).banks
+
+
+def _multiplexers(p: Parameters, banks: Ints) -> Terms:
     steps = [ceil_log2(banks), (banks > 1).astype(np.int64), np.maximum(0, banks - 8), np.maximum(0, banks - 16)]
     pairs = [np.maximum(0, banks - knee) for knee in (1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 128)]
     return [*steps, *(p["Width"] * t for t in pairs), p["Width"] * (banks > 1), p["Width"], banks]
@@ -509,15 +512,15 @@ def _multiplexers(p: Parameters, family: str, reads: int) -> Terms:
 
 def _block(p: Parameters, family: str) -> Terms:
     """Of few banks each number has a multiplexer of its own: that of 21 takes twice what lies between 16 and 24."""
-    banks = build(BLOCK[family, False], p["Depth"], p["Width"], 1).banks
+    banks = _banks(p, family)
     few = banks <= FEW_BANKS
     index = np.where(few, banks, 0)
     kinds = FEW_BANKS + 1
-    return [*_multiplexers(p, family, 1), Lookup(index, kinds, few * p["Width"]), Lookup(index, kinds, few)]
+    return [*_multiplexers(p, banks), Lookup(index, kinds, few * p["Width"]), Lookup(index, kinds, few)]
 
 
 def _dual(p: Parameters, family: str) -> Terms:
-    return _multiplexers(p, family, 2)
+    return _multiplexers(p, _banks(p, family, reads=2))
 
 
 def _product(p: Parameters, family: str) -> Terms:

@@ -68,8 +68,8 @@ def placements(netlist: Path, seeds: int) -> list[dict[str, Any]]:
     return found
 
 
-def place_and_route(netlist: Path, result: Path, log: Path, seed: int = 1) -> None:
-    """Run nextpnr; its report goes to `result`, in the folder of `netlist`."""
+def place_and_route(netlist: Path, result: Path, log: Path, seed: int) -> None:
+    """Run nextpnr from a seed; its report goes to `result`, in the folder of `netlist`."""
     command = [
         str(find_nextpnr()), *DEVICE, "--json", netlist.name, "--report", result.name, "--out-of-context",
         "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--seed", str(seed),
