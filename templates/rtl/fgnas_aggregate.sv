@@ -99,26 +99,28 @@ module fgnas_aggregate #(
 
   // Address, memory, operands, product: what belongs to an issue walks beside it.
   logic [HAddressBits-1:0] address_q;
-  logic [PartBits-1:0] part_0_q, part_1_q;
+  logic [PartBits-1:0] part_0_q, part_1_q, part_2_q;
   logic [4:0] valid_q, first_q, last_q, row_last_q;
   assign h_address_o = address_q;
   always_ff @(posedge clk_i) begin
     address_q  <= base_q + HAddressBits'(in_front[19:0]);
     part_0_q   <= part_q;
     part_1_q   <= part_0_q;
+    part_2_q   <= part_1_q;
     valid_q    <= rst_i ? '0 : {valid_q[3:0], issue};
     first_q    <= {first_q[3:0], first_edge};
     last_q     <= {last_q[3:0], row_last};
     row_last_q <= {row_last_q[3:0], row_last && tile_last};
   end
 
-  // Twice: a block RAM answers late, and lies far from some of its multipliers.
-  logic [Lanes-1:0][ValueBits-1:0] value_q, value_r_q;
+  // Twice: a block RAM answers late, and lies far from some of its multipliers. The whole word first, then its part.
+  logic [HLanes*ValueBits-1:0] word_q;
+  logic [Lanes-1:0][ValueBits-1:0] value_q;
   always_ff @(posedge clk_i) begin
+    word_q <= h_data_i;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      value_q[l] <= h_data_i[(32'(part_1_q)*Lanes+l)*ValueBits+:ValueBits];
+      value_q[l] <= word_q[(32'(part_2_q)*Lanes+l)*ValueBits+:ValueBits];
     end
-    value_r_q <= value_q;
   end
 
   logic [Lanes-1:0][ProductBits-1:0] message;
@@ -131,7 +133,7 @@ module fgnas_aggregate #(
       // The coefficient is unsigned; its product keeps ValueBits + 9 bits, for it is at most 256.
       logic signed [ValueBits+9:0] product;
       fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
-        .clk_i(clk_i), .left_i(value_r_q[l]), .right_i({1'b0, coefficient_q[3]}), .product_o(product)
+        .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[3]}), .product_o(product)
       );
       assign message[l] = product[ProductBits-1:0];
       /* verilator lint_off UNUSEDSIGNAL */
@@ -140,7 +142,7 @@ module fgnas_aggregate #(
       /* verilator lint_on UNUSEDSIGNAL */
     end
   end else begin : gen_plain
-    always_ff @(posedge clk_i) message <= value_r_q;
+    always_ff @(posedge clk_i) message <= value_q;
   end
 
   // Accumulate: a tile's sum or maximum is read, extended and written back within a cycle.

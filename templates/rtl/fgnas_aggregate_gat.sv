@@ -98,17 +98,19 @@ module fgnas_aggregate_gat #(
   end
 
   // Address and difference; memory and table; operands; product.
-  logic [PartBits-1:0] part_0_q, part_1_q;
+  logic [PartBits-1:0] part_0_q, part_1_q, part_2_q;
   logic [4:0] valid_q, first_q, last_q, row_last_q, fresh_q;  // fresh: the group's first tile
-  // Operands twice: a block RAM answers late, and lies far from some of its multipliers.
+  // Operands twice: a block RAM answers late, and lies far from some of its multipliers. The whole word first.
   logic [2:0][GroupHeads-1:0][8:0] coefficient_q;
-  logic [1:0][Lanes-1:0][ValueBits-1:0] value_q;
+  logic [HLanes*ValueBits-1:0] word_q;
+  logic [Lanes-1:0][ValueBits-1:0] value_q;
   always_ff @(posedge clk_i) begin
     h_address_o     <= base_q + HAddressBits'(ring_source_i);
     part_0_q        <= part_q;
     part_1_q        <= part_0_q;
+    part_2_q        <= part_1_q;
     coefficient_q   <= {coefficient_q[1:0], coefficient_i};
-    value_q[1]      <= value_q[0];
+    word_q          <= h_data_i;
     valid_q         <= rst_i ? '0 : {valid_q[3:0], issue};
     first_q         <= {first_q[3:0], degree_q == '0};
     last_q          <= {last_q[3:0], ring_last_i};
@@ -116,7 +118,7 @@ module fgnas_aggregate_gat #(
     fresh_q         <= {fresh_q[3:0], tile_q == '0};
     for (int unsigned g = 0; g < GroupHeads; g++) difference_o[g] <= maximum_i[g] - ring_exponent_i[g];
     for (int unsigned l = 0; l < Lanes; l++) begin
-      value_q[0][l] <= h_data_i[(32'(part_1_q)*Lanes+l)*ValueBits+:ValueBits];
+      value_q[l] <= word_q[(32'(part_2_q)*Lanes+l)*ValueBits+:ValueBits];
     end
   end
 
@@ -176,7 +178,7 @@ module fgnas_aggregate_gat #(
     logic signed [ValueBits+9:0] product;
     logic signed [SumBits-1:0] message;
     fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
-      .clk_i(clk_i), .left_i(value_q[1][l]), .right_i({1'b0, coefficient_q[1][Head]}), .product_o(product)
+      .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[1][Head]}), .product_o(product)
     );
     assign message = SumBits'(signed'(product[ValueBits+8:0]));
     if (Maximum) begin : gen_maximum

@@ -38,7 +38,9 @@ module fgnas_reader #(
   logic [CountBits-1:0] outstanding_q;  // asked for and not there
   logic [CountBits-1:0] burst_q;        // beats of the burst in front: to the end of its page, or of the region
   logic [CountBits-1:0] to_page;        // beats from the region's start to the end of its page
+  logic beyond_page;                    // the region ends there or later
   assign to_page       = CountBits'(256) - CountBits'(address_i[11:4]);
+  assign beyond_page   = (beats_i >> 8) != '0 || 9'(address_i[11:4]) + 9'(beats_i[7:0]) >= 9'd256;
   assign rest          = left_q - 32'(burst_q);
   assign arvalid_o     = asking_q && (reserved_q <= CountBits'(BufferBeats - 256));
   assign araddr_o      = {address_q, 4'b0};
@@ -64,7 +66,7 @@ module fgnas_reader #(
     error_o <= arrived && (rresp_i != 2'b00);
     if (start_i) begin
       address_q  <= address_i[63:4];
-      burst_q    <= (beats_i > 32'(to_page)) ? to_page : beats_i[CountBits-1:0];
+      burst_q    <= beyond_page ? to_page : CountBits'(beats_i[7:0]);
       left_q     <= beats_i;
       asking_q   <= beats_i != '0;
       reserved_q <= '0;

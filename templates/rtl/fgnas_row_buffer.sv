@@ -55,8 +55,9 @@ module fgnas_row_buffer #(
   assign read_place = 32'(read_position_q) + (read_skip_i ? SkipLanes : ReadLanes);
 
   always_ff @(posedge clk_i) begin
-    unreserved_q <= unreserved_q + CountBits'(read_last_i) - CountBits'(reserve_i);
-    waiting_q    <= waiting_q + CountBits'(write_last_i) - CountBits'(read_last_i);
+    // Chosen, not added up: what the stages do is known late.
+    if (read_last_i != reserve_i) unreserved_q <= read_last_i ? unreserved_q + 1'b1 : unreserved_q - 1'b1;
+    if (write_last_i != read_last_i) waiting_q <= write_last_i ? waiting_q + 1'b1 : waiting_q - 1'b1;
     // Whether the counts will be above zero: registers, for the hand-shakes of two stages hang on them.
     free_o <= read_last_i || (unreserved_q >> 1) != '0 || (unreserved_q[0] && !reserve_i);
     row_o  <= write_last_i || (waiting_q >> 1) != '0 || (waiting_q[0] && !read_last_i);

@@ -36,23 +36,27 @@ module fgnas_writer (
   logic asking_q, taking_q;       // whether there are any of the one, of the other
   logic final_q;                  // the region's last beat is the next to be taken in
   logic [7:0] place_q;            // of the next beat in its page
-  logic [24:0] open_q;            // bursts whose data have not all been taken in
+  logic [4:0] open_q;             // bursts whose data have not all been taken in
   logic any_open_q;
-  logic [24:0] unanswered_q;
+  logic [4:0] unanswered_q;       // bursts, the open ones among them
+  logic room_q;                   // for one more of them
   logic [8:0] burst_q;            // beats of the burst in front: to the end of its page, or of the region
   logic [8:0] to_page;            // beats from the region's start to the end of its page
-  assign to_page   = 9'd256 - 9'(address_i[11:4]);
-  assign rest      = left_q - 32'(burst_q);
-  assign awvalid_o = asking_q;
-  assign awaddr_o  = {address_q, 4'b0};
-  assign awlen_o   = 8'(burst_q - 1'b1);
-  assign bready_o  = 1'b1;
+  logic beyond_page;              // the region ends there or later
+  assign to_page     = 9'd256 - 9'(address_i[11:4]);
+  assign beyond_page = (beats_i >> 8) != '0 || 9'(address_i[11:4]) + 9'(beats_i[7:0]) >= 9'd256;
+  assign rest        = left_q - 32'(burst_q);
+  assign awvalid_o   = asking_q && room_q;
+  assign awaddr_o    = {address_q, 4'b0};
+  assign awlen_o     = 8'(burst_q - 1'b1);
+  assign bready_o    = 1'b1;
 
-  logic asked, take, last;
+  logic asked, take, last, closed;
   assign asked   = awvalid_o && awready_i;
   assign last    = (place_q == 8'hff) || final_q;
   assign ready_o = any_open_q && taking_q && (!wvalid_o || wready_i);
   assign take    = ready_o && (valid_i || flush_i);
+  assign closed  = take && last;
 
   always_ff @(posedge clk_i) begin
     if (asked) begin
@@ -71,15 +75,17 @@ module fgnas_writer (
       taking_q    <= !final_q;
       final_q     <= data_left_q == 32'd2;
     end
-    wvalid_o     <= take || (wvalid_o && !wready_i);
-    open_q       <= open_q + 25'(asked) - 25'(take && last);
-    any_open_q   <= asked || (open_q >> 1) != '0 || (open_q[0] && !(take && last));
-    unanswered_q <= unanswered_q + 25'(asked) - 25'(bvalid_i);
-    error_o      <= bvalid_i && (bresp_i != 2'b00);
-    done_o       <= !start_i && !asking_q && !taking_q && (unanswered_q == '0) && !wvalid_o;
+    wvalid_o <= take || (wvalid_o && !wready_i);
+    // Chosen, not added up: what the bus does is known late.
+    if (asked != closed) open_q <= asked ? open_q + 1'b1 : open_q - 1'b1;
+    any_open_q <= asked || (open_q >> 1) != '0 || (open_q[0] && !closed);
+    if (asked != bvalid_i) unanswered_q <= asked ? unanswered_q + 1'b1 : unanswered_q - 1'b1;
+    room_q  <= bvalid_i || !(&unanswered_q[4:1]) || (!unanswered_q[0] && !asked);
+    error_o <= bvalid_i && (bresp_i != 2'b00);
+    done_o  <= !start_i && !asking_q && !taking_q && (unanswered_q == '0) && !wvalid_o;
     if (start_i) begin
       address_q   <= address_i[63:4];
-      burst_q     <= (beats_i > 32'(to_page)) ? to_page : beats_i[8:0];
+      burst_q     <= beyond_page ? to_page : 9'(beats_i[7:0]);
       place_q     <= address_i[11:4];
       left_q      <= beats_i;
       data_left_q <= beats_i;
@@ -93,6 +99,7 @@ module fgnas_writer (
       open_q       <= '0;
       any_open_q   <= 1'b0;
       unanswered_q <= '0;
+      room_q       <= 1'b1;
       wvalid_o     <= 1'b0;
       error_o      <= 1'b0;
     end
