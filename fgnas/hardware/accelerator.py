@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes, FixedPoint
-from fgnas.hardware.geometry import GraphShape, ceil_div
+from fgnas.hardware.geometry import GraphShape, LayerGeometry, ceil_div
 
 BEAT_BYTES = 16
 BEAT_WORDS = 8
@@ -221,9 +221,7 @@ class LayerAccelerator:
     @property
     def weight_beats(self) -> int:
         """Beats of the parameter region that hold this layer's weights."""
-        if self.first:
-            return int(ceil_div(self.input_width * self.out_tiles, WEIGHT_WORDS))
-        return self.in_groups * self.out_tiles * int(ceil_div(self.t_in, WEIGHT_WORDS))
+        return int(weight_beats(self))
 
     @property
     def score_beats(self) -> int:
@@ -296,6 +294,13 @@ class Accelerator:
 
 
 CACHED = ("memories", "parameter_words")
+
+
+def weight_beats(layer: LayerAccelerator | LayerGeometry) -> Any:
+    """Beats of the parameter region that hold a layer's weights; [n] of a layer of n designs."""
+    if layer.first:
+        return ceil_div(layer.input_width * layer.out_tiles, WEIGHT_WORDS)
+    return layer.in_groups * layer.out_tiles * ceil_div(layer.t_in, WEIGHT_WORDS)
 
 
 def _side_by_side(words: Codes, bits: int) -> Codes:

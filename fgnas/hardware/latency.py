@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
-from fgnas.hardware.accelerator import WEIGHT_WORDS
-from fgnas.hardware.geometry import Bools, GraphShape, Ints, LayerGeometry, ceil_div, part
+from fgnas.hardware.accelerator import weight_beats
+from fgnas.hardware.geometry import Bools, GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.packing import pack_rows
 
 READ_LATENCY = 16
@@ -132,12 +132,8 @@ def parameter_beats(layers: list[LayerGeometry]) -> Ints:
     """[n] beats of the parameter region: LayerAccelerator.parameter_words says what is in them."""
     beats = np.zeros_like(layers[0].k)
     for layer in layers:
-        if layer.first:
-            weights = ceil_div(layer.input_width * layer.out_tiles, WEIGHT_WORDS)
-        else:
-            weights = layer.in_groups * layer.out_tiles * ceil_div(layer.t_in, WEIGHT_WORDS)
         biases = layer.class_tiles if layer.last else layer.act_tiles
-        beats = beats + weights + 2 * layer.k * layer.score_tiles + biases
+        beats = beats + weight_beats(layer) + 2 * layer.k * layer.score_tiles + biases
     return beats
 
 

@@ -96,7 +96,7 @@ void first_phase(unsigned nodes, unsigned feature_beats, const Beat* features,
 #pragma HLS STREAM variable=beats depth=32
 #pragma HLS STREAM variable=groups depth=2
 #pragma HLS STREAM variable=tiles depth=2
-    read_beats(features, feature_beats, beats);
+    read_beats<DATASET_FEATURE_BEATS>(features, feature_beats, beats);
     check_features<L>(nodes, feature_beats, beats, groups, status);
     linear_sparse<L>(nodes, weight, groups, tiles);
     Keep<L>::run(nodes, tiles, attention, h, target_scores, source_scores);
@@ -109,7 +109,7 @@ inline void check_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, 
     hls::stream<Edge> checked("edges");
 #pragma HLS STREAM variable=beats depth=32
 #pragma HLS STREAM variable=checked depth=2
-    read_beats(edges, edge_beats, beats);
+    read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     drop_edges(nodes, checked);
 }
@@ -140,7 +140,7 @@ void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
 #pragma HLS STREAM variable=z depth=L::ACT_FIFO
 #pragma HLS STREAM variable=groups depth=2
 #pragma HLS STREAM variable=tiles depth=2
-    read_beats(edges, edge_beats, beats);
+    read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
     normalise<L>(nodes, totals, y);
@@ -169,7 +169,7 @@ void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
 #pragma HLS STREAM variable=y depth=L::AGGR_FIFO
 #pragma HLS STREAM variable=classes depth=2
 #pragma HLS STREAM variable=rows depth=32
-    read_beats(edges, edge_beats, beats);
+    read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
     normalise<L>(nodes, totals, y);

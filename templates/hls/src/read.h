@@ -8,11 +8,12 @@
 #include "parameters.h"
 #include "types.h"
 
-/// A region in order. Nothing but the burst happens here, so that the adapter keeps the bus busy.
-inline void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
+/// A region in order, of the dataset's BEATS. Nothing but the burst happens here, so that the adapter keeps the bus busy.
+template <int BEATS>
+void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
     for (unsigned beat = 0; beat < beats; ++beat) {
 #pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=DATASET_EDGE_BEATS
+#pragma HLS LOOP_TRIPCOUNT max=BEATS
         out.write(region[beat]);
     }
 }
