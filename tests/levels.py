@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from support import random_graph, random_network
+from support import late_rows, random_graph, random_network
 
 from fgnas.child.quantised import fake_quantised_logits
 from fgnas.codegen.project import write_project
@@ -36,9 +36,10 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import reference
 from fgnas.hardware.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.encoding import encode
-from fgnas.hardware.geometry import LOGIT_EXTRA_BITS, GraphShape, geometry
+from fgnas.hardware.geometry import LOGIT_EXTRA_BITS, GraphShape, LayerGeometry, geometry
 from fgnas.hardware.latency import Workload, latency_cycles
 from fgnas.hardware.lowering import lower
+from fgnas.hardware.timeline import timeline
 from fgnas.network import Network
 from fgnas.space import TABLE_II, columns_of
 from fgnas.tools.csim import FLAGS, run_csim
@@ -156,11 +157,15 @@ def _made_of(case: Case) -> tuple[Accelerator, Network, list[GraphData]]:
 def put_graph(project: Path, accelerator: Accelerator, data: GraphData) -> None:
     """Another graph for hardware that stands: its vectors, and the cycles that are predicted for it."""
     write_vectors(accelerator, data, project / "vectors")
-    layers = geometry(columns_of([accelerator.design]), accelerator.shape)
+    cycles = int(latency_cycles(*_model(accelerator, data))[0])
+    (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
+
+
+def _model(accelerator: Accelerator, data: GraphData) -> tuple[list[LayerGeometry], Workload]:
+    """What the latency model takes of a design that stands, and of a graph for it."""
     # A row of gat waits for room in the ring that was built, not in the one that this graph would need.
     workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
-    cycles = int(latency_cycles(layers, workload)[0])
-    (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
+    return geometry(columns_of([accelerator.design]), accelerator.shape), workload
 
 
 def _check_cpp(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:
@@ -180,6 +185,8 @@ def _check_rtl(case: Case, accelerator: Accelerator, project: Path, data: GraphD
     if rtl["cycles"] != rtl["predicted_cycles"]:
         wrong = f"{rtl['cycles']} cycles, {rtl['predicted_cycles']} were predicted"
         _fail(case, f"RTL took {wrong}, on {data.nodes} nodes")
+    if late := late_rows(project, timeline(*_model(accelerator, data))):
+        _fail(case, f"RTL and latency model part, on {data.nodes} nodes: {late}")
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from fgnas.design import Design, Layer
 from fgnas.hardware.accelerator import Accelerator
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
+from fgnas.hardware.timeline import Timeline, row_name
 from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
 from fgnas.tools.find import find_verilator
@@ -86,3 +87,15 @@ def run_on_face(test_module: str, folder: Path, **environment: str) -> None:
             log_file=folder / "run.log",
             results_xml=str(folder / "results.xml"),
         )
+
+
+def late_rows(project: Path, modelled: Timeline) -> str:
+    """Where the last simulation first saw a stage take a row in another cycle than the latency model says; or ""."""
+    with np.load(project / "report" / "sim_rows.npz") as rows:
+        for index, phase in enumerate(modelled.phases[1:]):
+            for stage in phase.stages:
+                late = rows[row_name(index, stage)].astype(int) + 1 - stage.finishes
+                if late.any():
+                    row = int(late.nonzero()[0][0])
+                    return f"{row_name(index, stage)} took in row {row} {late[row]} cycles late"
+    return ""

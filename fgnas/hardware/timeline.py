@@ -6,8 +6,8 @@ and finish, for pictures and for finding the stage that the others wait for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,34 @@ def timeline(layers: Sequence[LayerGeometry], workload: Workload, read_latency: 
     stages = output_stages(last, attends[-1])
     add("output", stages, len(layers) - 1, workload.degrees, release, WRITE_LATENCY)
     return Timeline(tuple(phases), phases[-1].end + FINISH_CYCLES)
+
+
+def as_seen(times: Timeline, rows: Mapping[str, Cycles], begins: Sequence[int], cycles: int) -> Timeline | None:
+    """The time line with the cycles that a simulation saw in place of the model's; None where it did not see all.
+
+    `rows` has, by PHASE.STAGE, the [N] cycle in which a stage took in the last of each row; `begins` when each phase
+    began, the load first; `cycles` are those to the interrupt. What a row costs stays the model's.
+    """
+    if len(begins) != len(times.phases):
+        return None
+    ends = [*begins[1:], cycles - FINISH_CYCLES]
+    phases = []
+    for index, (phase, begin, end) in enumerate(zip(times.phases, begins, ends, strict=True)):
+        stages = []
+        for stage in phase.stages:
+            taken = rows.get(row_name(index - 1, stage)) if index else np.array([end - 1])
+            if taken is None or len(taken) != len(stage.starts):
+                return None
+            finishes = taken.astype(np.int64) + 1
+            starts = np.maximum(finishes - (stage.finishes - stage.starts), np.concatenate([[begin], finishes[:-1]]))
+            stages.append(replace(stage, starts=starts, finishes=finishes))
+        phases.append(PhaseTimes(phase.name, begin, end, tuple(stages)))
+    return Timeline(tuple(phases), cycles)
+
+
+def row_name(phase: int, stage: StageTimes) -> str:
+    """PHASE.STAGE, as the taps of a simulation are named; phase 0 follows the load."""
+    return f"{phase}.{stage.name.replace(' ', '_')}"
 
 
 def _stage_times(

@@ -10,10 +10,10 @@ from fgnas.data import GraphData
 from fgnas.design import Design
 from fgnas.hardware.devices import Device
 from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import Workload
+from fgnas.hardware.latency import ASK_CYCLES, Workload
 from fgnas.hardware.pricing import design_resources
 from fgnas.hardware.resources import DEFAULT_FAMILY, characterised
-from fgnas.hardware.timeline import timeline
+from fgnas.hardware.timeline import Timeline, as_seen, timeline
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
 from fgnas.report.verification import Check, ResourceRow, Rung, checks, ladder, largest_modules, resource_rows
@@ -21,11 +21,20 @@ from fgnas.space import columns_of
 
 
 @dataclass(frozen=True)
+class RowsSeen:
+    """Rows of all stages that a simulation saw taken in, and how many of them in the cycle that the model says."""
+
+    total: int
+    as_modelled: int
+
+
+@dataclass(frozen=True)
 class DesignPage:
     """Everything that the page of a design shows.
 
     `family` is the one that resources are predicted for: xc7 where there is no table of the wanted one; `synthesised`
-    the one of the synthesis, "" where none ran.
+    the one of the synthesis, "" where none ran. `phases` and `cycles` are as a simulation saw them, and `rows` says how
+    well the latency model foresaw it; without a simulation they are the model's, and `rows` is None.
     """
 
     directory: str
@@ -39,7 +48,8 @@ class DesignPage:
     device: Device | None
     phases: list[PhaseBox]
     cycles: int
-    model_agrees: bool
+    modelled_cycles: int
+    rows: RowsSeen | None
     ladder: list[Rung]
     checks: list[Check]
     resources: list[ResourceRow]
@@ -48,11 +58,9 @@ class DesignPage:
     modules: list[tuple[str, dict[str, Any]]]
 
     @property
-    def simulated(self) -> str:
-        """"same" where a simulation began every phase in the cycle given here, "other" where not; "" without one."""
-        if not self.phases or any(phase.simulated is None for phase in self.phases):
-            return ""
-        return "same" if all(phase.simulated == phase.begin for phase in self.phases) else "other"
+    def model_agrees(self) -> bool:
+        """Whether the project was priced by the model that draws the page."""
+        return self.modelled_cycles == self.price["latency_cycles"]
 
 
 def design_page(
@@ -67,6 +75,7 @@ def design_page(
     shape = GraphShape(**summary["shape"])
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
     times = timeline(geometry(columns_of([design]), shape), workload)
+    seen = seen_by_simulation(times, project)
     synth = project.reports.get("synth")
     wanted = synth["family"] if synth else device.family if device else DEFAULT_FAMILY
     family = wanted if wanted in characterised() else DEFAULT_FAMILY
@@ -80,9 +89,10 @@ def design_page(
         shape=summary["shape"],
         part=project.part,
         device=device,
-        phases=phases(times, summary, project.reports.get("sim", {})),
-        cycles=times.cycles,
-        model_agrees=times.cycles == project.price["latency_cycles"],
+        phases=phases(seen or times, times, summary),
+        cycles=(seen or times).cycles,
+        modelled_cycles=times.cycles,
+        rows=compared_rows(seen, times) if seen else None,
         ladder=ladder(project, data, float_accuracy),
         checks=checks(project),
         resources=resource_rows(design_resources(design, shape, family), synth, device),
@@ -90,3 +100,20 @@ def design_page(
         synthesised=synth["family"] if synth else "",
         modules=largest_modules(synth) if synth else [],
     )
+
+
+def seen_by_simulation(times: Timeline, project: ProjectRecord) -> Timeline | None:
+    """The time line of the project's last simulation, if there is one that wrote when rows were taken in."""
+    report = project.reports.get("sim", {})
+    begins = [asked - ASK_CYCLES for asked in report.get("phase_cycles", [])]
+    return as_seen(times, project.rows, begins, report["cycles"]) if project.rows and begins else None
+
+
+def compared_rows(seen: Timeline, modelled: Timeline) -> RowsSeen:
+    """How many rows of stages a simulation saw finish in the cycle that the model says."""
+    pairs = [
+        (mine.finishes, other.finishes)
+        for phase, expected in zip(seen.phases[1:], modelled.phases[1:], strict=True)
+        for mine, other in zip(phase.stages, expected.stages, strict=True)
+    ]
+    return RowsSeen(sum(len(mine) for mine, _ in pairs), sum(int((mine == other).sum()) for mine, other in pairs))

@@ -7,7 +7,6 @@ from typing import Any
 
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.accelerator import BEAT_BYTES
-from fgnas.hardware.latency import ASK_CYCLES
 from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
 
@@ -67,7 +66,7 @@ class Strip:
 class PhaseBox:
     """One phase: its stages in columns, those fed by the same one in one column, and what it reads and writes.
 
-    `simulated` is the cycle in which a simulation saw it begin.
+    `modelled` is the cycle in which it begins by the latency model.
     """
 
     name: str
@@ -78,13 +77,12 @@ class PhaseBox:
     end: int
     share: float
     strips: list[Strip]
-    simulated: int | None = None
+    modelled: int
 
 
-def phases(times: Timeline, summary: dict[str, Any], simulation: dict[str, Any]) -> list[PhaseBox]:
+def phases(times: Timeline, modelled: Timeline, summary: dict[str, Any]) -> list[PhaseBox]:
     """The phases with their stages, in the picture and in the time line."""
     found = []
-    asked = simulation.get("phase_cycles") or []
     for index, phase in enumerate(times.phases):
         boxes = [stage_box(stage, phase, summary) for stage in phase.stages]
         columns: list[list[StageBox]] = []
@@ -98,7 +96,7 @@ def phases(times: Timeline, summary: dict[str, Any], simulation: dict[str, Any])
             PhaseBox(
                 phase.name, reads, columns, writes, phase.begin, phase.end, phase.cycles / times.cycles,
                 [_strip(stage, phase, box) for stage, box in zip(phase.stages, boxes, strict=True)],
-                asked[index] - ASK_CYCLES if index < len(asked) else None,
+                modelled.phases[index].begin,
             )
         )  # fmt: skip
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ class ProjectRecord:
         summary, price: report/accelerator.json and report/price.json.
         sizes: vectors/vectors.json.
         reports: what the checks wrote, by their names; only those that have run.
+        rows: {PHASE.STAGE: [N] cycle in which the last simulation saw the stage take in the last of each row}.
         non_zeros, degrees: [N] of the graph in vectors/.
         logits: [N, classes] codes that the integer reference gives.
         part: what the vendor's tool is told.
@@ -55,6 +57,7 @@ class ProjectRecord:
     price: dict[str, Any]
     sizes: dict[str, int]
     reports: dict[str, dict[str, Any]]
+    rows: dict[str, NDArray[np.int64]]
     non_zeros: NDArray[np.int64]
     degrees: NDArray[np.int64]
     logits: NDArray[np.int64]
@@ -78,6 +81,7 @@ class ProjectRecord:
             price=_json(directory / "report" / "price.json"),
             sizes=sizes,
             reports={name: _json(path) for name, path in paths.items() if path.is_file()},
+            rows=_rows(directory / "report" / "sim_rows.npz"),
             non_zeros=non_zeros,
             degrees=degrees,
             logits=rows[:, : sizes["classes"]].astype(np.int64),
@@ -92,6 +96,16 @@ def _json(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is missing: make the project with `fgnas hls`") from None
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
+
+
+def _rows(path: Path) -> dict[str, NDArray[np.int64]]:
+    if not path.is_file():
+        return {}
+    try:
+        with np.load(path) as rows:
+            return {name: rows[name].astype(np.int64) for name in rows.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"cannot read {path} ({error}): simulate again with `fgnas sim`") from None
 
 
 def _beats(path: Path) -> NDArray[np.uint8]:

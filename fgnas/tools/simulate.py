@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -50,7 +51,9 @@ def run_simulation(
     its first beat: load, one for each layer, output), status, and what it took: build_seconds, run_seconds,
     cycles_per_second (of processor time). With a stall seed the memory stalls at random; with several runs the kernel
     is started again and the last result is compared.
-    `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`.
+    When each stage has taken each row in goes to `report/sim_rows.npz` (`write_rows`).
+    `rtl` names other RTL with the kernel's face, as `read_sources` reads it; then the report is `report/sim_rtl.json`,
+    and there are no rows.
     `trace` is a folder that the stages write to, a file each, many times as slowly; the report is not kept then.
     """
     directory = directory.resolve()
@@ -61,6 +64,9 @@ def run_simulation(
     work = directory / "build" / name
     begin = time.monotonic()
     sources = read_sources(directory / "rtl" / "files.f" if rtl is None else rtl)
+    taps = directory / "tb" / "fgnas_rows.sv"
+    if rtl is None and taps.is_file():
+        sources.append(taps)
     if trace:
         sources.append(directory / "tb" / "fgnas_trace.sv")
     before = directory / "report" / f"{name}.json"
@@ -69,7 +75,12 @@ def run_simulation(
         build(sources, work, {"MemoryBeats": layout["memory_beats"]}, make_flags=make_flags)
     built = time.monotonic()
     write_memory(directory, work / "memory.hex", layout)
-    job = _job(sizes, layout, predicted, stall_seed, runs, work) | ({"trace": str(trace)} if trace else {})
+    rows = work / "rows"
+    shutil.rmtree(rows, ignore_errors=True)
+    rows.mkdir()
+    job = _job(sizes, layout, predicted, stall_seed, runs, work) | {"plusargs": {"rows": str(rows)}}
+    if trace:
+        job["plusargs"]["trace"] = str(trace)
     with step("simulate", seconds_before(before, "run_seconds")):
         results = execute(work, job)
     last = results[-1]
@@ -92,7 +103,21 @@ def run_simulation(
     }
     if not trace:
         replace_file(directory / "report" / f"{name}.json", json.dumps(report, indent=2) + "\n")
+        if rtl is None:
+            write_rows(directory, rows, sizes["nodes"])
     return report
+
+
+def write_rows(directory: Path, folder: Path, nodes: int) -> None:
+    """Put what the taps of tb/fgnas_rows.sv wrote, of the last run, into report/sim_rows.npz.
+
+    {PHASE.STAGE: [N] cycle, from the accepted start write, in which the stage took in the last of each row}; phase 0
+    is the first linear stage's, and stages are named as docs/accelerator.md does, with _ for spaces.
+    """
+    found: dict[str, Any] = {path.name: np.fromfile(path, "<u4")[-nodes:] for path in sorted(folder.iterdir())}
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **{name: cycles for name, cycles in found.items() if len(cycles) == nodes})
+    replace_file(directory / "report" / "sim_rows.npz", packed.getvalue())
 
 
 def memory_layout(sizes: dict[str, int], gap_beats: int = 0) -> dict[str, int]:
@@ -198,7 +223,7 @@ def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
             test_dir=work,
             plusargs=[
                 f"+memory={job['memory_file']}", f"+dump={job['dump_file']}",
-                *([f"+trace={job['trace']}"] if "trace" in job else []),
+                *(f"+{name}={value}" for name, value in job.get("plusargs", {}).items()),
             ],
             extra_env={"FGNAS_SIM_JOB": str(path)},
             log_file=work / "run.log",

@@ -6,7 +6,7 @@ from support import random_design, random_graph
 
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.latency import FETCH_CYCLES, FINISH_CYCLES, READ_LATENCY, START_CYCLES, Workload, latency_cycles
-from fgnas.hardware.timeline import StageTimes, timeline
+from fgnas.hardware.timeline import StageTimes, as_seen, row_name, timeline
 from fgnas.space import columns_of
 
 
@@ -55,6 +55,28 @@ def test_an_empty_graph_has_no_phases(four_nodes) -> None:
     empty = Workload(np.zeros(0, np.int64), np.zeros(0, np.int64), 2)
     found = timeline(layers, empty)
     assert found.phases == () and found.cycles == latency_cycles(layers, empty)[0]
+
+
+def test_as_a_simulation_saw_it() -> None:
+    """Rows that came late move what they are rows of; without all of them there is no time line."""
+    rng = np.random.default_rng(6)
+    data = random_graph(rng, 30, 12, 3, 90)
+    modelled = timeline(geometry(columns_of([random_design(rng, 2)]), GraphShape.of(data)), Workload.of(data))
+    begins = [phase.begin for phase in modelled.phases]
+    rows = {row_name(i, s): s.finishes - 1 for i, phase in enumerate(modelled.phases[1:]) for s in phase.stages}
+    seen = as_seen(modelled, rows, begins, modelled.cycles)
+    assert seen is not None and seen.cycles == modelled.cycles
+    for phase, expected in zip(seen.phases, modelled.phases, strict=True):
+        assert (phase.begin, phase.end) == (expected.begin, expected.end)
+        for mine, other in zip(phase.stages, expected.stages, strict=True):
+            assert (mine.starts == other.starts).all() and (mine.finishes == other.finishes).all()
+
+    late = as_seen(modelled, rows | {"2.write": rows["2.write"] + 5}, begins, modelled.cycles + 5)
+    assert late is not None and late.phases[-1].end == modelled.phases[-1].end + 5
+    assert (late.phases[-1].stages[-1].finishes == modelled.phases[-1].stages[-1].finishes + 5).all()
+    del rows["0.store"]
+    assert as_seen(modelled, rows, begins, modelled.cycles) is None
+    assert as_seen(modelled, {}, begins[:-1], modelled.cycles) is None
 
 
 def test_busy_share_of_equal_parts() -> None:

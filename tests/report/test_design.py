@@ -6,12 +6,16 @@ import shutil
 
 import pytest
 
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
-from fgnas.hardware.latency import FINISH_CYCLES, START_CYCLES
+from fgnas.hardware.geometry import GraphShape, geometry
+from fgnas.hardware.latency import FINISH_CYCLES, START_CYCLES, Workload
 from fgnas.hardware.resources import characterised
-from fgnas.report.design import design_page
+from fgnas.hardware.timeline import row_name, timeline
+from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import ProjectRecord
+from fgnas.space import columns_of
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +51,25 @@ def test_phases_fill_the_time(record) -> None:
         assert max(boxes, key=lambda box: box.busy).busiest
 
 
-def test_a_simulation_says_when_each_phase_began(record) -> None:
-    begins = [phase.begin for phase in design_page(record).phases]
-    # The kernel asks for a phase's first beat in its second cycle.
-    simulated = compared(record, cycles=9, predicted_cycles=9, phase_cycles=[begin + 1 for begin in begins[:-1]] + [7])
-    page = design_page(with_reports(record, sim=simulated))
-    assert [phase.simulated for phase in page.phases] == [*begins[:-1], 6] and page.simulated == "other"
-    simulated["phase_cycles"][-1] = begins[-1] + 1
-    assert design_page(with_reports(record, sim=simulated)).simulated == "same"
-    assert design_page(record).simulated == ""
+def test_a_simulation_says_when_rows_were_taken_in(record) -> None:
+    """The time line is then the simulation's, and the model stands beside it."""
+    plain = design_page(record)
+    assert plain.rows is None and [phase.modelled for phase in plain.phases] == [phase.begin for phase in plain.phases]
+    workload = Workload(record.non_zeros, record.degrees, record.summary["shape"]["degree_capacity"])
+    design = Design.from_dict(record.summary["design"])
+    times = timeline(geometry(columns_of([design]), GraphShape(**record.summary["shape"])), workload)
+    rows = {row_name(i, s): s.finishes - 1 for i, phase in enumerate(times.phases[1:]) for s in phase.stages}
+    begins = [phase.begin + 1 for phase in times.phases]
+    report = compared(record, cycles=times.cycles, predicted_cycles=times.cycles, phase_cycles=begins)
+    same = design_page(dataclasses.replace(record, reports={"sim": report}, rows=rows))
+    assert same.phases == plain.phases and same.rows == RowsSeen(4 * len(rows), 4 * len(rows))
+
+    report |= {"cycles": times.cycles + 3, "phase_cycles": [*begins[:-1], begins[-1] + 3]}
+    last = [row_name(len(times.phases) - 2, stage) for stage in times.phases[-1].stages]
+    late = design_page(dataclasses.replace(record, reports={"sim": report}, rows=rows | {n: rows[n] + 3 for n in last}))
+    assert late.cycles == times.cycles + 3 and late.model_agrees
+    assert [phase.begin - phase.modelled for phase in late.phases] == [0] * (len(times.phases) - 1) + [3]
+    assert late.rows == RowsSeen(4 * len(rows), 4 * (len(rows) - len(last)))
 
 
 def test_the_picture_shows_what_stands_beside_what(record) -> None:

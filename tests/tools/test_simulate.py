@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import Choices, random_accelerator, random_design, random_graph
+from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
 from fgnas.codegen.project import write_project
 from fgnas.data import GraphData
 from fgnas.errors import UserError
 from fgnas.hardware.geometry import geometry
 from fgnas.hardware.latency import ASK_CYCLES, Workload
-from fgnas.hardware.timeline import timeline
+from fgnas.hardware.timeline import Timeline, timeline
 from fgnas.space import columns_of
 from fgnas.tools.simulate import read_sources, run_simulation
 
@@ -37,12 +37,16 @@ def assert_right(accelerator, data: GraphData, folder: Path, **options: int) -> 
     return report
 
 
-def assert_as_predicted(report: dict, accelerator, data: GraphData) -> None:
-    """Every phase begins, and the whole ends, in the cycle that the latency model names."""
-    layers = geometry(columns_of([accelerator.design]), accelerator.shape)
-    times = timeline(layers, Workload.of(data))
+def times_of(accelerator, data: GraphData) -> Timeline:
+    return timeline(geometry(columns_of([accelerator.design]), accelerator.shape), Workload.of(data))
+
+
+def assert_as_predicted(report: dict, accelerator, data: GraphData, folder: Path) -> None:
+    """Every phase begins, every stage takes in every row, and the whole ends, in the cycle that the model names."""
+    times = times_of(accelerator, data)
     assert report["cycles"] == report["predicted_cycles"] == times.cycles
     assert report["phase_cycles"] == [phase.begin + ASK_CYCLES for phase in times.phases]
+    assert late_rows(folder, times) == ""
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -52,7 +56,7 @@ def test_small_graphs(case: int, tmp_path: Path) -> None:
     data = random_graph(rng, 40, 50, 11 - 3 * case, 120)
     accelerator = random_accelerator(rng, random_design(rng, 2, tuple(c | {"t_attn": None} for c in CASES[case])), data)
     report = assert_right(accelerator, data, tmp_path / "p", runs=2)
-    assert_as_predicted(report, accelerator, data)
+    assert_as_predicted(report, accelerator, data, tmp_path / "p")
 
 
 def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
@@ -60,15 +64,16 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     data = random_graph(rng, 30, 20, 3, 70)
     accelerator = random_accelerator(rng, random_design(rng, 3), data)
     exact = assert_right(accelerator, data, tmp_path / "p")
-    assert_as_predicted(exact, accelerator, data)
+    assert_as_predicted(exact, accelerator, data, tmp_path / "p")
     assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
+    assert late_rows(tmp_path / "p", times_of(accelerator, data)).endswith("cycles late")
 
 
 def test_one_node(tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     data = random_graph(rng, 1, 5, 4, 0)
     accelerator = random_accelerator(rng, random_design(rng, 2), data)
-    assert_as_predicted(assert_right(accelerator, data, tmp_path / "p"), accelerator, data)
+    assert_as_predicted(assert_right(accelerator, data, tmp_path / "p"), accelerator, data, tmp_path / "p")
 
 
 def test_a_wrong_golden_logit_is_found(tmp_path: Path) -> None:
@@ -133,5 +138,5 @@ def test_whole_cora(cora: GraphData, tmp_path: Path) -> None:
     accelerator = random_accelerator(rng, random_design(rng, 2, (first, last)), cora)
     report = assert_right(accelerator, cora, tmp_path / "p")
     assert report["logits"] == 18_956
-    assert_as_predicted(report, accelerator, cora)
+    assert_as_predicted(report, accelerator, cora, tmp_path / "p")
     assert json.loads((tmp_path / "p" / "report" / "sim.json").read_text()) == report
