@@ -74,6 +74,7 @@ class Design:
         network: trained weights and their scales; None where `lower` is to train.
         dataset, fingerprint: the data that the weights were trained on.
         label: a short name, for folders.
+        specification: what its search held it against; None for a design from elsewhere.
     """
 
     choices: choices.Design
@@ -81,6 +82,7 @@ class Design:
     dataset: str | None = None
     fingerprint: str | None = None
     label: str = "design"
+    specification: Specification | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Design:
@@ -91,7 +93,8 @@ class Design:
         if not isinstance(content.get("weights"), str):
             return cls(own, label=path.stem)
         network = Network.load(path.parent / content["weights"], content.get("sha256"))
-        return cls(own, network, content.get("dataset"), content.get("fingerprint"), path.stem)
+        kept = Specification(**content["specification"]) if "specification" in content else None
+        return cls(own, network, content.get("dataset"), content.get("fingerprint"), path.stem, kept)
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Design:
@@ -298,10 +301,23 @@ class Accelerator:
         """As `Design.price`, on the accelerator's own data."""
         return self.design.price(self.data, **specification)
 
-    def write(self, directory: str | os.PathLike[str]) -> Project:
-        """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports."""
+    def write(
+        self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None
+    ) -> Project:
+        """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
+
+        It is for the device, limits and clock of the design's search; a device, by name or file, and a clock that are
+        given here take their place.
+        """
+        from fgnas.hardware.devices import find_device, limits_of
+
+        wanted = self.design.specification or Specification()
+        if fpga is not None:
+            wanted = replace(wanted, **limits_of(find_device(fpga), {}))
+        if clock_mhz is not None:
+            wanted = replace(wanted, clock_mhz=clock_mhz)
         with step("write the project"):
-            write_project(self.hardware, self.data, Path(directory), network=self.design.network)
+            write_project(self.hardware, self.data, Path(directory), wanted, self.design.network)
         return Project(Path(directory))
 
     @functools.cached_property
@@ -355,7 +371,8 @@ class Project:
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
         """Synthesise with Yosys: total and predicted LUT, FF, DSP, block RAM, and every instance's.
 
-        With a device, by name or file, also what it has, and what of that does not suffice (`over`).
+        With a device, by name or file, or with the limits that the project was written for, also what there is, and
+        what of that does not suffice (`over`).
         """
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
@@ -363,7 +380,7 @@ class Project:
         device = find_device(fpga) if fpga else None
         if device is not None:
             family = limits_of(device, {"family": family})["family"]
-        return run_synthesis(self.directory, family or DEFAULTS["family"], device)
+        return run_synthesis(self.directory, family, device)
 
     def timing(self, seeds: int | None = None) -> dict[str, Any]:
         """Place and route on an ECP5 with nextpnr, from so many seeds at most: fmax_mhz, critical_path, …"""
@@ -446,7 +463,8 @@ class Run:
         entry = entries[int(text) - 1]
         network = self.store.load_network(entry)
         own = choices.Design.from_dict(entry["design"])
-        return Design(own, network, entry["dataset"], entry["fingerprint"], label)
+        kept = Specification(**entry["specification"])
+        return Design(own, network, entry["dataset"], entry["fingerprint"], label, kept)
 
     def trials(self) -> list[dict[str, Any]]:
         """Every trial, in order."""
@@ -503,7 +521,7 @@ def search(
     found = RunStore.find(runs, run or LATEST) if resume else None
     given = {
         "dataset": name, "latency_ms": latency_ms, "lut": lut, "ff": ff, "dsp": dsp, "clock_mhz": clock_mhz,
-        "bram36": bram36, "family": family, "guard_band": guard_band,
+        "bram36": bram36, "family": family, "guard_band": guard_band, "part": None,
         "method": method, "controller": controller, "children": children, "seed": seed, "device": device,
     }  # fmt: skip
     if fpga is not None:
@@ -511,7 +529,7 @@ def search(
     chosen = _with_defaults(given, found.config() if found else None)
     check_device(chosen["device"])
     data = dataset if isinstance(dataset, GraphData) else datasets.load(chosen["dataset"])
-    wanted = specification(**{key: chosen[key] for key in SPECIFICATION})
+    wanted = specification(**{key: chosen[key] for key in (*SPECIFICATION, "part")})
     own = {key: chosen[key] for key in ("method", "controller", "device", "children", "seed")}
     config = searching.SearchConfig.of(data.name, specification=wanted, **own)
     if found is not None:
@@ -569,7 +587,7 @@ def _with_defaults(given: dict[str, Any], stored: dict[str, Any] | None) -> dict
     try:
         before = DEFAULTS
         if stored is not None:
-            limits = dict.fromkeys(SPECIFICATION) | stored["specification"]
+            limits = dict.fromkeys((*SPECIFICATION, "part")) | stored["specification"]
             before = {**stored, **limits, "device": stored["recipe"]["device"]}
         return {name: before[name] if value is None else value for name, value in given.items()}
     except (KeyError, TypeError) as error:

@@ -113,6 +113,9 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--design", default="best", metavar="best|RANK", help="of a run; default: %(default)s")
     _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
+    about = "a known device, or one of your own, to write for; default: that of the run's search"
+    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
+    sub.add_argument("--clock-mhz", type=_above_zero, metavar="F", help="for the vendor's tool; default: the run's")
     _add_json(sub)
 
 
@@ -431,7 +434,7 @@ def _hls(options: argparse.Namespace) -> int:
     directory = options.out or PROJECTS / design.label
     check_replaceable(directory)  # before a training, which takes its time
     accelerator = design.lower(_load(_reference(options) or design.dataset))
-    project = accelerator.write(directory)
+    project = accelerator.write(directory, options.fpga, options.clock_mhz)
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})
@@ -462,7 +465,7 @@ def _synth(options: argparse.Namespace) -> int:
     else:
         print(utilisation_table(report))
         for name in report.get("over", ()):
-            print(f"{name} {report['total'][name]} is over the {report['available'][name]} of {report['device']}")
+            print(f"{name} {report['total'][name]} is over the {report['available'][name]} of {report['against']}")
     return 1 if report.get("over") else 0
 
 

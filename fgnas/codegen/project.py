@@ -30,7 +30,6 @@ from fgnas.space import columns_of
 MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
 DEFAULT_PART = "xczu9eg-ffvb1156-2-e"
-DEFAULT_CLOCK_MHZ = 100
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
 
@@ -38,15 +37,15 @@ def write_project(
     accelerator: Accelerator,
     data: GraphData,
     directory: Path,
-    evaluation: dict[str, Any] | None = None,
+    specification: Specification | None = None,
     network: Network | None = None,
 ) -> list[Path]:
     """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
 
-    `evaluation` may hold `price` (goes to report/price.json), `part` and `clock_mhz` (what the vendor's tool is told).
+    `specification` is what the design is held against, and names the part and the clock that the vendor's tool is told.
     With `network` its float weights are kept too. A project that stands there already is replaced.
     """
-    evaluation = evaluation or {}
+    specification = specification or Specification()
     directory = Path(directory).absolute()
     check_replaceable(directory)
     try:
@@ -54,7 +53,7 @@ def write_project(
         # Beside the target, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
             built = Path(scratch) / "new"
-            _fill(accelerator, data, built, evaluation, network)
+            _fill(accelerator, data, built, specification, network)
             _swap(built, directory, Path(scratch) / "old")
     except OSError as error:
         raise UserError(f"cannot write the project {directory}: {error.strerror or error}") from None
@@ -65,12 +64,12 @@ def _fill(
     accelerator: Accelerator,
     data: GraphData,
     built: Path,
-    evaluation: dict[str, Any],
+    specification: Specification,
     network: Network | None,
 ) -> None:
     """Everything that a project holds, into the new folder `built`."""
     built.mkdir()
-    values = _values(accelerator, evaluation, write_vectors(accelerator, data, built / "vectors"))
+    values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
     render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
     for layer in accelerator.layers:
         tables = {"activation": ACTIVATION_TEMPLATE} if not layer.last else {}
@@ -81,22 +80,22 @@ def _fill(
     render_folder("project", built, **values)
     _write_json(built / MARK, accelerator.design.to_dict())
     _write_json(built / "report" / "accelerator.json", accelerator.summary())
-    _write_json(built / "report" / "price.json", evaluation.get("price") or price(accelerator, data))
+    _write_json(built / "report" / "specification.json", specification.to_dict())
+    _write_json(built / "report" / "price.json", price(accelerator, data, specification))
     if network is not None:
         network.save(built / "weights.npz")
     write_rtl(accelerator, built)
 
 
-def price(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:
-    """What the models predict for this design on this graph, held against no limit."""
+def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
+    """What the models predict for this design on this graph, and which limits it breaks."""
     design = accelerator.design
-    return Pricer(data).price(columns_of([design]), design.dsp).row(Specification())
+    return Pricer(data, specification.family).price(columns_of([design]), design.dsp).row(specification)
 
 
-def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
+def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:
     """What the templates may name."""
     beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
-    clock_mhz = evaluation.get("clock_mhz", DEFAULT_CLOCK_MHZ)
     return {
         "a": accelerator,
         "counts": counts,
@@ -110,9 +109,9 @@ def _values(accelerator: Accelerator, evaluation: dict[str, Any], counts: dict[s
         "logit_extra_bits": LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),
-        "part": evaluation.get("part", DEFAULT_PART),
-        "clock_mhz": clock_mhz,
-        "clock_ns": f"{1000 / clock_mhz:g}",
+        "part": specification.part or DEFAULT_PART,
+        "clock_mhz": f"{specification.clock_mhz:g}",
+        "clock_ns": f"{1000 / specification.clock_mhz:g}",
     }
 
 

@@ -62,13 +62,13 @@ def find_device(name: str) -> Device:
 
 
 def limits_of(device: Device, given: dict[str, Any]) -> dict[str, Any]:
-    """The family and the limits that a device sets, by name; what the user gives (None: nothing) is held against it.
+    """The part, family and limits that a device sets, by name; what the user gives (None: nothing) is held against it.
 
     A limit of one's own may be lower than what the device has; UserError where it is higher, or of another family.
     """
     if given.get("family") not in (None, device.family):
         raise UserError(f"--family {given['family']} contradicts --fpga: {device.board} is {device.family}")
-    found: dict[str, Any] = {"family": device.family}
+    found: dict[str, Any] = {"part": device.part, "family": device.family}
     for name in ("lut", "ff", "dsp", "bram36"):
         own, there = given.get(name), getattr(device, name)
         if own is not None and own > there:

@@ -19,6 +19,7 @@ from fgnas.space import Columns, columns_of
 
 UNLIMITED_DSP = 1 << 20
 """The DSP budget of a design that no specification limits."""
+RESOURCES = ("lut", "ff", "dsp", "bram36")
 GUARDED = ("lut", "ff")
 """Resources that the model does not give exactly."""
 
@@ -33,6 +34,7 @@ class Specification:
         family: family of devices that resources are counted for (xc7, xcup).
         guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
             DSPs and block RAMs are exact and need none.
+        part: of the device, for the vendor's tool; it bounds nothing.
     """
 
     latency_ms: float | None = None
@@ -43,6 +45,7 @@ class Specification:
     bram36: float | None = None
     family: str = DEFAULT_FAMILY
     guard_band: float = 0.0
+    part: str | None = None
 
     def limits(self) -> dict[str, float]:
         """Limits by the name of the price they bound, less the guard band; latency in cycles."""
@@ -50,11 +53,13 @@ class Specification:
         if self.latency_ms is not None:
             # Rounded, for a product of decimals may lie a hair below the whole number of cycles that it means.
             found["latency_cycles"] = round(self.latency_ms * self.clock_mhz * 1000.0, 6)
-        for name in ("lut", "ff", "dsp", "bram36"):
-            if (limit := getattr(self, name)) is not None:
-                kept = (100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0
-                found[name] = limit * kept
+        for name, limit in self.resources().items():
+            found[name] = limit * ((100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0)
         return found
+
+    def resources(self) -> dict[str, float]:
+        """What there is of each limited resource, the guard band included."""
+        return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -148,7 +148,7 @@ def _compared(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]
 def _synthesised(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
     total, over = report["total"], report.get("over", ())
     used = f"{total['lut']:,} LUT, {total['ff']:,} FF, {total['dsp']} DSP, {total['bram36']} BRAM"
-    excess = f"; too many {', '.join(over)} for {report['device']}" if over else ""
+    excess = f"; too many {', '.join(over)} for {report['against']}" if over else ""
     return ("wrong" if over else "right"), f"{used} for {report['family']}, {report['tool']}{excess}"
 
 

@@ -27,6 +27,7 @@ from typing import Any
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware.devices import FAMILIES, Device
+from fgnas.hardware.pricing import Specification
 from fgnas.progress import seconds_before, step
 
 TOP = "fgnas_top"
@@ -67,17 +68,20 @@ def count_cells(cells: Mapping[str, int]) -> dict[str, float]:
     return total
 
 
-def run_synthesis(directory: Path, family: str = "xc7", device: Device | None = None) -> dict[str, Any]:
+def run_synthesis(directory: Path, family: str | None = None, device: Device | None = None) -> dict[str, Any]:
     """Synthesise the project in `directory` and write report/synth.json and report/synth.txt.
 
     Returns `family`, `tool`, `total` and `predicted` ({lut, ff, dsp, bram36, ...}; predicted is None for a project
-    without design), `instances` ({path: total below it}), `cells` ({type: count}) and `seconds`; with a device of that
-    family also `device`, `available` and `over` (the resources that do not suffice).
+    without design), `instances` ({path: total below it}), `cells` ({type: count}) and `seconds`. Without a family it is
+    the device's, or the one that the project was written for. With a device, or with limits that the project was
+    written for and of that family, also `against`, `available` and `over` (the resources that do not suffice).
     """
     directory = Path(directory).absolute()
     if not (directory / "rtl" / "files.f").is_file():
         raise UserError(f"{directory} has no rtl/files.f; write a project with `fgnas hls`")
     start = time.perf_counter()
+    wanted = written_for(directory)
+    family = family or (device.family if device else wanted.family)
     log = directory / "build" / f"synth-{family}.log"
     with step("synthesise", seconds_before(directory / "report" / "synth.json", "seconds")):
         result = synthesise(["-f", "files.f"], TOP, family, directory / "rtl", log)
@@ -91,15 +95,26 @@ def run_synthesis(directory: Path, family: str = "xc7", device: Device | None = 
         "cells": dict(sorted(cells_below(result["modules"], TOP).items())),
         "seconds": round(time.perf_counter() - start, 1),
     }
+    available: Mapping[str, float] = wanted.resources() if family == wanted.family else {}
     if device is not None:
         available = device.available()
+    if available:
         over = [name for name, limit in available.items() if report["total"][name] > limit]
-        report |= {"device": device.name, "available": available, "over": over}
+        against = f"device {device.name}" if device else "the limits of its specification"
+        report |= {"against": against, "available": dict(available), "over": over}
     folder = directory / "report"
     folder.mkdir(exist_ok=True)
     replace_file(folder / "synth.json", json.dumps(report, indent=2) + "\n")
     replace_file(folder / "synth.txt", utilisation_table(report))
     return report
+
+
+def written_for(directory: Path) -> Specification:
+    """What the project in `directory` was written for; no limits where it does not say."""
+    place = directory / "report" / "specification.json"
+    if not place.is_file():
+        return Specification()
+    return Specification(**json.loads(place.read_text(encoding="utf-8")))
 
 
 def synthesise(
@@ -183,7 +198,7 @@ def predicted(directory: Path, family: str) -> dict[str, float] | None:
 
 
 def utilisation_table(report: dict[str, Any]) -> str:
-    """The report in the shape of a Vivado utilisation report: used, predicted, and with a device available and %."""
+    """The report in the shape of a Vivado utilisation report: used, predicted, and with limits available and %."""
     available = report.get("available", {})
     names = {"lut": "Slice LUTs", "ff": "Slice Registers", "dsp": "DSPs", "bram36": "Block RAM Tile", "uram": "URAM"}
     header = ("Site Type", "Used", "Predicted", "Available", "Util%")
@@ -199,6 +214,6 @@ def utilisation_table(report: dict[str, Any]) -> str:
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     shape = f"| {{:<{widths[0]}}} | " + " | ".join(f"{{:>{width}}}" for width in widths[1:]) + " |"
     body = [shape.format(*row) for row in rows]
-    device = f"device {report['device']}, " if "device" in report else ""
-    title = f"Utilisation of {TOP}, {device}family {report['family']}, {report['tool']}, hierarchy kept"
+    against = f"held against {report['against']}, " if "against" in report else ""
+    title = f"Utilisation of {TOP}, {against}family {report['family']}, {report['tool']}, hierarchy kept"
     return "\n".join([title, "", line, body[0], line, *body[1:], line, ""])

@@ -1,5 +1,6 @@
 """The project folder: whole or untouched, explained, and free of gaps."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, Accelerator
 from fgnas.hardware.geometry import GraphShape
 from fgnas.hardware.lowering import lower
+from fgnas.hardware.pricing import Specification
 from fgnas.network import LayerParameters, Network
 
 HIDDEN = Layer(
@@ -40,13 +42,14 @@ def accelerator(four_nodes: GraphData) -> Accelerator:
 
 
 def test_files(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) -> None:
-    evaluation = {"price": {"lut": 3}, "part": "xc7z020clg400-1", "clock_mhz": 125}
-    files = write_project(accelerator, four_nodes, tmp_path / "p", evaluation, network_of(four_nodes))
+    specification = Specification(latency_ms=1e-4, part="xc7z020clg400-1", clock_mhz=125)
+    files = write_project(accelerator, four_nodes, tmp_path / "p", specification, network_of(four_nodes))
     names = {path.relative_to(tmp_path / "p").as_posix() for path in files}
     assert {
         "README.md", "design.json", "hls_config.cfg", "run_hls.tcl", "weights.npz", "src/fgnas_top.cpp",
         "src/fgnas_top.h", "src/parameters.h", "src/activation_0.h", "src/linear.h", "tb/testbench.cpp",
         "vectors/vectors.json", "vectors/logits.bin", "report/accelerator.json", "report/price.json",
+        "report/specification.json",
         "rtl/fgnas_top.sv", "rtl/files.f",
     } <= names  # fmt: skip
     assert not [name for name in names if name.endswith(".j2")]
@@ -54,6 +57,8 @@ def test_files(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) 
     assert Network.load(tmp_path / "p" / "weights.npz").layers[0].weight.shape == (3, 2, 4)
     config = (tmp_path / "p" / "hls_config.cfg").read_text()
     assert config.index("part=xc7z020clg400-1") < config.index("[hls]") < config.index("clock=8ns")
+    price = json.loads((tmp_path / "p" / "report" / "price.json").read_text())
+    assert price["latency_ms"] == pytest.approx(price["latency_cycles"] / 125_000) and len(price["violations"]) == 1
 
 
 def test_generated_text_names_its_design(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) -> None:

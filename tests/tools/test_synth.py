@@ -39,7 +39,7 @@ def test_instances_add_up() -> None:
 def test_the_table_shows_what_is_used_beside_what_was_predicted() -> None:
     total = {"lut": 50, "ff": 20, "dsp": 1, "bram36": 1.5, "uram": 0}
     report = {"family": "xc7", "tool": "Yosys", "total": total, "predicted": {**total, "lut": 55}}
-    lines = utilisation_table(report | {"device": "mine", "available": {"lut": 200, "uram": 0}}).splitlines()
+    lines = utilisation_table(report | {"against": "device mine", "available": {"lut": 200, "uram": 0}}).splitlines()
     assert "device mine, family xc7" in lines[0]
     assert [cell.strip() for cell in lines[9].split("|")[1:-1]] == ["URAM", "0", "0", "0", "-"]
     assert [cell.strip() for cell in lines[5].split("|")[1:-1]] == ["Slice LUTs", "50", "55", "200", "25.00"]
