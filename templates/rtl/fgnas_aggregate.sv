@@ -52,7 +52,7 @@ module fgnas_aggregate #(
   logic [PartBits-1:0] part_q;
   logic [HAddressBits-1:0] base_q;
   logic [DegreeBits-1:0] degree_q;  // edges of the row before this one
-  logic row_open_q, tile_last, issue, row_last, first_edge, edge_done;
+  logic row_open_q, beat_last_q, tile_last, issue, row_last, first_edge, edge_done;
 
   always_comb begin
     unique case (edge_q)
@@ -67,7 +67,7 @@ module fgnas_aggregate #(
   assign first_edge   = degree_q == '0;
   assign issue        = beat_valid_i && (row_open_q || free_i);
   assign edge_done    = issue && tile_last;
-  assign beat_pop_o   = edge_done && (edge_q == 2'd3);
+  assign beat_pop_o   = issue && beat_last_q;
   assign reserve_o    = issue && !row_open_q;
   assign row_issued_o = edge_done && row_last;
 
@@ -76,6 +76,8 @@ module fgnas_aggregate #(
       tile_q     <= tile_last ? '0 : tile_q + 1'b1;
       part_q     <= (tile_last || part_q == PartBits'(Parts - 1)) ? '0 : part_q + 1'b1;
       row_open_q <= !row_issued_o;
+      // Whether the beat's last issue is next: a register, for the beats behind it hang on it.
+      beat_last_q <= (Tiles == 1) ? edge_q == 2'd2 : edge_q == 2'd3 && 32'(tile_q) == Tiles - 2;
       if (tile_last) base_q <= '0;
       else if (part_q == PartBits'(Parts - 1)) base_q <= base_q + HAddressBits'(HCapacity);
     end
@@ -89,6 +91,7 @@ module fgnas_aggregate #(
       tile_q         <= '0;
       part_q         <= '0;
       row_open_q     <= 1'b0;
+      beat_last_q    <= 1'b0;
       base_q         <= '0;
       edge_q         <= '0;
       degree_q       <= '0;

@@ -1,6 +1,7 @@
 // A queue in block RAM that falls through: what is written in cycle t is in front in cycle t + 3 at the earliest, and
 // an entry a cycle from there. The front is a register behind the memory's own, for logic that began at a block RAM's
-// output would begin late. The writer keeps count: the queue never overflows.
+// output would begin late; a spare one beside it takes what comes while the front is held, so that the memory need not
+// know in the same cycle what the reader takes. The writer keeps count: the queue never overflows.
 
 `default_nettype none
 
@@ -20,12 +21,14 @@ module fgnas_fifo #(
   logic [PointerBits-1:0] write_q, read_q;
   logic [PointerBits:0] held_q;  // entries of the memory
   logic any_q;                   // whether there are any
-  logic fetch, fetched_q, advance;
+  logic fetch, fetched_q, spare_valid_q, advance;
+  logic [1:0] claimed_q;         // entries fetched and not taken: of the front, the spare and the memory's register
+  logic room_q;                  // for one more of them
   assign advance = !valid_o || pop_i;
-  assign fetch   = any_q && (!fetched_q || advance);
+  assign fetch   = any_q && room_q;
 
   (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
-  logic [Width-1:0] word_q;
+  logic [Width-1:0] word_q, spare_q;
   always_ff @(posedge clk_i) begin
     if (write_i) mem[write_q] <= data_i;
   end
@@ -33,23 +36,29 @@ module fgnas_fifo #(
     if (fetch) word_q <= mem[read_q];
   end
   always_ff @(posedge clk_i) begin
-    if (advance) data_o <= word_q;
+    if (!spare_valid_q) spare_q <= word_q;
+    if (advance) data_o <= spare_valid_q ? spare_q : word_q;
   end
   always_ff @(posedge clk_i) begin
     if (write_i) write_q <= write_q + 1'b1;
     if (fetch) read_q <= read_q + 1'b1;
-    // Chosen, not added up: what the reader takes is known late.
     held_q <= fetch ? held_q - (PointerBits + 1)'(!write_i) : held_q + (PointerBits + 1)'(write_i);
     any_q  <= write_i || (held_q >> 1) != '0 || (held_q[0] && !fetch);
-    if (advance) valid_o <= fetched_q;
-    fetched_q <= fetch || (fetched_q && !advance);
+    if (fetch != pop_i) claimed_q <= fetch ? claimed_q + 1'b1 : claimed_q - 1'b1;
+    room_q        <= pop_i || !claimed_q[1] || (!claimed_q[0] && !fetch);
+    valid_o       <= !advance || spare_valid_q || fetched_q;
+    spare_valid_q <= !advance && (spare_valid_q || fetched_q);
+    fetched_q     <= fetch || (fetched_q && spare_valid_q);
     if (rst_i) begin
-      write_q   <= '0;
-      read_q    <= '0;
-      held_q    <= '0;
-      any_q     <= 1'b0;
-      fetched_q <= 1'b0;
-      valid_o   <= 1'b0;
+      write_q       <= '0;
+      read_q        <= '0;
+      held_q        <= '0;
+      any_q         <= 1'b0;
+      claimed_q     <= '0;
+      room_q        <= 1'b1;
+      fetched_q     <= 1'b0;
+      spare_valid_q <= 1'b0;
+      valid_o       <= 1'b0;
     end
   end
 endmodule

@@ -42,23 +42,25 @@ module fgnas_linear_sparse #(
   // Issue: a tile of the beat in front, every cycle that the buffer behind has room for the row.
   logic [TileBits-1:0] tile_q;
   logic [AddressBits-1:0] base_q;
-  logic row_open_q, tile_last, issue;
-  assign tile_last    = tile_q == TileBits'(Tiles - 1);
+  logic row_open_q, issue;
+  logic tile_last_q;  // whether the tile is a beat's last: a register, for the beats behind it hang on it
   assign issue        = beat_valid_i && (row_open_q || free_i);
-  assign beat_pop_o   = issue && tile_last;
+  assign beat_pop_o   = issue && tile_last_q;
   assign reserve_o    = issue && !row_open_q;
   assign row_issued_o = beat_pop_o && beat_i[123];
 
   logic first_beat_q;  // of the run: before it, no sum holds anything
   always_ff @(posedge clk_i) begin
     if (issue) begin
-      tile_q     <= tile_last ? '0 : tile_q + 1'b1;
-      base_q     <= tile_last ? '0 : base_q + AddressBits'(InputWidth);
-      row_open_q <= !row_issued_o;
-      if (tile_last) first_beat_q <= 1'b0;
+      tile_q      <= tile_last_q ? '0 : tile_q + 1'b1;
+      tile_last_q <= (Tiles == 1) || 32'(tile_q) == Tiles - 2;
+      base_q      <= tile_last_q ? '0 : base_q + AddressBits'(InputWidth);
+      row_open_q  <= !row_issued_o;
+      if (tile_last_q) first_beat_q <= 1'b0;
     end
     if (rst_i) begin
       tile_q       <= '0;
+      tile_last_q  <= Tiles == 1;
       base_q       <= '0;
       row_open_q   <= 1'b0;
       first_beat_q <= 1'b1;
@@ -85,7 +87,7 @@ module fgnas_linear_sparse #(
     valid_q        <= rst_i ? '0 : {valid_q[0], issue};
     first_q        <= {first_q[0], first_beat_q};
     last_q         <= {last_q[0], beat_i[123]};
-    row_last_q     <= {row_last_q[0], beat_i[123] && tile_last};
+    row_last_q     <= {row_last_q[0], beat_i[123] && tile_last_q};
     split_q        <= {split_q[0], beat_i[126:124]};
   end
 

@@ -49,11 +49,12 @@ module fgnas_reader #(
   assign outstanding_o = (outstanding_q != '0) || arvalid_o;
   assign drained_o     = !asking_q && (reserved_q == '0);
 
-  logic asked, arrived;
+  logic asked, arrived, popped_q;
   assign asked   = arvalid_o && arready_i;
   assign arrived = rvalid_i;
   always_ff @(posedge clk_i) begin
-    reserved_q    <= reserved_q + (asked ? burst_q : '0) - CountBits'(pop_i);
+    popped_q      <= pop_i;  // counted a cycle later, for it is known late
+    reserved_q    <= reserved_q + (asked ? burst_q : '0) - CountBits'(popped_q);
     outstanding_q <= outstanding_q + (asked ? burst_q : '0) - CountBits'(arrived);
     if (asked) begin
       // Only the last burst ends within a page, and none follows it.
@@ -69,10 +70,12 @@ module fgnas_reader #(
       burst_q    <= beyond_page ? to_page : CountBits'(beats_i[7:0]);
       left_q     <= beats_i;
       asking_q   <= beats_i != '0;
+      popped_q   <= 1'b0;
       reserved_q <= '0;
     end
     if (rst_i) begin
       asking_q      <= 1'b0;
+      popped_q      <= 1'b0;
       reserved_q    <= '0;
       outstanding_q <= '0;
       error_o       <= 1'b0;

@@ -56,7 +56,7 @@ module fgnas_row_maximum #(
   logic [AddressBits-1:0] base_q, row_q;
   logic [DegreeBits-1:0] degree_q;
   logic [RingBits-1:0] outstanding_q;
-  logic row_open_q, group_last, issue, row_last, edge_done;
+  logic row_open_q, beat_last_q, group_last, issue, row_last, edge_done;
 
   always_comb begin
     unique case (edge_q)
@@ -70,7 +70,7 @@ module fgnas_row_maximum #(
   assign row_last     = in_front[29];
   assign issue        = beat_valid_i && (row_open_q || (free_i && outstanding_q <= RingBits'(DegreeCapacity)));
   assign edge_done    = issue && group_last;
-  assign beat_pop_o   = edge_done && (edge_q == 2'd3);
+  assign beat_pop_o   = issue && beat_last_q;
   assign reserve_o    = issue && !row_open_q;
   assign row_issued_o = edge_done && row_last;
 
@@ -80,6 +80,8 @@ module fgnas_row_maximum #(
       group_q    <= group_last ? '0 : group_q + 1'b1;
       base_q     <= group_last ? '0 : base_q + AddressBits'(Capacity);
       row_open_q <= !row_issued_o;
+      // Whether the beat's last issue is next: a register, for the beats behind it hang on it.
+      beat_last_q <= (HeadGroups == 1) ? edge_q == 2'd2 : edge_q == 2'd3 && 32'(group_q) == HeadGroups - 2;
     end
     if (edge_done) begin
       edge_q   <= edge_q + 1'b1;
@@ -93,6 +95,7 @@ module fgnas_row_maximum #(
       group_q        <= '0;
       base_q         <= '0;
       row_open_q     <= 1'b0;
+      beat_last_q    <= 1'b0;
       edge_q         <= '0;
       degree_q       <= '0;
       row_q          <= '0;
