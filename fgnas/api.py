@@ -90,10 +90,10 @@ class Design:
         path = Path(path)
         own = choices.Design.load(path)
         content = json.loads(path.read_text(encoding="utf-8"))
+        kept = Specification.of(content["specification"], path) if "specification" in content else None
         if not isinstance(content.get("weights"), str):
-            return cls(own, label=path.stem)
+            return cls(own, label=path.stem, specification=kept)
         network = Network.load(path.parent / content["weights"], content.get("sha256"))
-        kept = Specification(**content["specification"]) if "specification" in content else None
         return cls(own, network, content.get("dataset"), content.get("fingerprint"), path.stem, kept)
 
     @classmethod
@@ -178,6 +178,8 @@ class Design:
         """Write the design file, and its weights beside it; `extra` goes into the file."""
         path = Path(path)
         content = {**extra, "design": self.to_dict(), "design_hash": self.hash}
+        if self.specification is not None:
+            content |= {"specification": self.specification.to_dict()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if self.network is not None:
@@ -463,7 +465,7 @@ class Run:
         entry = entries[int(text) - 1]
         network = self.store.load_network(entry)
         own = choices.Design.from_dict(entry["design"])
-        kept = Specification(**entry["specification"])
+        kept = Specification.of(self.store.config().get("specification", {}), self.store.folder / "config.json")
         return Design(own, network, entry["dataset"], entry["fingerprint"], label, kept)
 
     def trials(self) -> list[dict[str, Any]]:

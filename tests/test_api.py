@@ -64,6 +64,13 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
         found.design(99)
     golden = np.fromfile("hls/best/vectors/logits.bin", "<i2").reshape(1797, -1)[:, :10]
     np.testing.assert_array_equal(found.design().lower().logits(), golden)
+    # It is written for what the search held it against, or for what is named instead.
+    assert json.loads(Path("hls/best/report/specification.json").read_text()) == found.best["specification"]
+    assert main(["hls", "latest", "--fpga", "pynq-z2", "--clock-mhz", "125", "--out", "hls/pynq"]) == 0
+    config = Path("hls/pynq/hls_config.cfg").read_text()
+    assert "part=xc7z020" in config and "clock=8ns" in config
+    written = json.loads(Path("hls/pynq/report/specification.json").read_text())
+    assert (written["lut"], written["latency_ms"]) == (53_200, found.best["specification"]["latency_ms"])
     assert main(["hls", "best.json", "--out", "hls/again"]) == 0
     assert Path("hls/again/vectors/logits.bin").read_bytes() == Path("hls/best/vectors/logits.bin").read_bytes()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from fgnas.data import GraphData
 from fgnas.design import Design
+from fgnas.errors import UserError
 from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.geometry import Bools, GraphShape, Ints, geometry
 from fgnas.hardware.latency import Workload, latency_cycles
@@ -64,6 +66,17 @@ class Specification:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, content: Any, source: Path) -> Specification:
+        """What `to_dict` gave, read from the file `source`. Raises UserError where it is anything else."""
+        kinds = {one.name: str if one.name in ("family", "part") else (int, float) for one in fields(cls)}
+        right = isinstance(content, dict) and all(
+            name in kinds and (isinstance(value, kinds[name]) or value is None) for name, value in content.items()
+        )
+        if not right:
+            raise UserError(f"the specification in {source} is damaged: limits by name are wanted, not {content!r:.80}")
+        return cls(**content)
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,7 +114,10 @@ def written_for(directory: Path) -> Specification:
     place = directory / "report" / "specification.json"
     if not place.is_file():
         return Specification()
-    return Specification(**json.loads(place.read_text(encoding="utf-8")))
+    try:
+        return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
+    except ValueError as error:
+        raise UserError(f"cannot read {place} ({error}): write the project anew with `fgnas hls`") from None
 
 
 def synthesise(
