@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         GraphData,
         Project,
         Run,
+        doctor,
         import_model,
         load,
         prices,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
-    "import_model", "load", "prices", "read_designs", "sample", "search",
+    "doctor", "import_model", "load", "prices", "read_designs", "sample", "search",
 ]  # fmt: skip
 
 

@@ -41,13 +41,14 @@ from fgnas.space import columns_of, find_space
 __all__ = [
     "Accelerator", "DEFAULTS", "Design", "GraphData", "PROJECTS", "Project", "RUNS", "Run", "SPECIFICATION",
     "UserError",
-    "import_model", "load", "passed", "prices", "read_designs", "sample", "search", "specification",
+    "doctor", "import_model", "load", "passed", "prices", "read_designs", "sample", "search", "specification",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from fgnas.search.jobs import ExecutorFactory
     from fgnas.search.run import Reporter
     from fgnas.search.store import RunStore
+    from fgnas.tools.doctor import Part
 
 Data = str | os.PathLike[str] | GraphData
 """A name, a path or a reference, or data that was loaded."""
@@ -421,6 +422,13 @@ FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
 def passed(result: dict[str, Any]) -> bool:
     """Whether a check found everything equal."""
     return not any(result.get(name) for name in FAULTS)
+
+
+def doctor() -> list[Part]:
+    """What is installed around fgnas, what is missing, what that costs, and the command that installs it."""
+    from fgnas.tools.doctor import examine
+
+    return examine()
 
 
 # searches

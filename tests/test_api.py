@@ -32,6 +32,11 @@ def test_every_public_name_is_there():
         _ = fgnas.nothing
 
 
+def test_the_doctor_says_what_is_there():
+    parts = {part.name: part for part in fgnas.doctor()}
+    assert parts["numpy"].found == np.__version__ and parts["numpy"].required
+
+
 def test_search_is_a_function_and_a_package():
     import fgnas.search.masks
 
