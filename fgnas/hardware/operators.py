@@ -379,7 +379,9 @@ def _aggregation(p: Parameters, family: str) -> Terms:
     memory = [(1 - one_tile) * term for term in lutram(p["Tiles"], lanes * s, family)]
     return [
         lanes, lanes * value, *(lanes * value * t for t in _is(parts, 2, 4, 8)), *_is(parts, 1, 2, 4), lanes * s,
-        lanes * s * p["Maximum"], p["Maximum"], lanes * p["Maximum"], weighted, lanes * value * weighted, p["Mean"],
+        lanes * s * p["Maximum"], p["Maximum"], lanes * p["Maximum"], weighted, lanes * value * weighted,
+        # Plain messages of a word of one part pass three registers on their way: a shift register in LUTs.
+        lanes * value * weighted * (parts == 1), p["Mean"],
         p["Mean"] * p["YBits"], p["Mean"] * lanes * s, p["HAddressBits"], p["HAddressBits"] * (p["Tiles"] <= parts),
         ceil_log2(p["Tiles"]), one_tile, one_tile * lanes * s, lanes * p["YBits"] * (1 - p["Mean"]), *memory,
         ceil_log2(p["DegreeCapacity"]),

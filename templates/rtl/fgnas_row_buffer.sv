@@ -53,13 +53,6 @@ module fgnas_row_buffer #(
 
   logic [31:0] read_place;  // of the next tile, from the word in front
   assign read_place = 32'(read_position_q) + (read_skip_i ? SkipLanes : ReadLanes);
-  position_t read_position_d;
-  logic [Banks-1:0] read_beyond_q;  // banks in front of the tile: theirs is the next word
-  always_comb begin
-    read_position_d = read_position_q;
-    if (rst_i || read_last_i || (Rewinds && !read_i && read_rewind_i)) read_position_d = '0;
-    else if (read_i) read_position_d = position_t'(read_place % Banks);
-  end
 
   always_ff @(posedge clk_i) begin
     // Chosen, not added up: what the stages do is known late.
@@ -77,15 +70,16 @@ module fgnas_row_buffer #(
       if (32'(write_position_q) + WriteLanes >= Banks) write_word_q <= write_word_q + 1'b1;
     end
     if (read_last_i) begin
-      read_row_q  <= next_row(read_row_q);
-      read_word_q <= next_row(read_row_q);
+      read_row_q      <= next_row(read_row_q);
+      read_word_q     <= next_row(read_row_q);
+      read_position_q <= '0;
     end else if (read_i) begin
-      read_word_q <= read_word_q + address_t'(read_place / Banks);
+      read_position_q <= position_t'(read_place % Banks);
+      read_word_q     <= read_word_q + address_t'(read_place / Banks);
     end else if (Rewinds && read_rewind_i) begin
-      read_word_q <= read_row_q;
+      read_word_q     <= read_row_q;
+      read_position_q <= '0;
     end
-    read_position_q <= read_position_d;
-    for (int unsigned b = 0; b < Banks; b++) read_beyond_q[b] <= b < 32'(read_position_d);
     if (rst_i) begin
       unreserved_q     <= CountBits'(Rows);
       waiting_q        <= '0;
@@ -96,6 +90,7 @@ module fgnas_row_buffer #(
       write_position_q <= '0;
       read_row_q       <= '0;
       read_word_q      <= '0;
+      read_position_q  <= '0;
     end
   end
 
@@ -113,7 +108,7 @@ module fgnas_row_buffer #(
     assign lane          = position_t'((Banks + b - 32'(write_position_q)) % Banks);
     assign enable        = write_i && (32'(lane) < (write_last_i ? LastLanes : WriteLanes));
     assign write_address = write_word_q + address_t'(b < 32'(write_position_q));
-    assign read_address  = read_word_q + address_t'(read_beyond_q[b]);
+    assign read_address  = read_word_q + address_t'(b < 32'(read_position_q));
     always_ff @(posedge clk_i) begin
       if (enable) mem[write_address] <= write_lanes[lane];
     end
