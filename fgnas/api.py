@@ -385,11 +385,14 @@ class Project:
             family = limits_of(device, {"family": family})["family"]
         return run_synthesis(self.directory, family, device)
 
-    def timing(self, seeds: int | None = None) -> dict[str, Any]:
-        """Place and route on an ECP5 with nextpnr, from so many seeds at most: fmax_mhz, critical_path, …"""
-        from fgnas.tools.timing import SEEDS, run_timing
+    def timing(self, seeds: int | None = None, speed: int | None = None) -> dict[str, Any]:
+        """Place and route on an ECP5 with nextpnr, from so many seeds at most: fmax_mhz, critical_path, …
 
-        return run_timing(self.directory, SEEDS if seeds is None else seeds)
+        `speed` is the part's grade: 6, the slowest and the default, to 8.
+        """
+        from fgnas.tools.timing import SEEDS, SPEEDS, run_timing
+
+        return run_timing(self.directory, seeds or SEEDS, speed or SPEEDS[0])
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
         """Run csim, csynth, cosim or impl in Vitis HLS: the figures of every step so far, beside the predicted."""

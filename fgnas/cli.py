@@ -134,6 +134,7 @@ def _add_timing(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
     about = "place from so many seeds at most, until the target clock is reached; default: 4"
     sub.add_argument("--seeds", type=_positive, metavar="N", help=about)
+    sub.add_argument("--speed", type=int, choices=(6, 7, 8), help="grade of the part; default: 6, the slowest")
 
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
@@ -473,7 +474,7 @@ def _timing(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.tools.timing import timing_text
 
-    report = api.Project(options.directory).timing(options.seeds)
+    report = api.Project(options.directory).timing(options.seeds, options.speed)
     if options.json:
         _print_json(report)
     else:
