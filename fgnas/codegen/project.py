@@ -29,6 +29,7 @@ from fgnas.space import columns_of
 
 MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
+SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_PART = "xczu9eg-ffvb1156-2-e"
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
@@ -80,7 +81,7 @@ def _fill(
     render_folder("project", built, **values)
     _write_json(built / MARK, accelerator.design.to_dict())
     _write_json(built / "report" / "accelerator.json", accelerator.summary())
-    _write_json(built / "report" / "specification.json", specification.to_dict())
+    _write_json(built / SPECIFICATION, specification.to_dict())
     _write_json(built / "report" / "price.json", price(accelerator, data, specification))
     if network is not None:
         network.save(built / "weights.npz")
@@ -91,6 +92,17 @@ def price(accelerator: Accelerator, data: GraphData, specification: Specificatio
     """What the models predict for this design on this graph, and which limits it breaks."""
     design = accelerator.design
     return Pricer(data, specification.family).price(columns_of([design]), design.dsp).row(specification)
+
+
+def read_specification(directory: Path) -> Specification:
+    """What the project in `directory` was written for; no limits where it does not say."""
+    place = directory / SPECIFICATION
+    if not place.is_file():
+        return Specification()
+    try:
+        return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
+    except ValueError as error:
+        raise UserError(f"cannot read {place} ({error}): write the project anew with `fgnas hls`") from None
 
 
 def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ class DesignPage:
 
     `family` is the one that resources are predicted for: xc7 where there is no table of the wanted one; `synthesised`
     the one of the synthesis, "" where none ran. `phases` and `cycles` are as a simulation saw them, and `rows` says how
-    well the latency model foresaw it; without a simulation they are the model's, and `rows` is None.
+    well the latency model foresaw it; without a simulation they are the model's, and `rows` is None. `limited`: whether
+    resources are held against anything, the device or the limits that the project was written for.
     """
 
     directory: str
@@ -52,6 +53,7 @@ class DesignPage:
     rows: RowsSeen | None
     ladder: list[Rung]
     checks: list[Check]
+    limited: bool
     resources: list[ResourceRow]
     family: str
     synthesised: str
@@ -77,7 +79,8 @@ def design_page(
     times = timeline(geometry(columns_of([design]), shape), workload)
     seen = seen_by_simulation(times, project)
     synth = project.reports.get("synth")
-    wanted = synth["family"] if synth else device.family if device else DEFAULT_FAMILY
+    wanted = synth["family"] if synth else device.family if device else project.specification.family
+    limits = device.available() if device else project.specification.resources()
     family = wanted if wanted in characterised() else DEFAULT_FAMILY
     return DesignPage(
         directory=project.directory,
@@ -95,7 +98,8 @@ def design_page(
         rows=compared_rows(seen, times) if seen else None,
         ladder=ladder(project, data, float_accuracy),
         checks=checks(project),
-        resources=resource_rows(design_resources(design, shape, family), synth, device),
+        limited=bool(limits),
+        resources=resource_rows(design_resources(design, shape, family), synth, limits),
         family=family,
         synthesised=synth["family"] if synth else "",
         modules=largest_modules(synth) if synth else [],

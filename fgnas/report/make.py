@@ -72,7 +72,7 @@ def report_project(
     """Write the page of a project; returns where: report.html in its folder, unless `page` says else.
 
     Accuracies need the data whose graph is in the project's vectors: `data`, or the data set that the project names.
-    Resources are held against `device`, or the part that the project was written for.
+    Resources are held against `device`, or the limits or the part that the project was written for.
     """
     with _made_by_another_version(directory):
         project = ProjectRecord.read(directory)
@@ -109,7 +109,10 @@ def _float_accuracy(project: ProjectRecord, directory: Path, data: GraphData) ->
 
 
 def _device_of(project: ProjectRecord) -> Device | None:
+    """What has the resources of a project that was written for no limits."""
+    if project.specification.resources() or not project.part:
+        return None
     try:
-        return find_device(project.part) if project.part else None
+        return find_device(project.part)
     except UserError:
         return None

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.codegen.project import read_specification
 from fgnas.errors import UserError
 from fgnas.hardware.accelerator import BEAT_BYTES
 from fgnas.hardware.encoding import row_lengths
+from fgnas.hardware.pricing import Specification
 from fgnas.search.store import RunStore
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
@@ -49,6 +51,7 @@ class ProjectRecord:
         rows: {PHASE.STAGE: [N] cycle in which the last simulation saw the stage take in the last of each row}.
         non_zeros, degrees: [N] of the graph in vectors/.
         logits: [N, classes] codes that the integer reference gives.
+        specification: what it was written for.
         part: what the vendor's tool is told.
     """
 
@@ -61,6 +64,7 @@ class ProjectRecord:
     non_zeros: NDArray[np.int64]
     degrees: NDArray[np.int64]
     logits: NDArray[np.int64]
+    specification: Specification
     part: str
 
     @classmethod
@@ -85,6 +89,7 @@ class ProjectRecord:
             non_zeros=non_zeros,
             degrees=degrees,
             logits=rows[:, : sizes["classes"]].astype(np.int64),
+            specification=read_specification(directory),
             part=_part(directory / "hls_config.cfg"),
         )
 

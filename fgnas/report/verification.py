@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.data import GraphData
-from fgnas.hardware.devices import Device
 from fgnas.report.record import ProjectRecord
 from fgnas.tools.vitis import has_fault
 
@@ -178,11 +177,10 @@ _RESULTS = {
 
 
 def resource_rows(
-    predicted: Mapping[str, float], synth: dict[str, Any] | None, device: Device | None
+    predicted: Mapping[str, float], synth: dict[str, Any] | None, available: Mapping[str, float]
 ) -> list[ResourceRow]:
     """Predicted, synthesised, available; both counts for the same family of devices."""
     total = synth["total"] if synth else {}
-    available = device.available() if device else {}
     return [ResourceRow(label, predicted[name], total.get(name), available.get(name)) for name, label in RESOURCES]
 
 

@@ -24,10 +24,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fgnas.codegen.project import read_specification
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware.devices import FAMILIES, Device
-from fgnas.hardware.pricing import Specification
 from fgnas.progress import seconds_before, step
 
 TOP = "fgnas_top"
@@ -80,7 +80,7 @@ def run_synthesis(directory: Path, family: str | None = None, device: Device | N
     if not (directory / "rtl" / "files.f").is_file():
         raise UserError(f"{directory} has no rtl/files.f; write a project with `fgnas hls`")
     start = time.perf_counter()
-    wanted = written_for(directory)
+    wanted = read_specification(directory)
     family = family or (device.family if device else wanted.family)
     log = directory / "build" / f"synth-{family}.log"
     with step("synthesise", seconds_before(directory / "report" / "synth.json", "seconds")):
@@ -107,17 +107,6 @@ def run_synthesis(directory: Path, family: str | None = None, device: Device | N
     replace_file(folder / "synth.json", json.dumps(report, indent=2) + "\n")
     replace_file(folder / "synth.txt", utilisation_table(report))
     return report
-
-
-def written_for(directory: Path) -> Specification:
-    """What the project in `directory` was written for; no limits where it does not say."""
-    place = directory / "report" / "specification.json"
-    if not place.is_file():
-        return Specification()
-    try:
-        return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
-    except ValueError as error:
-        raise UserError(f"cannot read {place} ({error}): write the project anew with `fgnas hls`") from None
 
 
 def synthesise(

@@ -11,6 +11,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.geometry import GraphShape, geometry
 from fgnas.hardware.latency import FINISH_CYCLES, START_CYCLES, Workload
+from fgnas.hardware.pricing import Specification
 from fgnas.hardware.resources import characterised
 from fgnas.hardware.timeline import row_name, timeline
 from fgnas.report.design import RowsSeen, design_page
@@ -174,6 +175,8 @@ def test_resources_predicted_synthesised_available(record) -> None:
     alone = design_page(record).resources[0]
     assert (alone.synthesised, alone.available, alone.share) == (None, None, None)
     assert alone.predicted == predicted["lut"]
+    limited = dataclasses.replace(record, specification=Specification(lut=5000, dsp=10))
+    assert [row.available for row in design_page(limited).resources[:4]] == [5000, None, 10, None]
     # Unsynthesised, a device is priced as its own family, if that was measured.
     other = design_page(record, device=find_device("zcu102"))
     assert other.family == ("xcup" if "xcup" in characterised() else "xc7")
