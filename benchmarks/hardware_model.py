@@ -163,7 +163,7 @@ def write_results(rows: list[dict[str, Any]], near: list[dict[str, Any]], option
     page = options.results / "hardware-model.md"
     before = page.read_text(encoding="utf-8") if page.is_file() else ""
     kept = before[before.index(BY_HAND) :] if BY_HAND in before else ""
-    page.write_text("\n".join([*lines, "", kept]), encoding="utf-8")
+    page.write_text("\n".join([*lines, kept]), encoding="utf-8")
     (options.results / "hardware-model.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     (options.results / "hardware-model.svg").write_text(scatter(families), encoding="utf-8")
     print("\n".join(lines))
