@@ -50,6 +50,7 @@ class DesignPage:
     phases: list[PhaseBox]
     cycles: int
     modelled_cycles: int
+    model_agrees: bool
     rows: RowsSeen | None
     ladder: list[Rung]
     checks: list[Check]
@@ -58,12 +59,6 @@ class DesignPage:
     family: str
     synthesised: str
     modules: list[tuple[str, dict[str, Any]]]
-
-    @property
-    def model_agrees(self) -> bool:
-        """Whether the project was priced by the model that draws the page."""
-        return self.modelled_cycles == self.price["latency_cycles"]
-
 
 def design_page(
     project: ProjectRecord,
@@ -95,6 +90,7 @@ def design_page(
         phases=phases(seen or times, times, summary),
         cycles=(seen or times).cycles,
         modelled_cycles=times.cycles,
+        model_agrees=times.cycles == project.price["latency_cycles"],
         rows=compared_rows(seen, times) if seen else None,
         ladder=ladder(project, data, float_accuracy),
         checks=checks(project),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.hardware.devices import devices
 from fgnas.hardware.pricing import Specification
 from fgnas.report import axis, chart
 from fgnas.report.axis import Axis
@@ -196,7 +197,12 @@ def command(run: RunRecord) -> str:
     parts += ["--method", config["method"]]
     if config["method"] == "reinforce":
         parts += ["--controller", config["controller"]]
-    for name, value in config["specification"].items():
+    limits = dict(config["specification"])
+    part = limits.pop("part", None)
+    # A device of the user's own lies in a file whose name the run does not keep: its limits and its family say enough.
+    if part in {device.part for device in devices().values()}:
+        parts += ["--fpga", part]
+    for name, value in limits.items():
         if value is not None:
             parts += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
     parts += ["--children", str(config["children"]), "--seed", str(config["seed"])]

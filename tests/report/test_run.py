@@ -82,10 +82,18 @@ def test_constraints_are_drawn_or_named(small_run) -> None:
 
 def test_the_command_is_one_that_the_program_understands(small_run) -> None:
     options = parser().parse_args(shlex.split(report.command(small_run))[1:])
-    given = small_run.config["specification"]
+    given = {**small_run.config["specification"], "fpga": None}
+    assert given.pop("part") is None
     assert {name: getattr(options, name) for name in given} == given
     assert (options.dataset, options.children, options.seed) == ("digits", 100, 0)
     assert (options.method, options.controller) == ("reinforce", small_run.config["controller"])
+
+
+@pytest.mark.parametrize(("part", "fpga"), [("xc7z020clg400-1", "xc7z020clg400-1"), ("of-my-own", None)])
+def test_the_command_names_a_known_device(small_run, part: str, fpga: str | None) -> None:
+    specification = {**small_run.config["specification"], "part": part}
+    run = dataclasses.replace(small_run, config={**small_run.config, "specification": specification})
+    assert parser().parse_args(shlex.split(report.command(run))[1:]).fpga == fpga
 
 
 def test_an_unfinished_run_and_one_without_trials(make_run) -> None:
