@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -10,9 +10,20 @@ DESIGN ?= best
 
 # A variable that is not given adds no option: the command's own default holds.
 option = $(if $($(1)),--$(2) '$($(1))')
-search_options = $(strip $(call option,DATASET,dataset) $(call option,SPLIT,split) $(call option,LATENCY_MS,latency-ms) \
-	$(call option,LUT,lut) $(call option,FF,ff) $(call option,DSP,dsp) $(call option,CLOCK_MHZ,clock-mhz) \
-	$(call option,CHILDREN,children) $(call option,SEED,seed) $(call option,WORKERS,workers) $(call option,RUN,run))
+spelt = $(shell tr A-Z_ a-z- <<<$(1))
+options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
+flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
+target_options := FPGA CLOCK_MHZ
+data_options := DATASET SPLIT
+search_options := $(data_options) METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY $(target_options) \
+	CHILDREN SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
+search_flags := NORMALISE RESUME
+
+# A misspelt variable would change nothing, and say nothing.
+known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS PYTHON
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+$(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is no variable of this Makefile; \
+	known: $(known)))
 
 # Verilator compiles through ccache where there is one.
 ifneq ($(shell command -v ccache),)
@@ -26,25 +37,29 @@ all: ## the main job: search, generate the best design, check its C++ and its RT
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory report
 
-search: ## search: DATASET SPLIT LATENCY_MS LUT FF DSP CLOCK_MHZ CHILDREN SEED WORKERS RUN
+search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and every other option of `fgnas search`; RESUME=1 goes on
 	@scripts/setup.sh
-	$(fgnas) search $(search_options)
+	$(fgnas) search $(call options,$(search_options)) $(call flags,$(search_flags))
 
-hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
+hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN (default: best), FPGA CLOCK_MHZ
 	@scripts/setup.sh
-	$(fgnas) hls '$(or $(RUN),latest)' --design '$(DESIGN)' --out 'hls/$(DESIGN)'
+	$(fgnas) hls '$(or $(RUN),latest)' --design '$(DESIGN)' --out 'hls/$(DESIGN)' $(call options,$(target_options))
 
 csim: ## compile the C++ of hls/DESIGN with g++ and hold it against the integer reference
 	@scripts/setup.sh compiler
 	$(fgnas) csim 'hls/$(DESIGN)'
 
-sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles
+sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles; RTL: of another's making
 	@scripts/setup.sh compiler simulator
-	$(fgnas) sim 'hls/$(DESIGN)'
+	$(fgnas) sim 'hls/$(DESIGN)' $(call options,RTL)
 
-synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yosys
+synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yosys: FPGA FAMILY
 	@scripts/setup.sh
-	$(fgnas) synth 'hls/$(DESIGN)'
+	$(fgnas) synth 'hls/$(DESIGN)' $(call options,FPGA FAMILY)
+
+timing: ## place and route hls/DESIGN on an ECP5: the clock it reaches: SEEDS SPEED
+	@scripts/setup.sh router
+	$(fgnas) timing 'hls/$(DESIGN)' $(call options,SEEDS SPEED)
 
 report: ## write the page of a search and of hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
 	@scripts/setup.sh

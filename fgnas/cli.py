@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -234,11 +236,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with nullcontext() if options.quiet else shown(sys.stderr):
             return options.run(options)
     except UserError as error:
-        print(f"fgnas: {error}", file=sys.stderr)
+        print(f"fgnas: {as_here(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
         how = str(interrupt) or f"; begin again with: fgnas {shlex.join(given)}"
-        print(f"fgnas: interrupted{how}", file=sys.stderr)
+        print(f"fgnas: interrupted{as_here(how)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader left, as `head` does: nothing to say, and nobody to say it to.
@@ -249,6 +251,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         print(f"fgnas: {place}{error.strerror or error}", file=sys.stderr)
         return 2
+
+
+def as_here(text: str) -> str:
+    """Text whose commands can be pasted: by their place, where the environment that this runs in is not on PATH."""
+    program = Path(sys.argv[0])
+    if program.name != "fgnas" or not program.is_file() or shutil.which("fgnas") == str(program.absolute()):
+        return text
+    text = re.sub(r"(`|: )fgnas (?=[a-z])", rf"\1{program} ", text)
+    return re.sub(r"\bpip install", f"{program.with_name('pip')} install", text)
 
 
 def _console(stderr: bool = False) -> Console:
@@ -303,6 +314,7 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
     if as_json:
         _print_json({"run": run.folder.name, "page": str(page), **best})
         return 0
+    from fgnas.data import label_of
     from fgnas.hardware.pricing import Specification
 
     specification = Specification(**best["specification"])
@@ -317,7 +329,7 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
                 f"{kind} {split}", f"{best['delivered'][kind][split]:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"
             ))  # fmt: skip
     seeds = len(best["retrained"]["seeds"])
-    _show_table(f"Accuracy on {best['dataset']}", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
+    _show_table(f"Accuracy on {label_of(best['dataset'])}", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
     print(run.folder / "best.json")
     print(page)
     return 0
@@ -423,7 +435,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.codegen.project import check_replaceable
+    from fgnas.codegen.project import check_replaceable, held_by
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -434,12 +446,16 @@ def _hls(options: argparse.Namespace) -> int:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
     check_replaceable(directory)  # before a training, which takes its time
+    before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(directory, options.fpga, options.clock_mhz)
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})
     else:
+        now = held_by(directory)
+        if not options.quiet:
+            print(f"{now}{f', in place of {before}' if before not in (None, now) else ''}", file=sys.stderr)
         print(project.directory)
     return 0
 
@@ -547,7 +563,7 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({part.name: vars(part) for part in parts})
     else:
-        print(table(parts))
+        print(as_here(table(parts)))
     return 2 if any(part.required and part.found is None for part in parts) else 0
 
 
@@ -557,7 +573,11 @@ def _show_check(result: dict[str, Any], as_json: bool) -> int:
         _print_json(result)
     else:
         for name, value in result.items():
-            if value is not None:
+            if name == "phase_cycles":
+                names = ("load", *(f"phase {number}" for number in range(len(value) - 2)), "output")
+                begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=True))
+                print(f"phases ask for their first beat in cycle: {', '.join(begins)}")
+            elif value is not None:
                 print(f"{name.replace('_', ' ')}: {value}")
     from fgnas.api import passed
 

@@ -62,7 +62,7 @@ class GraphData:
     @property
     def label(self) -> str:
         """A short name for people and for folders: of a file its stem."""
-        return Path(_parts(self.name)[0]).stem
+        return label_of(self.name)
 
     @property
     def nodes(self) -> int:
@@ -148,6 +148,11 @@ def build(
         remarks=remarks,
         looped=bool((np.bincount(loops_given, minlength=nodes) == 1).all()),
     )
+
+
+def label_of(reference: str) -> str:
+    """A short name of data for people and for folders: of a file its stem."""
+    return Path(_parts(reference)[0]).stem
 
 
 def reference(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> str:
@@ -300,7 +305,10 @@ def _download(name: str, cache: Path) -> None:
     from torch_geometric.datasets import Planetoid
 
     proper = PLANETOID[name]
+    root = os.environ.get("FGNAS_DATA_ROOT")
     where = "set FGNAS_DATA_ROOT to a folder that holds " + f"Planetoid/{proper}/raw"
+    if root:
+        where = f"mend FGNAS_DATA_ROOT: {root} holds no Planetoid/{proper}/raw"
     try:
         (cache / proper).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:

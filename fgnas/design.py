@@ -133,9 +133,12 @@ class Design(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
+            # A misspelt field is also a missing one: the misspelling says more.
+            errors = error.errors()
+            first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
             place = ".".join(str(part) for part in first["loc"]) or "design"
             message = first["msg"].removeprefix("Value error, ")
+            message = "there is no such field" if first["type"] == "extra_forbidden" else message
             raise UserError(f"{source}: {place}: {message}; see docs/design.md for the fields") from None
 
     @classmethod

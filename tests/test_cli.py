@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fgnas.cli import main
+from fgnas.cli import as_here, main
 
 TIGHT = ["--dataset", "digits", "--latency-ms", "2", "--dsp", "100", "--children", "6", "--workers", "2"]
 
@@ -140,6 +140,7 @@ def test_bad_input_is_one_line(call, arguments, parts):
         ({"schema": 2}, "upgrade fgnas"),
         ({"dsp": "many"}, "dsp"),
         ({"layers": None}, "layers"),
+        ({"dps": 3}, "dps: there is no such field"),
     ],
 )
 def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
@@ -157,6 +158,24 @@ def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere,
     monkeypatch.setattr(loop, "SURVEY_DRAWS", 1000)
     assert refused(call("search", "--latency-ms", "0.001"), "latency", "is over 0.001 ms", "relax")
     assert not (elsewhere / "runs").exists()
+
+
+def test_commands_can_be_pasted(monkeypatch, tmp_path):
+    """Where the environment is not on PATH, a command is named by its place."""
+    told = "damaged: mend it with `fgnas hls`, go on with: fgnas search --resume, or pip install 'fgnas[sim]'"
+    program = tmp_path / "bin" / "fgnas"
+    program.parent.mkdir()
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", ["pytest"])
+    assert as_here(told) == told
+    monkeypatch.setattr("sys.argv", ["bin/fgnas", "hls"])
+    assert as_here(told) == (
+        "damaged: mend it with `bin/fgnas hls`, go on with: bin/fgnas search --resume, or bin/pip install 'fgnas[sim]'"
+    )
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setattr("sys.argv", [str(program), "hls"])
+    assert as_here(told) == told
 
 
 def test_a_search_from_start_to_project(call, elsewhere):
@@ -186,8 +205,11 @@ def test_a_search_from_start_to_project(call, elsewhere):
 
     assert refused(call("hls", "latest", "--design", "99"), "99")
     assert refused(call("hls", "latest", "--dataset", "cora"), "digits")
-    assert call("hls", "latest", "--design", "2")[:2] == (0, "hls/2\n")
+    second = f"design {leaders[1]['design_hash']} for digits"
+    assert call("hls", "latest", "--design", "2") == (0, "hls/2\n", f"{second}\n")
     assert (elsewhere / "hls" / "2").is_dir()
+    assert call("hls", "latest", "--out", "hls/2")[2].endswith(f", in place of {second}\n")
+    assert call("hls", "latest", "--design", "2", "--quiet") == (0, "hls/2\n", "")
     assert call("report", "hls/2")[:2] == (0, "hls/2/report.html\n")
     assert leaders[1]["design_hash"] in (elsewhere / "hls" / "2" / "report.html").read_text(encoding="utf-8")
     page.unlink()

@@ -14,6 +14,7 @@ from fgnas.codegen.render import render, render_folder
 from fgnas.codegen.rtl import write_rtl
 from fgnas.codegen.vectors import write_vectors
 from fgnas.data import GraphData
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.accelerator import (
     ARGUMENT_REGISTERS,
@@ -22,6 +23,7 @@ from fgnas.hardware.accelerator import (
     STATUS_BITS,
     Accelerator,
 )
+from fgnas.hardware.devices import find_device
 from fgnas.hardware.geometry import LOGIT_EXTRA_BITS
 from fgnas.hardware.pricing import Pricer, Specification
 from fgnas.network import Network
@@ -30,7 +32,8 @@ from fgnas.space import columns_of
 MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
 SPECIFICATION = Path("report") / "specification.json"
-DEFAULT_PART = "xczu9eg-ffvb1156-2-e"
+DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
+"""What the vendor's tool is told where no device was named: one of the family that resources were counted for."""
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
 
@@ -70,7 +73,9 @@ def _fill(
 ) -> None:
     """Everything that a project holds, into the new folder `built`."""
     built.mkdir()
+    predicted = price(accelerator, data, specification)
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
+    values |= {"price": predicted, "specification": specification}
     render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
     for layer in accelerator.layers:
         tables = {"activation": ACTIVATION_TEMPLATE} if not layer.last else {}
@@ -82,7 +87,7 @@ def _fill(
     _write_json(built / MARK, accelerator.design.to_dict())
     _write_json(built / "report" / "accelerator.json", accelerator.summary())
     _write_json(built / SPECIFICATION, specification.to_dict())
-    _write_json(built / "report" / "price.json", price(accelerator, data, specification))
+    _write_json(built / "report" / "price.json", predicted)
     if network is not None:
         network.save(built / "weights.npz")
     write_rtl(accelerator, built)
@@ -92,6 +97,17 @@ def price(accelerator: Accelerator, data: GraphData, specification: Specificatio
     """What the models predict for this design on this graph, and which limits it breaks."""
     design = accelerator.design
     return Pricer(data, specification.family).price(columns_of([design]), design.dsp).row(specification)
+
+
+def held_by(directory: Path) -> str | None:
+    """The design that stands in a folder, and its dataset, in words; None where there is none."""
+    try:
+        summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
+        design = Design.load(directory / MARK)
+    except (OSError, ValueError, UserError):
+        return None
+    dataset = summary.get("dataset") if isinstance(summary, dict) else None
+    return f"design {design.hash}" + (f" for {dataset}" if dataset else "")
 
 
 def read_specification(directory: Path) -> Specification:
@@ -121,7 +137,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "logit_extra_bits": LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),
-        "part": specification.part or DEFAULT_PART,
+        "part": specification.part or find_device(DEFAULT_DEVICES[specification.family]).part,
         "clock_mhz": f"{specification.clock_mhz:g}",
         "clock_ns": f"{1000 / specification.clock_mhz:g}",
     }

@@ -44,6 +44,8 @@ class SearchProgress:
         best, share = f"best {status.best:.1%}", f"feasible {status.share:.2%}"
         text = f"{status.done}/{status.children}, {best}, {share}, {status.trainings} trained"
         self._show("search", status.done, status.children, text)
+        if status.done == status.children:
+            self._line("the best designs are trained anew, with fresh seeds")
 
     def retrained(self, done: int, total: int) -> None:
         """A seed of the leaders is done."""

@@ -36,7 +36,7 @@ class Part:
         name: what it is called.
         found: its version or place; None where it is missing.
         required: whether nothing works without it.
-        costs: what does not work without it.
+        costs: what is not possible, or happens instead, without it.
         mend: the command that installs it; "" where there is none.
     """
 
@@ -73,18 +73,18 @@ def requirements() -> list[str]:
 
 def tools() -> list[Part]:
     """Programs and headers."""
-    simulation = "fgnas sim, and Accelerator.simulate"
+    simulation = "no fgnas sim, no Accelerator.simulate"
     return [
-        Part("g++", shutil.which("g++"), False, "fgnas csim, fgnas sim", "sudo apt-get install g++"),
-        Part("make", shutil.which("make"), False, "fgnas sim", "sudo apt-get install make"),
-        Part("Perl with Pod::Usage", _perl(), False, "fgnas sim", "sudo apt-get install perl"),
+        Part("g++", shutil.which("g++"), False, "no fgnas csim, no fgnas sim", "sudo apt-get install g++"),
+        Part("make", shutil.which("make"), False, "no fgnas sim", "sudo apt-get install make"),
+        Part("Perl with Pod::Usage", _perl(), False, "no fgnas sim", "sudo apt-get install perl"),
         Part("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
         Part("shared libpython", _libpython(), False, simulation, LIBPYTHON),
-        Part("ap_int.h and its companions", _found(find_ap_types), False, "fgnas csim", AP_TYPES),
-        Part("ccache", shutil.which("ccache"), False, "some seconds of every build", "sudo apt-get install ccache"),
+        Part("ap_int.h and its companions", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
+        Part("ccache", shutil.which("ccache"), False, "builds take some seconds more", "sudo apt-get install ccache"),
         Part(
             "Vitis", _found(lambda: find_vitis().compiler), False,
-            "fgnas vitis, make xo and make ip in a project: what leads to a bitstream", "",
+            "no fgnas vitis, nor make xo and make ip in a project: what leads to a bitstream", "",
         ),
     ]  # fmt: skip
 
@@ -96,8 +96,8 @@ if sys.version_info < (3, 12):
 LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}"
 AP_TYPES = "pip install --no-deps hls4ml"
 COSTS = {
-    "sim": "fgnas sim", "synth": "fgnas synth, fgnas timing", "timing": "fgnas timing",
-    "distributed": "fgnas search --executor dask", "dev": "make test",
+    "sim": "no fgnas sim", "synth": "no fgnas synth, no fgnas timing", "timing": "no fgnas timing",
+    "distributed": "no fgnas search --executor dask", "dev": "no make test",
 }  # fmt: skip
 
 
@@ -114,8 +114,8 @@ def data() -> list[Part]:
     root = os.environ.get("FGNAS_DATA_ROOT")
     there = root if root and (Path(root) / "Planetoid").is_dir() else None
     return [
-        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "a download of Cora, CiteSeer, PubMed at first use", ""),
-        Part("NVIDIA GPU", _gpu(), False, "fgnas search --device cuda", ""),
+        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "Cora, CiteSeer and PubMed are downloaded at first use", ""),
+        Part("NVIDIA GPU", _gpu(), False, "no fgnas search --device cuda", ""),
     ]
 
 
@@ -171,7 +171,7 @@ def table(parts: list[Part]) -> str:
     if missing := [part for part in parts if part.found is None]:
         lines.append("\nMissing:")
     for part in missing:
-        need = "REQUIRED: without it nothing works" if part.required else f"without it no: {part.costs}"
+        need = "REQUIRED: without it nothing works" if part.required else f"without it: {part.costs}"
         lines.append(f"  {part.name:<{width}}  {need}")
         if part.mend:
             lines.append(f"  {'':<{width}}  {part.mend}")

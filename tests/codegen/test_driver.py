@@ -220,6 +220,11 @@ def test_regions_of_the_api_are_those_of_the_vectors(project, driver) -> None:
         driver.Kernel("x.bit").run(**saved)
 
 
+def test_the_driver_without_a_bitstream_says_how_to_call_it(project) -> None:
+    run = subprocess.run([sys.executable, str(project[0] / "driver.py")], capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and run.stderr.startswith("usage: driver.py BITSTREAM")
+
+
 # the Makefile
 
 STANDS_IN = """#!/usr/bin/env python3

@@ -10,8 +10,8 @@ from fgnas.hardware.devices import devices, find_device, limits_of
 OWN = 'family = "xc7"\nlut = 1000\nff = 2000\ndsp = 10\nbram36 = 5\n'
 
 
-def test_six_devices_ship_with_their_sources() -> None:
-    assert list(devices()) == ["pynq-z2", "ultra96", "zcu102", "u50", "u280", "vcu128"]
+def test_seven_devices_ship_with_their_sources() -> None:
+    assert list(devices()) == ["pynq-z2", "zc706", "ultra96", "zcu102", "u50", "u280", "vcu128"]
     assert all(device.source and device.lut * 2 == device.ff for device in devices().values())
 
 
@@ -45,7 +45,7 @@ def test_a_bad_file_is_named_with_its_fault(text: str, message: str, tmp_path: P
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UserError, match="known: pynq-z2, ultra96"):
+    with pytest.raises(UserError, match="known: pynq-z2, zc706, ultra96"):
         find_device("de10")
 
 

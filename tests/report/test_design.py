@@ -37,7 +37,7 @@ def test_the_record_reads_the_graph_back_from_the_vectors(record, four_nodes) ->
     assert record.degrees.tolist() == four_nodes.degrees.tolist()
     assert record.non_zeros.tolist() == four_nodes.non_zeros.tolist()
     assert record.logits.shape == (4, 2) and record.reports == {}
-    assert record.part == "xczu9eg-ffvb1156-2-e"
+    assert record.part == "xc7z045ffg900-2"
 
 
 def test_phases_fill_the_time(record) -> None:

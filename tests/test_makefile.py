@@ -1,0 +1,53 @@
+"""The Makefile: its variables are the options' names in capitals, and none is dropped without a word."""
+
+import argparse
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fgnas.cli import parser
+
+ROOT = Path(__file__).parents[1]
+HLS = "fgnas hls 'latest' --design 'best' --out 'hls/best'"
+
+
+def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What make would run."""
+    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def options_of(command: str) -> set[str]:
+    """The long options of a command."""
+    commands = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    actions = commands.choices[command]._actions
+    return {name for action in actions for name in action.option_strings if name.startswith("--")}
+
+
+@pytest.mark.parametrize("option", sorted(options_of("search") - {"--help", "--json", "--quiet"}))
+def test_every_option_of_search_is_a_variable(option: str) -> None:
+    variable = option.removeprefix("--").replace("-", "_").upper()
+    words = dry("search", f"{variable}=x").stdout.split()
+    value = [] if option in ("--resume", "--normalise") else ["'x'"]
+    assert words[words.index("search") :] == ["search", option, *value]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["search"], "fgnas search"),
+        (["search", "RESUME=1", "RUN=mine"], "fgnas search --run 'mine' --resume"),
+        (["hls", "FPGA=u50", "CLOCK_MHZ=150"], HLS + " --fpga 'u50' --clock-mhz '150'"),
+        (["sim", "DESIGN=2", "RTL=other"], "fgnas sim 'hls/2' --rtl 'other'"),
+        (["synth", "FAMILY=xcup"], "fgnas synth 'hls/best' --family 'xcup'"),
+        (["timing", "SEEDS=3", "SPEED=8"], "fgnas timing 'hls/best' --seeds '3' --speed '8'"),
+    ],
+)  # fmt: skip
+def test_what_make_runs(arguments: list[str], command: str) -> None:
+    lines = dry(*arguments).stdout.splitlines()
+    assert command in [" ".join(line.split()).removeprefix(".venv/bin/") for line in lines]
+
+
+def test_a_misspelt_variable_is_refused_by_name() -> None:
+    done = dry("search", "LATENCY=1.0")
+    assert done.returncode == 2 and "LATENCY is no variable" in done.stderr and "LATENCY_MS" in done.stderr
