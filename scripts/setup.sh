@@ -76,7 +76,7 @@ install_packages() {
         say "downloading $torch: 0.2 GB where your pip settings lead to the CPU build, several GB where to the CUDA build"
     pip_install --quiet "$torch"
     say "installing fgnas and the other packages of constraints.txt (up to 0.4 GB to download)"
-    pip_install --quiet --editable '.[sim,synth,dev]'
+    pip_install --quiet --editable '.[sim,synth,distributed,dev]'
     # Only for its C++ headers, which need none of its dependencies.
     pip_install --quiet --no-deps hls4ml
 }
