@@ -168,7 +168,7 @@ Made by `{command}`.
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--children", type=int, default=150)
+    parser.add_argument("--children", type=int, default=300)
     parser.add_argument("--designs", type=int, default=10, help="of the leaders, best first")
     parser.add_argument("--seeds", type=int, default=3, help="of their five")
     parser.add_argument("--workers", type=int, default=2)

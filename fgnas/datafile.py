@@ -195,7 +195,8 @@ def _features(x: Any) -> sp.csr_matrix:
     if bad := np.flatnonzero(~np.isfinite(matrix.data)).tolist():
         node = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         column, value = matrix.indices[bad[0]], matrix.data[bad[0]]
-        raise UserError(f"x[{node}, {column}] is {value}, and {len(bad) - 1} others are no finite numbers either")
+        more = f", and {len(bad) - 1} more are none either" if len(bad) > 1 else ""
+        raise UserError(f"x[{node}, {column}] is {value}, which is no finite number{more}: mend them, or set them to 0")
     return matrix
 
 
