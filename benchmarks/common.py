@@ -106,7 +106,8 @@ SEARCHING = (
 
 def behaviour() -> str:
     """Names what searches on Cora and CiteSeer depend on, the hardware model by the prices that it gives."""
-    found = hashlib.sha256(digest((*SCORING, *(f"search/{name}.py" for name in SEARCHING))).encode())
+    parts = (*SCORING, "child/finetuning.py", *(f"search/{name}.py" for name in SEARCHING))
+    found = hashlib.sha256(digest(parts).encode())
     space = find_space("fgnas")
     columns = space.columns(space.draw(5_000, np.random.default_rng(0)))
     for dataset in ("cora", "citeseer"):

@@ -21,7 +21,8 @@ from fgnas.search.run import versions
 PACKAGE = Path(fgnas.__file__).parent
 PLACE = PACKAGE.parent / "build" / "children.sqlite"
 
-TRAINING = ("child", "network.py")
+TRAINING = (*(f"child/{name}.py" for name in (
+    "__init__", "attention", "calibration", "model", "quantised", "scatter", "train")), "network.py")  # fmt: skip
 """What a trained network depends on, beside the data, which has a fingerprint."""
 SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/{name}.py" for name in (
     "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
@@ -103,6 +104,8 @@ class Sharing(Executor):
 
     def submit(self, function: Callable[..., Any], /, job: Job) -> Future[Any]:  # type: ignore[override]
         """Run a job, or what is left of it to do."""
+        if job.tune:
+            return self.processes.submit(function, job)
         if (known := self.memory.result(job)) is not None:
             done: Future[Any] = Future()
             done.set_result(known)

@@ -9,18 +9,20 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from fgnas.child.calibration import calibrate, observe
+from fgnas.child.finetuning import fine_tuned
 from fgnas.child.model import Architecture
 from fgnas.child.quantised import quantised_accuracy
 from fgnas.child.train import Recipe, Trained, train
 from fgnas.data import load
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.network import Network
 
 ATTEMPTS = 3
 """How often a job is begun again after a worker died under it."""
@@ -42,6 +44,7 @@ class Job:
         architecture, seed, recipe: what to train, and how.
         designs: what to score.
         trained: the trained network, where it is there already.
+        tune: whether to train on for each design, with its roundings, before it is scored.
     """
 
     dataset: str
@@ -51,11 +54,12 @@ class Job:
     recipe: Recipe
     designs: tuple[Design, ...]
     trained: Trained | None = None
+    tune: bool = False
 
     @property
     def cost(self) -> float:
         """About how long it takes, in any unit: the longest is begun first, so that workers end together."""
-        if self.trained is not None:
+        if self.trained is not None and not self.tune:
             return len(self.designs)
         slow = {"gat": 3.0, "gcn": 1.0, "constant": 1.0}
         return 10 + sum(
@@ -66,10 +70,11 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The trained network, and the quantised validation accuracy of each design."""
+    """The trained network, the quantised validation accuracy of each design, and what it became if it was tuned."""
 
     trained: Trained
     val: list[float]
+    tuned: list[Network] = field(default_factory=list)
 
 
 def run_job(job: Job) -> Result:
@@ -80,11 +85,14 @@ def run_job(job: Job) -> Result:
         raise UserError(f"a worker read another {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
     trained = job.trained or train(data, job.architecture, job.seed, job.recipe)
     observation = observe(job.architecture, trained.network, data)
-    val = []
+    val, tuned = [], []
     for design in job.designs:
         network = calibrate(design, trained.network, observation)
+        if job.tune:
+            network = fine_tuned(design, network, data, job.seed, job.recipe)
+            tuned.append(network)
         val.append(quantised_accuracy(design, network, data, ("val",))["val"])
-    return Result(trained, val)
+    return Result(trained, val, tuned)
 
 
 class Processes(Executor):

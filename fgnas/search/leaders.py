@@ -1,16 +1,17 @@
-"""The end of a search: the leaders retrained with fresh seeds, one of them chosen, its test accuracy read once."""
+"""The end of a search: leaders retrained with fresh seeds, one chosen, fine-tuned, its test accuracy read once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fgnas.child.calibration import calibrated
 from fgnas.child.quantised import quantised_accuracy
 from fgnas.child.train import Trained, float_accuracy
 from fgnas.design import Design
+from fgnas.network import Network
 from fgnas.search.evaluator import CoDesign
 from fgnas.search.loop import PRICES
 from fgnas.search.store import RunStore
@@ -26,7 +27,8 @@ class Leaders:
     """Retrained designs.
 
     A lucky seed is chosen by any search over one seed, so the leaders compete again on fresh ones: ranked by mean
-    quantised validation accuracy, each keeping the network of its best seed.
+    quantised validation accuracy, each keeping the network of its best seed. What they keep is fine-tuned with the
+    roundings of its design; of the winner every seed is, so that its spread is that of what is delivered.
     """
 
     def __init__(self, evaluator: CoDesign, trials: list[dict[str, Any]], seeds: int) -> None:
@@ -35,6 +37,8 @@ class Leaders:
         self.designs = {name: Design.from_dict(trial["design"]) for name, trial in self.trials.items()}
         self.networks: dict[str, list[Trained]] = {}
         self.val: dict[str, list[float]] = {name: [] for name in self.designs}
+        # By design and place of the seed: validation accuracy after fine-tuning, and the network.
+        self.tuned: dict[str, dict[int, tuple[float, Network]]] = {name: {} for name in self.designs}
 
     def retrain(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Train every architecture once a seed, and score all its designs with each."""
@@ -47,7 +51,24 @@ class Leaders:
                 self.networks.setdefault(name, []).append(result.trained)
                 for design, val in zip(designs, result.val, strict=True):
                     self.val[design.hash].append(val)
-            report(done, self.seeds)
+            report(done, self.seeds + 1)  # fine-tuning is one round more
+
+    def fine_tune(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
+        """Train on with the roundings of each design: of the winner every seed's network, of others the best."""
+        winner = self.ranking()[0]
+        kept = [
+            (name, place)
+            for name, val in self.val.items()
+            for place in (range(self.seeds) if name == winner else [int(np.argmax(val))])
+        ]
+        jobs = []
+        for name, place in kept:
+            design = self.designs[name]
+            trained = self.networks[design.architecture_hash][place]
+            jobs.append(replace(self.evaluator.job([design], place + 1, trained), tune=True))
+        for (name, place), result in zip(kept, self.evaluator.run(jobs), strict=True):
+            self.tuned[name][place] = (result.val[0], result.tuned[0])
+        report(self.seeds + 1, self.seeds + 1)
 
     def ranking(self) -> list[str]:
         """Design hashes, best mean first; the earlier trial of equals first."""
@@ -67,9 +88,9 @@ class Leaders:
 
     def _entry(self, store: RunStore, rank: int, name: str) -> dict[str, Any]:
         trial, design = self.trials[name], self.designs[name]
-        repetition = int(np.argmax(self.val[name])) + 1
-        network = self.networks[design.architecture_hash][repetition - 1].network
-        network = calibrated(design, network, self.evaluator.data)
+        # The earlier seed of equals.
+        place = max(self.tuned[name], key=lambda place: (self.tuned[name][place][0], -place))
+        repetition, (tuned_val, network) = place + 1, self.tuned[name][place]
         weights, sha256 = store.save_network(f"{name}-{repetition}", network)
         return {
             "rank": rank,
@@ -84,14 +105,15 @@ class Leaders:
             "trial": trial["trial"],
             "searched_val": trial["val"],
             "val": spread(self.val[name]),
+            "tuned_val": tuned_val,
             "prices": {price: trial[price] for price in PRICES},
         }
 
     def _delivered(self, name: str, place: int) -> dict[str, Any]:
         """Accuracies of the winner: of the network that is delivered, and over its seeds."""
         design, data = self.designs[name], self.evaluator.data
-        networks = [trained.network for trained in self.networks[design.architecture_hash]]
-        quantised = [quantised_accuracy(design, calibrated(design, network, data), data) for network in networks]
+        networks = [self.tuned[name][seed][1] for seed in range(self.seeds)]
+        quantised = [quantised_accuracy(design, network, data) for network in networks]
         exact = [float_accuracy(design.architecture(), network, data) for network in networks]
         return {
             "specification": self.evaluator.specification.to_dict(),

@@ -48,8 +48,8 @@ class SearchProgress:
             self._line("the best designs are trained anew, with fresh seeds")
 
     def retrained(self, done: int, total: int) -> None:
-        """A seed of the leaders is done."""
-        self._show("retrain", done, total, f"{done}/{total} seeds")
+        """A seed of the leaders is done, or their fine-tuning, which is the last round."""
+        self._show("retrain", done, total, f"{done}/{total} rounds")
 
     def _show(self, what: str, done: int, total: int, text: str) -> None:
         if self._bar is not None:

@@ -144,7 +144,7 @@ class Reporter(Protocol):
         """After every batch."""
 
     def retrained(self, done: int, total: int) -> None:
-        """After every seed of the leaders' retraining."""
+        """After every seed of the leaders' retraining, and after their fine-tuning."""
 
 
 def check_resumable(store: RunStore, config: SearchConfig, data: GraphData) -> None:
@@ -185,4 +185,5 @@ def search(
         loop.store.write_json("pareto.json", pareto_fronts(trials))
         chosen = Leaders(evaluator, leaders(trials, config.leaders), config.retrain_seeds)
         chosen.retrain(reporter.retrained)
+        chosen.fine_tune(reporter.retrained)
         return chosen.deliver(loop.store)

@@ -178,6 +178,8 @@ def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop):
     chosen = Leaders(loop.evaluator, leaders(loop.run(), 3), 3)
     chosen.retrain()
     chosen.val = dict(zip(chosen.designs, ([0.5, 0.9, 0.1], [0.8, 0.6, 0.8], [0.2, 0.3, 0.4]), strict=True))
+    chosen.fine_tune()
+    assert [len(tuned) for tuned in chosen.tuned.values()] == [1, 3, 1]
     best = chosen.deliver(loop.store)
     entries = loop.store.leaders()
     assert [entry["val"]["mean"] for entry in entries] == pytest.approx([0.733333, 0.5, 0.3])
