@@ -229,7 +229,7 @@ def added(found: Found) -> list[str]:
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
     tests = {method: by_seed(rows, method) for method in METHODS}
-    for method in METHODS:
+    for method in (one for one in METHODS if sum(map(len, tests[one])) > 1):
         results = [result for row in rows for result in row[method]]
         best = [result["best"] for result in results if "test" in result]
         test = [value for values in tests[method] for value in values]
