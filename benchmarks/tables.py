@@ -246,9 +246,9 @@ def added(found: Found) -> list[str]:
 
 def by_seed(rows: list[dict[str, list[dict[str, Any]]]], method: str) -> list[list[float]]:
     """[seeds][rows] mean test accuracy of what was delivered, without the searches that found nothing."""
-    seeds = range(max(len(row[method]) for row in rows))
-    found = [[np.mean(row[method][seed]["test"]) for row in rows if "test" in row[method][seed]] for seed in seeds]
-    return [[float(value) for value in values] for values in found if values]
+    seeds = zip(*(row[method] for row in rows), strict=False)  # as many as every row has
+    found = [[float(np.mean(result["test"])) for result in results if "test" in result] for results in seeds]
+    return [values for values in found if values]
 
 
 def learning(results: dict[str, list[dict[str, Any]]]) -> list[str]:
