@@ -1,6 +1,7 @@
 """The Makefile: its variables are the options' names in capitals, and none is dropped without a word."""
 
 import argparse
+import os
 import subprocess
 from pathlib import Path
 
@@ -13,8 +14,9 @@ HLS = "fgnas hls 'latest' --design 'best' --out 'hls/best'"
 
 
 def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What make would run."""
-    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    """What make would run, also where make runs these tests."""
+    own = {"PATH": os.environ["PATH"]}
+    return subprocess.run(["make", "-n", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=False)
 
 
 def options_of(command: str) -> set[str]:
