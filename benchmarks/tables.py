@@ -79,7 +79,7 @@ def twins(rows: list[Row], sets: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 def page(rows: list[Row], record: Record, twin: dict[str, str], options: argparse.Namespace) -> str:
     """The tables as far as they are filled."""
-    found = results_of(rows, record, twin, options)
+    found = {name_of(row): {m: found_of(record, twin[name_of(row)], m, options) for m in METHODS} for row in rows}
     lines = [
         "# Tables III and IV",
         "",
@@ -105,14 +105,6 @@ def page(rows: list[Row], record: Record, twin: dict[str, str], options: argpars
         "", f"![Learning curves]({FIGURE})", "",
         *added(found), "",
     ]  # fmt: skip
-    for children in sorted({int(key.split(" | ")[3]) for key in record.results if key.count(" | ") == 3}):
-        if children != options.children:
-            beside = results_of(rows, record, twin, argparse.Namespace(children=children, seeds=options.seeds))
-            run = [row for row in rows if any(beside[name_of(row)].values())]
-            numbers = ",".join(str(rows.index(row) + 1) for row in run)
-            command = f"`make bench-tables CHILDREN={children} ROWS={numbers}`"
-            lines += [f"## With {children:,} children", "", command, ""]
-            lines += [*table(rows, record, twin, beside, run), "", *learning_table(rows, twin, beside), ""]
     lines += ["## Feasible sets", ""]
     for number, row in enumerate(rows, 1):
         lines.append(f"{number}. {name_of(row)}: {record.results['set | ' + name_of(row)]['survey']}")
@@ -123,22 +115,13 @@ Found = dict[str, dict[str, list[dict[str, Any]]]]
 """By row and by method: the results of its searches."""
 
 
-def results_of(rows: list[Row], record: Record, twin: dict[str, str], options: argparse.Namespace) -> Found:
-    """What has been run with so many children."""
-    return {name_of(row): {m: found_of(record, twin[name_of(row)], m, options) for m in METHODS} for row in rows}
-
-
-def table(
-    rows: list[Row], record: Record, twin: dict[str, str], found: Found, wanted: list[Row] | None = None
-) -> list[str]:
-    """Accuracy by row, or by the rows that are wanted, beside the paper's."""
+def table(rows: list[Row], record: Record, twin: dict[str, str], found: Found) -> list[str]:
+    """Accuracy by row, beside the paper's."""
     lines = [
         "| row | specification | paper | search | float | random | disjoint | search - random | search - disjoint |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for number, (row, paper) in enumerate(zip(rows, PAPER, strict=True), 1):
-        if wanted is not None and row not in wanted:
-            continue
         if record.results[f"set | {name_of(row)}"]["empty"]:
             lines.append(f"| {number} | {name_of(row)} | {paper:.1f}% | no feasible design | | | | | |")
             continue

@@ -573,9 +573,10 @@ def _show_check(result: dict[str, Any], as_json: bool) -> int:
         _print_json(result)
     else:
         for name, value in result.items():
-            if name == "phase_cycles":
+            if name == "phase_cycles" and value:
                 names = ("load", *(f"phase {number}" for number in range(len(value) - 2)), "output")
-                begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=True))
+                # RTL of another's making may ask in fewer phases than a project's own.
+                begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=False))
                 print(f"phases ask for their first beat in cycle: {', '.join(begins)}")
             elif value is not None:
                 print(f"{name.replace('_', ' ')}: {value}")

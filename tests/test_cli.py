@@ -241,6 +241,16 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
         assert json.loads(out).get("first_parting") == named
 
 
+def test_phases_are_named_however_many_there_are(call, monkeypatch):
+    """Other RTL with the same face may never have asked for a second phase."""
+    cases = (([], "phase cycles: []"), ([4], "in cycle: load 4\n"), ([4, 9, 2000], "load 4, phase 0 9, output 2,000"))
+    for cycles, told in cases:
+        found = {"mismatches": 0, "phase_cycles": cycles}
+        monkeypatch.setattr("fgnas.api.Project.simulate", lambda *_, found=found: found)
+        code, out, _ = call("sim", ".", "--rtl", "other")
+        assert code == 0 and told in out
+
+
 @pytest.mark.slow
 def test_killed_and_resumed_by_real_signals(elsewhere):
     """SIGKILL in mid-search, then Ctrl-C, then the end: the bytes of an undisturbed run."""
