@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from common import RESULTS
 
-from fgnas.child.calibration import calibrated
-from fgnas.child.quantised import quantised_accuracy
-from fgnas.child.train import child_seed, float_accuracy, recipe_for, train
-from fgnas.data import GraphData, load
 from fgnas.design import Design
-from fgnas.hardware.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.quantised import quantised_accuracy
+from fgnas.networks.training import child_seed, float_accuracy, recipe_for, train
 from fgnas.space import find_space
+from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(1.0, 100_000, 100_000, 100)
 LEARNT = 0.6
@@ -76,7 +76,7 @@ def page(results: dict[str, Any], command: str) -> str:
     return f"""# Calibrated scales
 
 Quantised test accuracy of designs drawn uniformly among those that fit 1.0 ms, 100,000 LUT and FF and 100 DSP, with the
-scales of `fgnas.child.calibration` and with the input's alone. Only trainings that reached {LEARNT:.0%} float
+scales of `fgnas.networks.calibration` and with the input's alone. Only trainings that reached {LEARNT:.0%} float
 validation accuracy count. Gain: mean ± standard error of the mean; then the share that gained.
 
 | dataset | trainings | {' | '.join(KINDS)} | gain | gained | time |

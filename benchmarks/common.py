@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from memory import SCORING, Sharing, digest
 
-from fgnas.data import load
+from fgnas.engine.run import SearchConfig, search
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
-from fgnas.hardware.pricing import Pricer
-from fgnas.search.run import SearchConfig, search
-from fgnas.search.store import RunStore
+from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.space import find_space
+from fgnas.tasks.nodes import load
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 BLOCK = 10
@@ -86,27 +86,16 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
 
 def code_version() -> str:
     """Names what results depend on: the hardware model, the children and the searchers, tables included."""
-    return digest(("hardware", "child", "search"))
+    return digest(("hardware", "networks", "engine", "searchers"))
 
 
-SEARCHING = (
-    "disjoint",
-    "evaluator",
-    "leaders",
-    "loop",
-    "masks",
-    "paper",
-    "policy",
-    "random_search",
-    "reinforce",
-    "run",
-)
-"""Modules that decide what a search draws and chooses."""
+SEARCHING = ("engine", "searchers")
+"""Packages that decide what a search draws and chooses."""
 
 
 def behaviour() -> str:
     """Names what searches on Cora and CiteSeer depend on, the hardware model by the prices that it gives."""
-    parts = (*SCORING, "child/finetuning.py", *(f"search/{name}.py" for name in SEARCHING))
+    parts = (*SCORING, "networks/finetuning.py", *SEARCHING)
     found = hashlib.sha256(digest(parts).encode())
     space = find_space("fgnas")
     columns = space.columns(space.draw(5_000, np.random.default_rng(0)))

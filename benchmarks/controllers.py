@@ -11,8 +11,8 @@ import numpy as np
 from common import RESULTS, Record, behaviour, run
 from memory import Sharing
 
-from fgnas.hardware.pricing import Specification
-from fgnas.search.run import SearchConfig
+from fgnas.engine.run import SearchConfig
+from fgnas.hardware.pipeline.pricing import Specification
 
 SPECIFICATIONS = {
     "Cora, 1.0 ms, 100,000 LUT and FF, 100 DSP": ("cora", Specification(1.0, 100_000, 100_000, 100)),

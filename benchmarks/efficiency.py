@@ -14,18 +14,18 @@ import torch
 from common import RESULTS, Record, Silent, code_version
 from search import Plain
 
-from fgnas.codegen.project import write_project
-from fgnas.data import GraphData, load
+from fgnas.backends.project import write_project
 from fgnas.design import Design
-from fgnas.hardware.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
-from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import Workload, phase_cycles
-from fgnas.hardware.lowering import lower
-from fgnas.hardware.pricing import Specification
-from fgnas.search.jobs import process_pool
-from fgnas.search.run import SearchConfig, cpu_name, search
-from fgnas.search.store import RunStore
+from fgnas.engine.jobs import process_pool
+from fgnas.engine.run import SearchConfig, cpu_name, search
+from fgnas.engine.store import RunStore
+from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.latency import Workload, phase_cycles
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.space import columns_of
+from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
 
 BUILD = Path(__file__).parent.parent / "build" / "efficiency"

@@ -24,12 +24,12 @@ import torch
 from common import RESULTS, Record
 
 from fgnas import api
-from fgnas.child.calibration import calibrated
-from fgnas.child.train import child_seed, recipe_for, train
-from fgnas.codegen.rtl import TOP
-from fgnas.data import GraphData, load
+from fgnas.backends.rtl import TOP
+from fgnas.engine.run import cpu_name
 from fgnas.network import Network
-from fgnas.search.run import cpu_name
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.training import child_seed, recipe_for, train
+from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
 from fgnas.tools.simulate import build, memory_layout, read_sources, run_simulation

@@ -13,17 +13,17 @@ import torch
 from common import RESULTS, Silent
 from memory import Sharing
 
-from fgnas.child.calibration import calibrated
-from fgnas.child.finetuning import EPOCHS, fine_tuned
-from fgnas.child.quantised import quantised_accuracy
-from fgnas.child.train import Trained
-from fgnas.data import load
 from fgnas.design import Design
-from fgnas.hardware.pricing import Specification
-from fgnas.search.evaluator import CoDesign
-from fgnas.search.run import SearchConfig, search
-from fgnas.search.store import RunStore
+from fgnas.engine.evaluator import CoDesign
+from fgnas.engine.run import SearchConfig, search
+from fgnas.engine.store import RunStore
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.finetuning import EPOCHS, fine_tuned
+from fgnas.networks.quantised import quantised_accuracy
+from fgnas.networks.training import Trained
 from fgnas.space import find_space
+from fgnas.tasks.nodes import load
 
 SPECIFICATIONS = {
     "cora": Specification(1.0, 100_000, 100_000, 100),

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from fgnas.codegen.rtl import write_rtl
+from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
-from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.devices import FAMILIES
-from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.pricing import design_resources
-from fgnas.hardware.resources import resources
+from fgnas.hardware.pipeline.binding import bind_multipliers
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.resources import resources
 from fgnas.paths import templates_directory
 from fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator, rtl_digest

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import fgnas
-from fgnas.child.train import Trained
-from fgnas.search.jobs import Job, Processes, Result
-from fgnas.search.run import versions
+from fgnas.engine.jobs import Job, Processes, Result
+from fgnas.engine.run import versions
+from fgnas.networks.training import Trained
 
 PACKAGE = Path(fgnas.__file__).parent
 PLACE = PACKAGE.parent / "build" / "children.sqlite"
 
-TRAINING = (*(f"child/{name}.py" for name in (
-    "__init__", "attention", "calibration", "model", "quantised", "scatter", "train")), "network.py")  # fmt: skip
+TRAINING = (*(f"networks/{name}.py" for name in (
+    "__init__", "attention", "calibration", "model", "quantised", "scatter", "training")), "network.py")  # fmt: skip
 """What a trained network depends on, beside the data, which has a fingerprint."""
-SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/{name}.py" for name in (
+SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/pipeline/{name}.py" for name in (
     "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
 """What a quantised accuracy depends on."""
 

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch_geometric.nn import GATConv, GCNConv, SimpleConv
 
-from fgnas.child.model import ACTIVATIONS
-from fgnas.child.train import child_seed, recipe_for, train
-from fgnas.data import GraphData, load
-from fgnas.hardware.pricing import Pricer, Specification
-from fgnas.search.jobs import process_pool
-from fgnas.search.loop import Status
-from fgnas.search.run import SearchConfig, cpu_name, search
-from fgnas.search.store import RunStore
+from fgnas.engine.jobs import process_pool
+from fgnas.engine.loop import Status
+from fgnas.engine.run import SearchConfig, cpu_name, search
+from fgnas.engine.store import RunStore
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.networks.model import ACTIVATIONS
+from fgnas.networks.training import child_seed, recipe_for, train
 from fgnas.space import find_space
+from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(latency_ms=1.0, lut=100_000, ff=100_000, dsp=100)
 RESULTS = Path(__file__).parent.parent / "docs" / "results"

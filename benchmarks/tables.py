@@ -14,13 +14,13 @@ from common import BLOCK, RESULTS, Record, behaviour, run
 from figures import svg
 from memory import Sharing
 
-from fgnas.data import load
+from fgnas.engine.loop import survey
+from fgnas.engine.run import SearchConfig
+from fgnas.engine.statistics import difference
 from fgnas.errors import UserError
-from fgnas.hardware.pricing import Pricer, Prices, Specification
-from fgnas.search.loop import survey
-from fgnas.search.run import SearchConfig
-from fgnas.search.statistics import difference
+from fgnas.hardware.pipeline.pricing import Pricer, Prices, Specification
 from fgnas.space import find_space
+from fgnas.tasks.nodes import load
 
 TABLE_IV = [
     ("cora", Specification(latency, area, area, dsp))

@@ -13,10 +13,8 @@
 from __future__ import annotations
 
 import importlib
-import types
 from typing import TYPE_CHECKING, Any
 
-import fgnas.search as _search
 from fgnas.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,26 +30,13 @@ if TYPE_CHECKING:
         prices,
         read_designs,
         sample,
+        search,
     )
 
 __all__ = [
     "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
     "doctor", "import_model", "load", "prices", "read_designs", "sample", "search",
 ]  # fmt: skip
-
-
-class _CallablePackage(types.ModuleType):
-    """`fgnas.search(...)` searches, though `fgnas.search` is also the package that holds the searchers."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Run:
-        """`fgnas.api.search`."""
-        from fgnas.api import search
-
-        return search(*arguments, **options)
-
-
-_search.__class__ = _CallablePackage
-search = _search
 
 
 def __getattr__(name: str) -> Any:

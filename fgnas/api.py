@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas import data as datasets
 from fgnas import design as choices
-from fgnas.codegen.project import MARK, write_project
-from fgnas.data import GraphData
+from fgnas.backends.project import MARK, write_project
 from fgnas.defaults import DEFAULTS, PROJECTS, RUNS, SPECIFICATION
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
-from fgnas.hardware import accelerator as hardware
-from fgnas.hardware import lowering, reference
-from fgnas.hardware.encoding import check_capacity, edge_beats, encode, feature_beats
-from fgnas.hardware.geometry import GraphShape
-from fgnas.hardware.pricing import Pricer, Specification
+from fgnas.hardware.pipeline import accelerator as hardware
+from fgnas.hardware.pipeline import lowering, reference
+from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.network import Network
 from fgnas.progress import step
 from fgnas.space import columns_of, find_space
+from fgnas.tasks import nodes as datasets
+from fgnas.tasks.nodes import GraphData
 
 __all__ = [
     "Accelerator", "DEFAULTS", "Design", "GraphData", "PROJECTS", "Project", "RUNS", "Run", "SPECIFICATION",
@@ -45,9 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from fgnas.search.jobs import ExecutorFactory
-    from fgnas.search.run import Reporter
-    from fgnas.search.store import RunStore
+    from fgnas.engine.jobs import ExecutorFactory
+    from fgnas.engine.run import Reporter
+    from fgnas.engine.store import RunStore
     from fgnas.tools.doctor import Part
 
 Data = str | os.PathLike[str] | GraphData
@@ -127,8 +127,8 @@ class Design:
 
     def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
         """The same design with weights: trained on the data and calibrated. Changes torch to one thread."""
-        from fgnas.child.calibration import calibrated
-        from fgnas.child.train import child_seed, recipe_for, train
+        from fgnas.networks.calibration import calibrated
+        from fgnas.networks.training import child_seed, recipe_for, train
 
         found, architecture = _data(data or DEFAULTS["dataset"]), self.choices.architecture()
         _one_thread()
@@ -139,8 +139,8 @@ class Design:
 
     def accuracy(self, data: Data | None = None) -> dict[str, dict[str, float]]:
         """Of the weights: "float" and "quantised", each on "val" and "test"."""
-        from fgnas.child.quantised import quantised_accuracy
-        from fgnas.child.train import float_accuracy
+        from fgnas.networks.quantised import quantised_accuracy
+        from fgnas.networks.training import float_accuracy
 
         found = self.data(data)
         if self.network is None:
@@ -250,7 +250,7 @@ def import_model(
     dsp: int = DEFAULTS["dsp"],
 ) -> Design:
     """A trained PyG model, MODEL.pt2 or `module:factory`, as a design with weights (docs/import.md)."""
-    from fgnas.pyg import import_model as made
+    from fgnas.networks.pyg import import_model as made
 
     found = _data(data)
     _one_thread()
@@ -451,7 +451,7 @@ class Run:
     @classmethod
     def find(cls, name: str = "latest", runs: Path = RUNS) -> Run:
         """A run by name or path, or the latest."""
-        from fgnas.search.store import RunStore
+        from fgnas.engine.store import RunStore
 
         store = RunStore.find(runs, name)
         store.leaders()
@@ -521,10 +521,10 @@ def search(
     `workers` and `executor` change no result. A search that is interrupted raises KeyboardInterrupt with what to say;
     `resume` goes on with it.
     """
-    from fgnas.child.train import check_device
+    from fgnas.engine import run as searching
+    from fgnas.engine.store import LATEST, RunStore, check_name, next_name
     from fgnas.hardware.devices import find_device, limits_of
-    from fgnas.search import run as searching
-    from fgnas.search.store import LATEST, RunStore, check_name, next_name
+    from fgnas.networks.training import check_device
 
     factory = executor_factory(executor, scheduler, workers)
     if isinstance(dataset, GraphData):
@@ -609,8 +609,8 @@ def _with_defaults(given: dict[str, Any], stored: dict[str, Any] | None) -> dict
 
 def executor_factory(executor: str, scheduler: str | None, workers: int | None) -> ExecutorFactory:
     """Processes on this machine, or a cluster's workers; which ones changes no result."""
-    from fgnas.search.cluster import cluster
-    from fgnas.search.jobs import process_pool
+    from fgnas.engine.cluster import cluster
+    from fgnas.engine.jobs import process_pool
     from fgnas.tools.find import require
 
     if executor == "processes":

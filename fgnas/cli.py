@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fgnas.api import Run
-    from fgnas.data import GraphData
-    from fgnas.hardware.pricing import Specification
+    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.tasks.nodes import GraphData
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as every command does."""
@@ -270,7 +270,7 @@ def _console(stderr: bool = False) -> Console:
 
 def _reference(options: argparse.Namespace) -> str | None:
     """The data that the options name, None where they name none."""
-    from fgnas.data import reference
+    from fgnas.tasks.nodes import reference
 
     name = options.dataset
     if name is None and (options.split is not None or options.normalise):
@@ -280,7 +280,7 @@ def _reference(options: argparse.Namespace) -> str | None:
 
 def _load(reference: str | None) -> GraphData:
     """Data, with what there is to say about it on stderr."""
-    from fgnas.data import load
+    from fgnas.tasks.nodes import load
 
     data = load(reference or DEFAULTS["dataset"])
     for remark in data.remarks:
@@ -297,7 +297,7 @@ def _print_json(content: Any) -> None:
 
 def _search(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.search.progress import SearchProgress
+    from fgnas.engine.progress import SearchProgress
 
     names = ("method", "controller", *SPECIFICATION, "fpga", "children", "seed", "workers", "device", "executor",
              "scheduler", "resume")  # fmt: skip
@@ -314,8 +314,8 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
     if as_json:
         _print_json({"run": run.folder.name, "page": str(page), **best})
         return 0
-    from fgnas.data import label_of
-    from fgnas.hardware.pricing import Specification
+    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.tasks.nodes import label_of
 
     specification = Specification(**best["specification"])
     prices = best["prices"]
@@ -435,7 +435,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.codegen.project import check_replaceable, held_by
+    from fgnas.backends.project import check_replaceable, held_by
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -535,8 +535,8 @@ def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.engine.store import RunStore
     from fgnas.report.make import report_run
-    from fgnas.search.store import RunStore
 
     reference = _reference(options)
     data = None if reference is None else _load(reference)

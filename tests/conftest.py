@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from fgnas.data import GraphData, build, load
+from fgnas.tasks.nodes import GraphData, build, load
 
 torch.set_num_threads(1)
 # A busy machine is no reason to fail.

@@ -27,21 +27,21 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support import late_rows, random_graph, random_network
 
-from fgnas.child.quantised import fake_quantised_logits
-from fgnas.codegen.project import write_project
-from fgnas.codegen.vectors import write_vectors
-from fgnas.data import GraphData
+from fgnas.backends.project import write_project
+from fgnas.backends.vectors import write_vectors
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes
-from fgnas.hardware import reference
-from fgnas.hardware.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.encoding import encode
-from fgnas.hardware.geometry import LOGIT_EXTRA_BITS, GraphShape, LayerGeometry, geometry
-from fgnas.hardware.latency import Workload, latency_cycles
-from fgnas.hardware.lowering import lower
+from fgnas.hardware.pipeline import reference
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS, GraphShape, LayerGeometry, geometry
+from fgnas.hardware.pipeline.latency import Workload, latency_cycles
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import timeline
 from fgnas.network import Network
+from fgnas.networks.quantised import fake_quantised_logits
 from fgnas.space import TABLE_II, columns_of
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation

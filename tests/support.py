@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fgnas.data import GraphData, build
 from fgnas.design import Design, Layer
-from fgnas.hardware.accelerator import Accelerator
-from fgnas.hardware.geometry import GraphShape
-from fgnas.hardware.lowering import lower
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import Timeline, row_name
 from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
+from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.find import find_verilator
 from fgnas.tools.simulate import tools_on_path
 

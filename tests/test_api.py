@@ -37,12 +37,6 @@ def test_the_doctor_says_what_is_there():
     assert parts["numpy"].found == np.__version__ and parts["numpy"].required
 
 
-def test_search_is_a_function_and_a_package():
-    import fgnas.search.masks
-
-    assert callable(fgnas.search) and fgnas.search.masks is not None
-
-
 def test_imports_go_one_way():
     """Nothing that the public face uses imports the face or the command line."""
     for path in Path(fgnas.__file__).parent.rglob("*.py"):

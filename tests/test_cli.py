@@ -152,7 +152,7 @@ def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
 
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
-    from fgnas.search import loop
+    from fgnas.engine import loop
 
     monkeypatch.setattr(loop, "MAX_FRUITLESS_DRAWS", 1000)
     monkeypatch.setattr(loop, "SURVEY_DRAWS", 1000)

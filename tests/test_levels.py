@@ -24,12 +24,12 @@ from levels import (
 )
 from support import random_accelerator, random_design, random_graph
 
+from fgnas.backends.project import write_project
 from fgnas.cli import main
-from fgnas.codegen.project import write_project
-from fgnas.data import GraphData
 from fgnas.design import Design
-from fgnas.hardware.accelerator import Accelerator
-from fgnas.hardware.reference import linear
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.reference import linear
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS
 from fgnas.tools.trace import STAGES, first_parting, trace_cpp, trace_rtl
 
@@ -77,7 +77,7 @@ def test_a_parting_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         return h
 
     monkeypatch.setenv("FGNAS_FAILURES", str(tmp_path))
-    monkeypatch.setattr("fgnas.hardware.reference.linear", wrong)
+    monkeypatch.setattr("fgnas.hardware.pipeline.reference.linear", wrong)
     case = fixed_case(4)
     layers = [layer.model_copy(update={"attention": "gcn", "t_attn": None, "k": 1}) for layer in case.design.layers]
     case = dataclasses.replace(case, design=Design(schema=1, layers=tuple(layers), dsp=3))

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.hardware.geometry import Ints
+from fgnas.hardware.pipeline.geometry import Ints
 
 MULTIPLEXER_COST, DECODER_COST = 0.5, 0.5
 """Cost of a 2:1 multiplexer bit and of a decoded write enable, in Yosys's units."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.hardware.geometry import LayerGeometry
-from fgnas.hardware.latency import (
+from fgnas.hardware.pipeline.geometry import LayerGeometry
+from fgnas.hardware.pipeline.latency import (
     FETCH_CYCLES,
     FINISH_CYCLES,
     READ_LATENCY,

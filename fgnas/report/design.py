@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fgnas.data import GraphData
 from fgnas.design import Design
 from fgnas.hardware.devices import Device
-from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import ASK_CYCLES, Workload
-from fgnas.hardware.pricing import design_resources
-from fgnas.hardware.resources import DEFAULT_FAMILY, characterised
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload
+from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
 from fgnas.hardware.timeline import Timeline, as_seen, timeline
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
 from fgnas.report.verification import Check, ResourceRow, Rung, checks, ladder, largest_modules, resource_rows
 from fgnas.space import columns_of
+from fgnas.tasks.nodes import GraphData
 
 
 @dataclass(frozen=True)

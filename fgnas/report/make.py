@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fgnas.child.train import float_accuracy
-from fgnas.data import NAMES, GraphData, load
 from fgnas.design import Design
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
-from fgnas.hardware.pricing import UNLIMITED_DSP, Pricer, Specification
+from fgnas.hardware.pipeline.pricing import UNLIMITED_DSP, Pricer, Specification
 from fgnas.network import Network
+from fgnas.networks.training import float_accuracy
 from fgnas.report.design import design_page
 from fgnas.report.page import design_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
 from fgnas.report.record import ProjectRecord, RunRecord
 from fgnas.report.run import run_page
-from fgnas.search.store import RunStore
 from fgnas.space import find_space
+from fgnas.tasks.nodes import NAMES, GraphData, load
 
 PAGE = "report.html"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.accelerator import BEAT_BYTES
+from fgnas.hardware.pipeline.accelerator import BEAT_BYTES
 from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
 

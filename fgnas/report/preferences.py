@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fgnas.hardware.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.space import Indices, Space
 
 PARTS = 5

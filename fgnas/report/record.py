@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.codegen.project import read_specification
+from fgnas.backends.project import read_specification
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
-from fgnas.hardware.accelerator import BEAT_BYTES
-from fgnas.hardware.encoding import row_lengths
-from fgnas.hardware.pricing import Specification
-from fgnas.search.store import RunStore
+from fgnas.hardware.pipeline.accelerator import BEAT_BYTES
+from fgnas.hardware.pipeline.encoding import row_lengths
+from fgnas.hardware.pipeline.pricing import Specification
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""

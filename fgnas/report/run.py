@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.engine.statistics import pareto_fronts
 from fgnas.hardware.devices import devices
-from fgnas.hardware.pricing import Specification
+from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.report import axis, chart
 from fgnas.report.axis import Axis
 from fgnas.report.chart import Frame
 from fgnas.report.preferences import Chance, Preference, preferences
 from fgnas.report.record import RunRecord
 from fgnas.report.verification import RESOURCES
-from fgnas.search.statistics import pareto_fronts
 
 WINDOW_PARTS = 20
 """The moving mean and the moving share look back over this part of the trials."""

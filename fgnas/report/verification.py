@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.data import GraphData
 from fgnas.report.record import ProjectRecord
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.vitis import has_fault
 
 RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram36", "Block RAM (36 Kb)"))

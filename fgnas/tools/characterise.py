@@ -25,17 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
-from fgnas.codegen.render import render
-from fgnas.codegen.rtl import write_rtl
+from fgnas.backends.render import render
+from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.accelerator import Accelerator
-from fgnas.hardware.binding import bind_multipliers
 from fgnas.hardware.devices import FAMILIES
-from fgnas.hardware.geometry import ACTIVATION_NAMES, GraphShape, geometry
-from fgnas.hardware.lowering import activation_table, exponential_table, lower
-from fgnas.hardware.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
-from fgnas.hardware.resources import CHARACTERISATION
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.binding import bind_multipliers
+from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, geometry
+from fgnas.hardware.pipeline.lowering import activation_table, exponential_table, lower
+from fgnas.hardware.pipeline.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
+from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import fgnas_space
@@ -308,7 +308,7 @@ def random_accelerator(design: Design, shape: GraphShape, seed: int) -> Accelera
 
 
 def write_table(family: str, folder: Path) -> Path:
-    """Fit what was measured and write fgnas/hardware/characterisation/FAMILY.json.
+    """Fit what was measured and write fgnas/hardware/pipeline/characterisation/FAMILY.json.
 
     What another family than the first has not measured is as there, with 0 points: in LUTs and FFs the families differ
     in memories, whose terms know how each builds them, and beside DSP slices.

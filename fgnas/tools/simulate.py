@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.files import replace_file
-from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
-from fgnas.hardware.latency import READ_LATENCY, WRITE_LATENCY
+from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
+from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.paths import sim_directory
 from fgnas.progress import seconds_before, step
 from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator, require

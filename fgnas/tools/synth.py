@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fgnas.codegen.project import read_specification
+from fgnas.backends.project import read_specification
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware.devices import FAMILIES, Device
@@ -179,8 +179,8 @@ def tidy(total: dict[str, float]) -> dict[str, float]:
 def predicted(directory: Path, family: str) -> dict[str, float] | None:
     """What the resource model says about the project's design, for the shape that it was generated for."""
     from fgnas.design import Design
-    from fgnas.hardware.geometry import GraphShape
-    from fgnas.hardware.pricing import design_resources
+    from fgnas.hardware.pipeline.geometry import GraphShape
+    from fgnas.hardware.pipeline.pricing import design_resources
 
     summary = directory / "report" / "accelerator.json"
     if not summary.is_file():

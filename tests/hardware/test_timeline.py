@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from support import random_design, random_graph
 
-from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import FETCH_CYCLES, FINISH_CYCLES, READ_LATENCY, START_CYCLES, Workload, latency_cycles
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.latency import (
+    FETCH_CYCLES,
+    FINISH_CYCLES,
+    READ_LATENCY,
+    START_CYCLES,
+    Workload,
+    latency_cycles,
+)
 from fgnas.hardware.timeline import StageTimes, as_seen, row_name, timeline
 from fgnas.space import columns_of
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design
 
-from fgnas.codegen.project import write_project
-from fgnas.hardware.pricing import Pricer, Specification, whole
+from fgnas.backends.project import write_project
+from fgnas.engine.loop import PRICES
+from fgnas.engine.run import SearchConfig
+from fgnas.hardware.pipeline.pricing import Pricer, Specification, whole
 from fgnas.report.record import RunRecord
-from fgnas.search.loop import PRICES
-from fgnas.search.run import SearchConfig
 from fgnas.space import find_space
 
 

@@ -9,10 +9,10 @@ import pytest
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
-from fgnas.hardware.geometry import GraphShape, geometry
-from fgnas.hardware.latency import FINISH_CYCLES, START_CYCLES, Workload
-from fgnas.hardware.pricing import Specification
-from fgnas.hardware.resources import characterised
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.latency import FINISH_CYCLES, START_CYCLES, Workload
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.pipeline.resources import characterised
 from fgnas.hardware.timeline import row_name, timeline
 from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import ProjectRecord

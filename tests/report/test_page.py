@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 
 import pytest
 
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.report.design import design_page
 from fgnas.report.make import report_project, report_run
 from fgnas.report.page import design_html, run_html
 from fgnas.report.record import ProjectRecord
 from fgnas.report.run import run_page
-from fgnas.search.store import RunStore
 
 VOID = {"meta", "link", "input", "br", "circle", "rect", "path"}
 HOSTILE = "<script>alert('x')</script> & \"quoted\" <img src=x onerror=alert(1)>"

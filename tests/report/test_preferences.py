@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fgnas.hardware.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.report.preferences import feasible_shares, preferences
 from fgnas.space import find_space
 

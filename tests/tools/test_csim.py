@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fgnas.codegen.project import write_project
-from fgnas.data import GraphData
+from fgnas.backends.project import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
-from fgnas.hardware.geometry import GraphShape
-from fgnas.hardware.lowering import lower
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import LayerParameters, Network
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 
 

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 from support import random_design, random_graph, random_network, run_on_face
 
-from fgnas.codegen.rtl import write_rtl
-from fgnas.data import GraphData
+from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
-from fgnas.hardware import reference
-from fgnas.hardware.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES, STATUS_BITS, Accelerator
-from fgnas.hardware.encoding import edge_beats, encode, feature_beats, logit_rows, parameter_region
-from fgnas.hardware.geometry import GraphShape
-from fgnas.hardware.lowering import lower
+from fgnas.hardware.pipeline import reference
+from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES, STATUS_BITS, Accelerator
+from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, logit_rows, parameter_region
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS, build, read_sources
 
 PAGE = 4096

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
-from fgnas.codegen.project import write_project
-from fgnas.data import GraphData
+from fgnas.backends.project import write_project
 from fgnas.errors import UserError
-from fgnas.hardware.geometry import geometry
-from fgnas.hardware.latency import ASK_CYCLES, Workload
+from fgnas.hardware.pipeline.geometry import geometry
+from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload
 from fgnas.hardware.timeline import Timeline, timeline
 from fgnas.space import columns_of
+from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import read_sources, run_simulation
 
 CASES: list[tuple[Choices, Choices]] = [

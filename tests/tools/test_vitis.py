@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
+from fgnas.backends.project import write_project
 from fgnas.cli import main
-from fgnas.codegen.project import write_project
 from fgnas.errors import UserError
 from fgnas.tools.find import find_vitis
 from fgnas.tools.vitis import read_cosim, read_csynth, read_implementation, run_vitis

@@ -1,0 +1,178 @@
+"""An accelerator as a project folder: HLS C++, RTL, test vectors, reports, and a README that explains them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fgnas.backends.render import render, render_folder
+from fgnas.backends.rtl import write_rtl
+from fgnas.backends.vectors import write_vectors
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.devices import find_device
+from fgnas.hardware.pipeline.accelerator import (
+    ARGUMENT_REGISTERS,
+    CONTROL_REGISTERS,
+    EDGES_PER_BEAT,
+    STATUS_BITS,
+    Accelerator,
+)
+from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.network import Network
+from fgnas.space import columns_of
+from fgnas.tasks.nodes import GraphData
+
+MARK = "design.json"
+"""A folder that holds this file is a project, and may be replaced by a new one."""
+SPECIFICATION = Path("report") / "specification.json"
+DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
+"""What the vendor's tool is told where no device was named: one of the family that resources were counted for."""
+ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
+
+
+def write_project(
+    accelerator: Accelerator,
+    data: GraphData,
+    directory: Path,
+    specification: Specification | None = None,
+    network: Network | None = None,
+) -> list[Path]:
+    """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
+
+    `specification` is what the design is held against, and names the part and the clock that the vendor's tool is told.
+    With `network` its float weights are kept too. A project that stands there already is replaced.
+    """
+    specification = specification or Specification()
+    directory = Path(directory).absolute()
+    check_replaceable(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the target, so that the last step is a rename on one file system.
+        with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
+            built = Path(scratch) / "new"
+            _fill(accelerator, data, built, specification, network)
+            _swap(built, directory, Path(scratch) / "old")
+    except OSError as error:
+        raise UserError(f"cannot write the project {directory}: {error.strerror or error}") from None
+    return sorted(path for path in directory.rglob("*") if path.is_file())
+
+
+def _fill(
+    accelerator: Accelerator,
+    data: GraphData,
+    built: Path,
+    specification: Specification,
+    network: Network | None,
+) -> None:
+    """Everything that a project holds, into the new folder `built`."""
+    built.mkdir()
+    predicted = price(accelerator, data, specification)
+    values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
+    values |= {"price": predicted, "specification": specification}
+    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
+    for layer in accelerator.layers:
+        tables = {"activation": ACTIVATION_TEMPLATE} if not layer.last else {}
+        tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.gat else {}
+        for name, template in tables.items():
+            text = render(f"hls/{template}", layer=layer, **values)
+            (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
+    render_folder("project", built, **values)
+    _write_json(built / MARK, accelerator.design.to_dict())
+    _write_json(built / "report" / "accelerator.json", accelerator.summary())
+    _write_json(built / SPECIFICATION, specification.to_dict())
+    _write_json(built / "report" / "price.json", predicted)
+    if network is not None:
+        network.save(built / "weights.npz")
+    write_rtl(accelerator, built)
+
+
+def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
+    """What the models predict for this design on this graph, and which limits it breaks."""
+    design = accelerator.design
+    return Pricer(data, specification.family).price(columns_of([design]), design.dsp).row(specification)
+
+
+def held_by(directory: Path) -> str | None:
+    """The design that stands in a folder, and its dataset, in words; None where there is none."""
+    try:
+        summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
+        design = Design.load(directory / MARK)
+    except (OSError, ValueError, UserError):
+        return None
+    dataset = summary.get("dataset") if isinstance(summary, dict) else None
+    return f"design {design.hash}" + (f" for {dataset}" if dataset else "")
+
+
+def read_specification(directory: Path) -> Specification:
+    """What the project in `directory` was written for; no limits where it does not say."""
+    place = directory / SPECIFICATION
+    if not place.is_file():
+        return Specification()
+    try:
+        return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
+    except ValueError as error:
+        raise UserError(f"cannot read {place} ({error}): write the project anew with `fgnas hls`") from None
+
+
+def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:
+    """What the templates may name."""
+    beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
+    return {
+        "a": accelerator,
+        "counts": counts,
+        "offsets": [0, *itertools.accumulate(beats)],
+        "weight": lambda layer: next(memory for memory in layer.memories if memory.name == "weight"),
+        "registers": CONTROL_REGISTERS + ARGUMENT_REGISTERS,
+        "control": CONTROL_REGISTERS[0].offset,
+        "arguments": ARGUMENT_REGISTERS,
+        "edges_per_beat": EDGES_PER_BEAT,
+        "status_bits": STATUS_BITS,
+        "logit_extra_bits": LOGIT_EXTRA_BITS,
+        # The test bench also sends a row that is longer than the capacity, four edges a beat.
+        "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),
+        "part": specification.part or find_device(DEFAULT_DEVICES[specification.family]).part,
+        "clock_mhz": f"{specification.clock_mhz:g}",
+        "clock_ns": f"{1000 / specification.clock_mhz:g}",
+    }
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def check_replaceable(directory: Path) -> None:
+    """Raise UserError rather than delete something that no command of ours wrote."""
+    if directory.is_dir():
+        if any(directory.iterdir()) and not (directory / MARK).is_file():
+            raise UserError(f"{directory} is not empty and holds no {MARK}: it is no project; name another folder")
+    elif directory.exists() or directory.is_symlink():
+        raise UserError(f"{directory} is not a folder; name another one")
+
+
+def _swap(built: Path, directory: Path, old: Path) -> None:
+    """Put `built` in the place of `directory`; if that fails, put back what was there."""
+    built.chmod(0o777 & ~_umask())
+    if not directory.exists():
+        os.replace(built, directory)
+        return
+    os.replace(directory, old)
+    try:
+        os.replace(built, directory)
+    except OSError:
+        os.replace(old, directory)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,134 @@
+"""Lowering: a design, its trained weights and a graph's shape become the accelerator."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.design import Design, Layer
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
+from fgnas.hardware.pipeline.geometry import (
+    COEFFICIENT_FRACTION_BITS,
+    LOGIT_EXTRA_BITS,
+    GraphShape,
+    LayerGeometry,
+    geometry,
+)
+from fgnas.network import LayerParameters, Network
+from fgnas.space import columns_of
+
+ACTIVATIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "relu": lambda u: np.maximum(u, 0.0),
+    "tanh": np.tanh,
+    "sigmoid": lambda u: 1.0 / (1.0 + np.exp(-u)),
+    "elu": lambda u: np.where(u > 0, u, np.expm1(np.minimum(u, 0.0))),
+}
+
+
+def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:
+    """The accelerator of a design. Raises UserError where the weights do not fit the design."""
+    network.check(design, shape.width_in, shape.classes)
+    geometries = geometry(columns_of([design]), shape)
+    bound = bind_multipliers(geometries, np.array([design.dsp]))
+    layers: list[LayerAccelerator] = []
+    input_format = design.layers[0].value_format(network.input_scale)
+    for index, layer in enumerate(design.layers):
+        own = [group for group in bound if group.layer == index]
+        rows = _places(layers[-1]) if layers else np.arange(shape.width_in)
+        lowered = _layer(index, layer, network.layers[index], geometries[index], own, input_format, rows)
+        layers.append(lowered)
+        input_format = lowered.output_format
+    return Accelerator(
+        name or design.hash, dataset, design, shape, network.input_scale, tuple(layers)
+    )
+
+
+def _layer(
+    index: int,
+    layer: Layer,
+    parameters: LayerParameters,
+    shape: LayerGeometry,
+    bound: list[Multipliers],
+    input_format: FixedPoint,
+    rows: NDArray[np.int64],
+) -> LayerAccelerator:
+    value = layer.value_format(parameters.value_scale)
+    output = layer.value_format(parameters.output_scale)
+    weight = layer.weight_format(parameters.weight_scale)
+    # The geometry counts activations; the accelerator names them.
+    fields = {field.name for field in dataclasses.fields(LayerAccelerator)} - {"activation"}
+    sizes = {
+        name: int(array[0])
+        for name, array in vars(shape).items()
+        if name in fields and isinstance(array, np.ndarray)
+    }
+    dsp = {group.stage: int(group.dsp[0]) for group in bound}
+    gat = layer.attention == "gat"
+    denominator_bits = COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
+    pad = sizes["d_padded"] - sizes["d"]
+    codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
+    bias = value.quantise(parameters.bias)
+    if not shape.last:
+        bias = np.pad(bias.reshape(layer.k, -1), ((0, 0), (0, pad))).ravel()
+    # A head's features stay together; only in a last layer without gat do a class's heads.
+    order = (0, 2, 1) if shape.last and not gat else (0, 1, 2)
+    return LayerAccelerator(
+        index=index,
+        first=shape.first,
+        last=shape.last,
+        attention=layer.attention,
+        aggregation=layer.aggregation,
+        activation=layer.activation,
+        **sizes,
+        input_format=input_format,
+        weight_format=weight,
+        value_format=value,
+        output_format=output,
+        linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
+        aggregate_shift=denominator_bits - (LOGIT_EXTRA_BITS if shape.last else 0),
+        linear_dsp=dsp["linear"],
+        score_dsp=dsp["score"],
+        aggregate_dsp=dsp["aggregate"],
+        weight=_spread_rows(codes.transpose(order).reshape(codes.shape[0], -1), rows, sizes["input_width"]),
+        bias=bias,
+        attention_target=_vector(weight, parameters.attention_target),
+        attention_source=_vector(weight, parameters.attention_source),
+        exponential_table=exponential_table(value) if gat else None,
+        activation_table=activation_table(layer.activation, value, output) if layer.activation else None,
+    )
+
+
+def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:
+    return None if values is None else weight.quantise(values)
+
+
+def _places(layer: LayerAccelerator) -> NDArray[np.int64]:
+    """[k * d] where each feature of a hidden layer stands in its padded row."""
+    return (np.arange(layer.k)[:, None] * layer.d_padded + np.arange(layer.d)).ravel()
+
+
+def _spread_rows(weight: Codes, rows: NDArray[np.int64], input_width: int) -> Codes:
+    """[input_width, features] weights with their rows at `rows`, and zeros where the input is padding."""
+    spread = np.zeros((input_width, weight.shape[1]), np.int64)
+    spread[rows] = weight
+    return spread
+
+
+def exponential_table(value: FixedPoint) -> Codes:
+    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
+    largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
+    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (COEFFICIENT_FRACTION_BITS + 1))
+    difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
+    return np.rint(2.0**COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
+
+
+def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:
+    """[2**width] codes of act(U) in the output's format, indexed by the bits of U taken as unsigned."""
+    bits = np.arange(1 << value.width, dtype=np.int64)
+    codes = np.where(bits > value.maximum, bits - (1 << value.width), bits)
+    return output.quantise(ACTIVATIONS[activation](value.value(codes)))

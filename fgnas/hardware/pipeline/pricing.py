@@ -1,0 +1,173 @@
+"""Pricing: latency and resources of many designs at once, held against a specification."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.pipeline.binding import bind_multipliers
+from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, geometry
+from fgnas.hardware.pipeline.latency import Workload, latency_cycles
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, resources
+from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
+from fgnas.space import Columns, columns_of
+from fgnas.tasks.nodes import GraphData
+
+UNLIMITED_DSP = 1 << 20
+"""The DSP budget of a design that no specification limits."""
+RESOURCES = ("lut", "ff", "dsp", "bram36")
+GUARDED = ("lut", "ff")
+"""Resources that the model does not give exactly."""
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What the hardware must keep to, all of it at once; None stands for no limit.
+
+    Attributes:
+        latency_ms, lut, ff, dsp, bram36: limits.
+        clock_mhz: clock of the kernel.
+        family: family of devices that resources are counted for (xc7, xcup).
+        guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
+            DSPs and block RAMs are exact and need none.
+        part: of the device, for the vendor's tool; it bounds nothing.
+    """
+
+    latency_ms: float | None = None
+    lut: int | None = None
+    ff: int | None = None
+    dsp: int | None = None
+    clock_mhz: float = 100.0
+    bram36: float | None = None
+    family: str = DEFAULT_FAMILY
+    guard_band: float = 0.0
+    part: str | None = None
+
+    def limits(self) -> dict[str, float]:
+        """Limits by the name of the price they bound, less the guard band; latency in cycles."""
+        found: dict[str, float] = {}
+        if self.latency_ms is not None:
+            # Rounded, for a product of decimals may lie a hair below the whole number of cycles that it means.
+            found["latency_cycles"] = round(self.latency_ms * self.clock_mhz * 1000.0, 6)
+        for name, limit in self.resources().items():
+            found[name] = limit * ((100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0)
+        return found
+
+    def resources(self) -> dict[str, float]:
+        """What there is of each limited resource, the guard band included."""
+        return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, content: Any, source: Path) -> Specification:
+        """What `to_dict` gave, read from the file `source`. Raises UserError where it is anything else."""
+        kinds = {one.name: str if one.name in ("family", "part") else (int, float) for one in fields(cls)}
+        right = isinstance(content, dict) and all(
+            name in kinds and (isinstance(value, kinds[name]) or value is None) for name, value in content.items()
+        )
+        if not right:
+            raise UserError(f"the specification in {source} is damaged: limits by name are wanted, not {content!r:.80}")
+        return cls(**content)
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
+
+    bram36 counts halves. memory_mb_s of a row is the mean bandwidth that the kernel takes at the specification's clock,
+    memory_clock_mhz the clock at which a memory port as wide as the kernel's, a beat a cycle, carries just that.
+    """
+
+    latency_cycles: Ints
+    lut: Ints
+    ff: Ints
+    dsp: Ints
+    bram36: NDArray[np.float64]
+    memory_bytes: Ints
+
+    def excess(self, specification: Specification) -> dict[str, Any]:
+        """Value over limit of each constraint, [n] floats; above 1 it is broken."""
+        return {
+            name: getattr(self, name) / max(limit, 1e-9) for name, limit in specification.limits().items()
+        }
+
+    def feasible(self, specification: Specification) -> Bools:
+        """[n] whether every constraint holds."""
+        ok = np.ones(len(self.latency_cycles), bool)
+        for name, limit in specification.limits().items():
+            ok &= getattr(self, name) <= limit
+        return ok
+
+    def violations(self, specification: Specification, i: int = 0) -> list[str]:
+        """One line for each constraint that design i breaks."""
+        lines: list[str] = []
+        for name, limit in specification.limits().items():
+            value = whole(getattr(self, name)[i])
+            if value <= limit:
+                continue
+            if name == "latency_cycles":
+                milliseconds = value / specification.clock_mhz / 1000.0
+                lines.append(f"latency {milliseconds:.4f} ms is over {specification.latency_ms} ms")
+            else:
+                guarded = name in GUARDED and specification.guard_band > 0
+                less = f" less the guard band of {specification.guard_band:g} %" if guarded else ""
+                lines.append(f"{name} {value} is over {whole(getattr(specification, name))}{less}")
+        return lines
+
+    def row(self, specification: Specification, i: int = 0) -> dict[str, Any]:
+        """The price of design i as plain JSON values."""
+        cycles = int(self.latency_cycles[i])
+        bandwidth = self.memory_bytes[i] * specification.clock_mhz / max(cycles, 1)
+        return {
+            "latency_cycles": cycles,
+            "latency_ms": cycles / specification.clock_mhz / 1000.0,
+            "lut": int(self.lut[i]),
+            "ff": int(self.ff[i]),
+            "dsp": int(self.dsp[i]),
+            "bram36": whole(self.bram36[i]),
+            "memory_bytes": int(self.memory_bytes[i]),
+            "memory_mb_s": round(float(bandwidth), 1),
+            "memory_clock_mhz": round(float(clock_mhz_of(bandwidth)), 1),
+            "feasible": bool(self.feasible(specification)[i]),
+            "violations": self.violations(specification, i),
+        }
+
+
+def whole(value: float) -> int | float:
+    """A number as an integer where it is one: block RAMs come in halves."""
+    return int(value) if value == int(value) else float(value)
+
+
+class Pricer:
+    """Prices designs for one graph, on one family of devices."""
+
+    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY) -> None:
+        self.family = family
+        self.shape = GraphShape.of(data)
+        self.workload = Workload.of(data)
+
+    def price(self, columns: Columns, dsp: int | Ints) -> Prices:
+        """Prices of n designs given as columns, with the DSP budget of each."""
+        layers = geometry(columns, self.shape)
+        budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
+        multipliers = bind_multipliers(layers, budget)
+        used = resources(layers, multipliers, self.shape, self.family)
+        cycles = latency_cycles(layers, self.workload)
+        traffic = memory_bytes(layers, self.workload)
+        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+
+
+def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FAMILY) -> dict[str, float]:
+    """Resources of one design by name, on a family of devices."""
+    layers = geometry(columns_of([design]), shape)
+    used = resources(layers, bind_multipliers(layers, np.array([design.dsp])), shape, family)
+    return {name: float(value[0]) for name, value in vars(used).items()}

@@ -1,0 +1,154 @@
+"""The integer reference: the definition of "right", in NumPy, exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from fgnas.fixedpoint import Codes, FixedPoint, divide_even, shift_right_even
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.encoding import EncodedGraph
+
+
+@dataclass
+class Trace:
+    """What every stage produced, for naming the first place where two levels part.
+
+    Attributes:
+        stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
+            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]; at the end stands
+            "head_mean", [N, classes].
+    """
+
+    stages: dict[str, Codes] = field(default_factory=dict)
+
+
+def run(accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None) -> Codes:
+    """[N, classes] logits as integers."""
+    stages = trace.stages if trace is not None else {}
+    x: Codes | sp.csr_matrix = graph.features
+    for layer in accelerator.layers:
+        h = linear(layer, x)
+        stages[f"{layer.index}.linear"] = h
+        if layer.gat and trace is not None:
+            for name, codes in zip(("target_scores", "source_scores"), scores(layer, h), strict=True):
+                stages[f"{layer.index}.{name}"] = codes
+            stages[f"{layer.index}.row_maximum"] = row_maximum(graph, exponents(layer, graph, h))
+        y = aggregate(layer, graph, h)
+        stages[f"{layer.index}.aggregate"] = y
+        if layer.last:
+            stages[f"{layer.index}.head_mean"] = head_mean(layer, accelerator.logit_format, y)
+            return stages[f"{layer.index}.head_mean"]
+        x = activate(layer, y)
+        stages[f"{layer.index}.activate"] = x
+    raise AssertionError("an accelerator has a last layer")
+
+
+def predict(logits: Codes) -> Codes:
+    """[N] classes: the lowest index among equal logits."""
+    return np.argmax(logits, axis=1)
+
+
+def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
+    """[N, features] H = RQ of the exact sum of products."""
+    # float64 products and sums of these widths stay far below 2**53, so BLAS is exact here.
+    product = x @ layer.weight if sp.issparse(x) else _exact_matmul(np.asarray(x), layer.weight)
+    return layer.value_format.saturate(shift_right_even(product, layer.linear_shift))
+
+
+def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
+    """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors."""
+    assert layer.attention_target is not None and layer.attention_source is not None
+    heads = h.reshape(len(h), layer.k, layer.d_padded)[:, :, : layer.d]
+    exact = ((heads * vectors).sum(axis=2) for vectors in (layer.attention_target, layer.attention_source))
+    s, r = (layer.value_format.saturate(shift_right_even(x, layer.weight_format.fraction_bits)) for x in exact)
+    return s, r
+
+
+def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] 5 LeakyReLU(s + r), exact."""
+    s, r = scores(layer, h)
+    z = s[_targets(graph)] + r[graph.sources]
+    return np.where(z >= 0, 5 * z, z)
+
+
+def row_maximum(graph: EncodedGraph, exponent: Codes) -> Codes:
+    """[N, k] the largest of each row's [edges, k] exponents."""
+    return np.maximum.reduceat(exponent, graph.indptr[:-1], axis=0) if graph.nodes else exponent
+
+
+def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] gat coefficients: 256 exp(LeakyReLU - its maximum over the row), from the table; not normalised."""
+    assert layer.exponential_table is not None
+    exponent = exponents(layer, graph, h)
+    difference = row_maximum(graph, exponent)[_targets(graph)] - exponent
+    end = len(layer.exponential_table)
+    return np.where(difference < end, layer.exponential_table[np.minimum(difference, end - 1)], 0)
+
+
+def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[N, features] Y = sum or maximum of c h over the sum of c; a mean divides by the degree besides."""
+    nodes, degrees = graph.nodes, np.diff(graph.indptr)
+    if not nodes:
+        return h
+    c = coefficients(layer, graph, h)
+    heads = h.reshape(nodes, layer.k, layer.d_padded)
+    y = np.empty_like(heads)
+    for head in range(layer.k):
+        if layer.aggregation == "max":
+            messages = c[:, head, None] * heads[graph.sources, head]
+            total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0)
+        else:
+            total = sp.csr_matrix((c[:, head], graph.sources, graph.indptr), shape=(nodes, nodes)) @ heads[:, head]
+        denominator = np.add.reduceat(c[:, head], graph.indptr[:-1])
+        if layer.aggregation == "mean":
+            denominator = denominator * degrees
+        y[:, head] = divide_even(total << -layer.aggregate_shift, denominator[:, None])
+    return y.reshape(h.shape)
+
+
+def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[N, features] Y: rounded once, not saturated."""
+    if layer.gat:
+        return aggregate_gat(layer, graph, h)
+    nodes, degrees = graph.nodes, np.diff(graph.indptr)
+    weights = graph.gcn if layer.weighted else np.ones(len(graph.sources), np.int64)
+    if layer.aggregation == "max":
+        messages = weights[:, None] * h[graph.sources]
+        total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0) if nodes else h
+    else:
+        adjacency = sp.csr_matrix((weights, graph.sources, graph.indptr), shape=(nodes, nodes))
+        total = adjacency @ h
+    shift = layer.aggregate_shift
+    if layer.aggregation != "mean":
+        return shift_right_even(total, shift)
+    return divide_even(total << max(0, -shift), degrees[:, None] << max(0, shift))
+
+
+def activate(layer: LayerAccelerator, y: Codes) -> Codes:
+    """[N, features] Z = table[U], U = saturate(Y + b)."""
+    assert layer.activation_table is not None
+    u = layer.value_format.saturate(y + layer.bias)
+    return layer.activation_table[u & ((1 << layer.value_format.width) - 1)]
+
+
+def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Codes:
+    """[N, classes] logits = RNE(sum over heads / k) + b at the logits' fraction bits, saturated."""
+    if layer.gat:
+        total = y.reshape(len(y), layer.k, layer.d_padded).sum(axis=1)[:, : layer.d]
+    else:
+        total = y.reshape(len(y), layer.d, layer.k).sum(axis=2)
+    mean = shift_right_even(total, layer.k.bit_length() - 1)
+    extra = logit_format.fraction_bits - layer.value_format.fraction_bits
+    return logit_format.saturate(mean + (layer.bias << extra))
+
+
+def _targets(graph: EncodedGraph) -> Codes:
+    """[edges] the node whose row each edge stands in."""
+    return np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+
+
+def _exact_matmul(x: Codes, weight: Codes) -> Codes:
+    return (x.astype(np.float64) @ weight.astype(np.float64)).astype(np.int64)

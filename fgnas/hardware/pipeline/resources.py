@@ -1,0 +1,155 @@
+"""LUT, FF, DSP and BRAM36 of accelerators: their operators' sizes, measured by synthesis, added up.
+
+Counted as synthesis counts them: LUT = LUT1-6 + SRL + LUTRAM, BRAM36 = RAMB36 + half of RAMB18. DSPs and block RAMs
+are exact; LUTs and FFs are sums of terms whose coefficients `make characterise` fits (characterisation/FAMILY.json).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.hardware.memories import BLOCK, build
+from fgnas.hardware.pipeline.binding import Multipliers
+from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.operators import Use, denominators, masked_sums, terms, uses, weighted_sum
+
+CHARACTERISATION = Path(__file__).parent / "characterisation"
+DEFAULT_FAMILY = "xc7"
+READER_BRAM36 = 2
+"""The AXI read buffer: 512 beats of 128 bits."""
+BLOCK_READS = {"fgnas_block_ram": 1, "fgnas_dual_read_ram": 2, "fgnas_fifo": 1}
+"""Read ports of the operators that are block RAMs."""
+FORMAT_BITS = 16
+"""Bound on integer and fraction bits in the tables of generated functions."""
+
+UNITS = 10_000
+"""Sizes are counted in ten-thousandths: whole numbers, whose sums are exact in whatever order they are added."""
+TOGETHER = 8192
+"""Designs that are worked out at a time: their terms stay in the processor's cache."""
+
+Sizes = NDArray[np.float64]
+"""LUT and FF along the first axis, in ten-thousandths."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Resources of n designs, each [n]; bram36 counts halves."""
+
+    lut: Ints
+    ff: Ints
+    dsp: Ints
+    bram36: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Characterisation:
+    """What synthesis measured on one family.
+
+    Attributes:
+        fixed: [2] LUT and FF of what every accelerator has once.
+        weights: {module: [2, columns]} coefficients of LUT and FF.
+        activation: [3, kinds, FORMAT_BITS, FORMAT_BITS] LUT, FF and BRAM36 of one lane, by kind, integer bits and
+            fraction bits: synthesis puts large tables into block RAM.
+        exponential: [3, FORMAT_BITS, FORMAT_BITS] of one lane of gat's table.
+    """
+
+    fixed: Sizes
+    weights: dict[str, Sizes]
+    activation: Sizes
+    exponential: Sizes
+
+
+def characterised() -> list[str]:
+    """The families that there is a table of."""
+    return sorted(path.stem for path in CHARACTERISATION.glob("*.json"))
+
+
+@functools.cache
+def characterisation(family: str) -> Characterisation:
+    """The table of a family, as the package ships it."""
+    place = CHARACTERISATION / f"{family}.json"
+    if not place.is_file():
+        raise UserError(f"no characterisation of family {family!r}; there are {', '.join(characterised())}")
+    table = json.loads(place.read_text(encoding="utf-8"))
+    weights = {name: _exact([module["lut"], module["ff"]]) for name, module in table["modules"].items()}
+    activation = np.stack([_by_format(table["activation"][name]) for name in ACTIVATION_NAMES], axis=1)
+    fixed = _exact([table["fixed"]["lut"], table["fixed"]["ff"]])
+    return Characterisation(fixed, weights, activation, _by_format(table["exponential"]))
+
+
+def _exact(sizes: list[Any]) -> Sizes:
+    """Sizes of at most four decimals in ten-thousandths."""
+    return np.rint(np.array(sizes, float) * UNITS)
+
+
+def _by_format(measured: dict[str, list[float]]) -> Sizes:
+    """[3, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; what was not measured is as the nearest that was."""
+    formats = np.array([[int(part) for part in key.split(".")] for key in measured])
+    sizes = _exact(list(measured.values()))
+    table = np.zeros((3, FORMAT_BITS, FORMAT_BITS))
+    for integer, fraction in np.ndindex(FORMAT_BITS, FORMAT_BITS):
+        table[:, integer, fraction] = sizes[np.abs(formats - (integer, fraction)).sum(axis=1).argmin()]
+    return table
+
+
+def resources(
+    layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape, family: str = DEFAULT_FAMILY
+) -> Resources:
+    """The resources of n designs on a family of devices (xc7, xcup)."""
+    measured = characterisation(family)
+    found = []
+    for start in range(0, max(1, len(layers[0].k)), TOGETHER):
+        place = slice(start, start + TOGETHER)
+        found.append(_resources([part(layer, place) for layer in layers],
+                                [part(group, place) for group in multipliers], shape, measured, family))  # fmt: skip
+    return Resources(*(np.concatenate(values) for values in zip(*(vars(some).values() for some in found), strict=True)))
+
+
+def _resources(
+    layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape, measured: Characterisation,
+    family: str,
+) -> Resources:  # fmt: skip
+    total: NDArray[Any] = np.repeat(measured.fixed[:, None], len(layers[0].k), axis=1)
+    halves = np.full(len(layers[0].k), 2 * READER_BRAM36)
+    room = np.empty((max(weights.shape[1] for weights in measured.weights.values()), len(halves)))
+    for use in uses(layers, multipliers, shape):
+        total += use.count * operator_size(use, measured, family, room)
+        if use.module in BLOCK_READS:
+            halves += use.count * block_halves(use, family)
+    for layer in layers:
+        integer, fraction = format_of(layer)
+        tables = layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
+        if not layer.last:
+            tables += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
+        total += tables[:2]
+        total[0] += masked_sums(layer) * UNITS
+        halves += tables[2].astype(np.int64) * 2 // UNITS
+    dsp = np.sum([group.dsp for group in multipliers], axis=0) + sum(denominators(layer) for layer in layers)
+    lut, ff = np.rint(total / UNITS).astype(np.int64)
+    return Resources(lut, ff, dsp, halves / 2)
+
+
+def operator_size(use: Use, measured: Characterisation, family: str, room: NDArray[np.float64]) -> Sizes:
+    """[2, n] LUT and FF of one operator of each design, in ten-thousandths."""
+    found = weighted_sum(terms(use.module, use.parameters, family), measured.weights[use.module], room)
+    return np.maximum(found, 0.0)
+
+
+def block_halves(use: Use, family: str) -> Ints:
+    """[n] RAMB18s, a RAMB36 counting as two, of one memory of each design."""
+    reads = BLOCK_READS[use.module]
+    return build(BLOCK[family, reads > 1], use.parameters["Depth"], use.parameters["Width"], reads).units
+
+
+def format_of(layer: LayerGeometry) -> tuple[Ints, Ints]:
+    """[n] integer and fraction bits of a layer's values."""
+    fraction = np.clip(layer.value_fraction, 0, FORMAT_BITS - 1)
+    return np.clip(layer.value_bits - 1 - layer.value_fraction, 0, FORMAT_BITS - 1), fraction

@@ -1,0 +1,29 @@
+"""Bytes that an inference moves to and from main memory, and how fast the memory must be for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fgnas.hardware.pipeline.accelerator import BEAT_BYTES, EDGES_PER_BEAT
+from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, ceil_div
+from fgnas.hardware.pipeline.latency import Workload, parameter_beats
+
+
+def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:
+    """[n] bytes of n designs: parameters and features once, the edges once a layer, the logits written once.
+
+    Rows of features share beats, see `fgnas.hardware.pipeline.packing`.
+    """
+    if workload.nodes == 0:
+        return np.zeros_like(layers[0].k)
+    first, last = layers[0], layers[-1]
+    lanes, inverse = np.unique(first.t_in, return_inverse=True)
+    beats = np.array([workload.row_beats(int(lane)).sum() for lane in lanes])
+    edges = len(layers) * ceil_div(int(workload.degrees.sum()), EDGES_PER_BEAT)
+    logits = workload.nodes * last.logit_beats
+    return BEAT_BYTES * (parameter_beats(layers) + beats[inverse] + edges + logits)
+
+
+def clock_mhz_of(bandwidth: float) -> float:
+    """The clock, in MHz, above which a memory of `bandwidth` MB/s slows the kernel: it reads up to a beat a cycle."""
+    return bandwidth / BEAT_BYTES

@@ -1,0 +1,1 @@
+"""The networks that candidates describe: float training, quantisation, import of trained models."""

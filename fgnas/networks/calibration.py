@@ -1,0 +1,185 @@
+"""Post-training calibration: a power-of-two scale for each tensor, so that few bits cover the values that occur.
+
+A scale is a shift in the accelerator and costs nothing. Only float values are looked at, never a label, so the
+result is as pure a function of design, network and graph as the float network itself.
+
+Scales begin where each tensor by itself is rounded best. Then one after another is moved as long as the logits of the
+whole network come nearer to the float network's: what a tensor loses may matter little to the answer, or much.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fgnas.design import Design, Layer
+from fgnas.fixedpoint import FixedPoint
+from fgnas.network import Network
+from fgnas.networks.model import ACTIVATIONS, Architecture, Child, Field, Step
+from fgnas.networks.training import input_scale, restored
+from fgnas.tasks.nodes import GraphData
+
+Values = NDArray[np.float32]
+Scales = dict[tuple[int, str], int]
+"""(layer, tensor) -> scale; tensors are input (of layer 0), weight, value and output (of hidden layers)."""
+
+SAMPLE = 4_096
+"""Values of a tensor that its first scale is chosen by; a larger tensor is thinned out evenly."""
+SCALES = range(-3, 9)
+INPUT_REACH = 4
+"""How far from the one that suits the mean feature the input's scale may lie, beside those above."""
+PASSES = 2
+"""Times that every scale is tried anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """The float network on the whole graph: what the formats of any design of its architecture are chosen by.
+
+    Attributes:
+        child, field: the network, and all nodes.
+        target: [N, classes] class probabilities.
+        samples: some values of each tensor, by layer and name.
+        input_scales: what the input's scale may be: features of the user's own have any magnitude.
+    """
+
+    child: Child
+    field: Field
+    target: Tensor
+    samples: dict[tuple[int, str], list[Values]]
+    input_scales: range = SCALES
+
+
+@torch.no_grad()
+def observe(architecture: Architecture, network: Network, data: GraphData) -> Observation:
+    """Run the float network."""
+    child, field, steps = restored(architecture, network, data), _whole(data, len(architecture)), list[Step]()
+    logits = child(field, steps=steps)
+    samples = {(0, "input"): [thinned(data.features.data)]}
+    for index, (step, parameters) in enumerate(zip(steps, network.layers, strict=True)):
+        vectors = (parameters.weight, parameters.attention_source, parameters.attention_target)
+        samples[index, "weight"] = [thinned(np.concatenate([v.ravel() for v in vectors if v is not None]))]
+        samples[index, "value"] = [thinned(step.h.numpy())]
+        if step.z is not None:
+            samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
+            samples[index, "output"] = [thinned(step.z.numpy())]
+    middle = input_scale(data)
+    input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
+    return Observation(child, field, torch.softmax(logits, 1), samples, input_scales)
+
+
+@functools.lru_cache(maxsize=2)
+def _whole(data: GraphData, layers: int) -> Field:
+    return Field(data, np.arange(data.nodes), layers)
+
+
+def thinned(values: NDArray) -> Values:
+    """At most about SAMPLE of the values, evenly spaced, flat."""
+    flat = values.ravel()
+    # An even stride might keep to one column of a matrix.
+    return flat[:: max(1, len(flat) // SAMPLE) | 1].astype(np.float32)
+
+
+def calibrate(design: Design, network: Network, observation: Observation) -> Network:
+    """The network with the scales that suit the formats of a design."""
+    scales = {
+        place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, observation, place))
+        for place, samples in observation.samples.items()
+    }
+    scales = nearest_to_float(design, observation, scales)
+    input_scale = scales.pop((0, "input"))
+    layers = list(network.layers)
+    for (index, name), scale in scales.items():
+        change: dict[str, Any] = {f"{name}_scale": scale}
+        layers[index] = replace(layers[index], **change)
+    return Network(tuple(layers), input_scale)
+
+
+def calibrated(design: Design, network: Network, data: GraphData) -> Network:
+    """The same for a single design."""
+    return calibrate(design, network, observe(design.architecture(), network, data))
+
+
+def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
+    return layer.weight_format if name == "weight" else layer.value_format
+
+
+def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
+    """The table of exponentials is sized for a format without scale: a finer one would not fit."""
+    if place == (0, "input"):
+        return observation.input_scales
+    gat = design.layers[place[0]].attention == "gat"
+    return range(SCALES.start, 1) if gat and place[1] == "value" else SCALES
+
+
+def best_scale(make_format: Callable[[int], FixedPoint], samples: Sequence[Values], offered: range = SCALES) -> int:
+    """The scale with the least squared error, relative to each sample's own mean square; the smallest of equals."""
+    errors = [sum(relative_error(values, make_format(scale)) for values in samples) for scale in offered]
+    return offered[int(np.argmin(errors))]
+
+
+def relative_error(values: Values, number: FixedPoint) -> float:
+    """Mean squared error of quantisation over the mean square; 0 for all zeros."""
+    square = float(np.square(values).mean()) if len(values) else 0.0
+    error = values - quantised(torch.from_numpy(values), number).numpy()
+    return float(np.square(error).mean()) / square if square else 0.0
+
+
+def quantised(values: Tensor, number: FixedPoint) -> Tensor:
+    """The nearest values that the format holds."""
+    return (values / number.step).round().clamp(number.minimum, number.maximum) * number.step
+
+
+def nearest_to_float(design: Design, observation: Observation, scales: Scales) -> Scales:
+    """Move one scale after another while the logits come nearer to the float network's."""
+    best = divergence(design, observation, scales)
+    for _ in range(PASSES):
+        before = best
+        for place in scales:
+            for step in (1, -1):
+                while (scale := scales[place] + step) in _offered(design, observation, place):
+                    found = divergence(design, observation, moved := {**scales, place: scale})
+                    if found >= best:
+                        break
+                    best, scales = found, moved
+        if best == before:
+            break
+    return scales
+
+
+@torch.no_grad()
+def divergence(design: Design, observation: Observation, scales: Scales) -> float:
+    """Mean over the nodes of the cross-entropy of the rounded network's classes under the float network's."""
+    logits = rounded_logits(design, observation.child, observation.field, scales)
+    return float(torch.nn.functional.cross_entropy(logits, observation.target))
+
+
+def rounded_logits(design: Design, child: Child, field: Field, scales: Scales) -> Tensor:
+    """[N, classes] logits, rounded where the hardware rounds, but for its coefficients and logits.
+
+    In float32, so not to the last bit what the hardware gives: good enough to choose scales by.
+    """
+    csr = field.features.csr
+    numbers = quantised(csr.values(), design.layers[0].value_format(scales[0, "input"]))
+    x = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), numbers, csr.shape, check_invariants=False)
+    y = bias = numbers
+    for index, (layer, block) in enumerate(zip(design.layers, field.blocks, strict=True)):
+        weight, value = layer.weight_format(scales[index, "weight"]), layer.value_format(scales[index, "value"])
+        h = quantised(x @ quantised(child.weights[index], weight), value)
+        bias = quantised(child.biases[index], value)
+        if (pair := child.attention[index]) is None:
+            y = block.aggregate(h, layer.attention, layer.aggregation)
+        else:
+            source, target = (quantised(vector, weight) for vector in pair)
+            y = block.attend(h, source, target, layer.aggregation)
+        if layer.activation is not None:
+            output = layer.value_format(scales[index, "output"])
+            x = quantised(ACTIVATIONS[layer.activation](quantised(y + bias, value)), output)
+    return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias

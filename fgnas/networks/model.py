@@ -1,0 +1,370 @@
+"""The float network of an architecture: layers on stored sparse matrices, evaluated only where an answer is needed."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fgnas.networks import scatter
+from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
+from fgnas.tasks.nodes import GraphData
+
+Architecture = list[dict[str, Any]]
+"""Per layer: d, attention, aggregation, k, activation, as `Design.architecture` gives them."""
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "elu": torch.nn.functional.elu,
+}
+
+
+class SparseMatrix:
+    """A sparse matrix [n, m] beside its transpose, both as CSR tensors; the structure is fixed, values may change.
+
+    Nothing asks for a gradient of the values: through autograd it would cost more than the rest of a step.
+    """
+
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
+        transposed, order = _transpose(matrix)
+        self._order = order.to(device)
+        self.csr = _csr_tensor(matrix, dtype, device)
+        self.transposed = _csr_tensor(transposed, dtype, device)
+
+    def refill(self, values: Tensor) -> None:
+        """Replace the values, [non-zeros] in the order of the rows, in place."""
+        self.csr.values().copy_(values)
+        torch.index_select(values, 0, self._order, out=self.transposed.values())
+
+
+def _transpose(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, Tensor]:
+    """The transpose as CSR, and the place that each of its values has in `matrix`."""
+    # Counted from one: SciPy may take a stored zero for nothing.
+    places = sp.csr_matrix((np.arange(1, matrix.nnz + 1), matrix.indices, matrix.indptr), shape=matrix.shape)
+    turned = places.T.tocsr()
+    order = turned.data - 1
+    values = (matrix.data[order], turned.indices, turned.indptr)
+    return sp.csr_matrix(values, shape=turned.shape), torch.from_numpy(order)
+
+
+def _csr_tensor(matrix: sp.csr_matrix, dtype: torch.dtype, device: str) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(np.int32)),
+            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.data.copy()).to(dtype),
+            matrix.shape,
+            check_invariants=False,
+        ).to(device)
+
+
+class SparseProduct(torch.autograd.Function):
+    """matrix [n, m] @ dense [m, f], differentiable in `dense` only."""
+
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return torch.sparse.mm(matrix.csr, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return torch.sparse.mm(ctx.matrix.transposed, gradients[0].contiguous()), None
+
+
+class Maximum(torch.autograd.Function):
+    """out[i, f] = max over the edges e of row i of coefficients[e] * h[sources[e], f].
+
+    The first of equal messages gets the gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, indptr: Any, sources: Any, coefficients: Any) -> Tensor:
+        shape = (len(indptr) - 1, h.shape[1])
+        out, ctx.winner = torch.empty(shape, dtype=h.dtype), np.empty(shape, np.int32)
+        ctx.edges, ctx.nodes = (sources, coefficients), len(h)
+        arrays = (indptr, sources, coefficients, h.detach().numpy(), out.numpy(), ctx.winner)
+        _max_forward(*arrays)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        result = torch.zeros((ctx.nodes, gradients[0].shape[1]), dtype=gradients[0].dtype)
+        arrays = (*ctx.edges, ctx.winner, gradients[0].contiguous().numpy(), result.numpy())
+        _max_backward(*arrays)
+        return result, None, None, None
+
+
+@numba.njit(cache=True)
+def _max_forward(indptr: Any, sources: Any, coefficients: Any, h: Any, out: Any, winner: Any) -> None:
+    for i in range(len(indptr) - 1):
+        first = indptr[i]
+        for f in range(h.shape[1]):
+            out[i, f] = coefficients[first] * h[sources[first], f]
+            winner[i, f] = first
+        for edge in range(first + 1, indptr[i + 1]):
+            source, coefficient = sources[edge], coefficients[edge]
+            for f in range(h.shape[1]):
+                message = coefficient * h[source, f]
+                if message > out[i, f]:
+                    out[i, f] = message
+                    winner[i, f] = edge
+
+
+@numba.njit(cache=True)
+def _max_backward(sources: Any, coefficients: Any, winner: Any, gradient: Any, result: Any) -> None:
+    for i in range(winner.shape[0]):
+        for f in range(winner.shape[1]):
+            edge = winner[i, f]
+            result[sources[edge], f] += coefficients[edge] * gradient[i, f]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The edges that end in some nodes, with both ends counted within the receptive field.
+
+    Attributes:
+        indptr, sources: rows by target; sources are positions among the nodes one level below.
+        target_degrees: [targets] |S(i)|.
+        source_degrees: [edges] |S(j)|.
+        target_places: [targets] positions of the targets themselves among the nodes one level below.
+        below: how many nodes there are one level below.
+    """
+
+    indptr: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    target_degrees: NDArray[np.int64]
+    source_degrees: NDArray[np.int64]
+    target_places: NDArray[np.int64]
+    below: int
+    dtype: torch.dtype
+    device: str = "cpu"
+
+    def coefficients(self, attention: str) -> NDArray[np.float64]:
+        """[edges] c_ij: 1, or 1 / sqrt(|S(i)| |S(j)|)."""
+        if attention == "constant":
+            return np.ones(len(self.sources))
+        if attention == "gcn":
+            return 1.0 / np.sqrt(np.repeat(self.target_degrees, np.diff(self.indptr)) * self.source_degrees)
+        raise ValueError(f"attention {attention} depends on more than the graph")
+
+    @functools.cache  # noqa: B019 - a block lives as long as its dataset
+    def matrix(self, attention: str, aggregation: str) -> SparseMatrix:
+        """Aggregation by add or mean as one matrix [targets, below]."""
+        coefficients = self.coefficients(attention)
+        if aggregation == "mean":
+            coefficients /= np.repeat(self.target_degrees, np.diff(self.indptr))
+        shape = (len(self.target_degrees), self.below)
+        matrix = sp.csr_matrix((coefficients, self.sources.copy(), self.indptr.copy()), shape=shape)
+        matrix.sum_duplicates()
+        return SparseMatrix(matrix, self.dtype, self.device)
+
+    @functools.cached_property
+    def scattered(self) -> scatter.Edges:
+        """The edges as tensors, for a device that the compiled loops do not run on."""
+        targets = np.repeat(np.arange(len(self.target_degrees)), self.target_degrees)
+        arrays = (targets, self.sources, self.target_places)
+        return scatter.Edges(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    @functools.cache  # noqa: B019
+    def _weights(self, attention: str) -> Tensor:
+        return torch.from_numpy(self.coefficients(attention)).to(self.device, self.dtype)[:, None]
+
+    @functools.cache  # noqa: B019
+    def _edges(self, attention: str) -> tuple[NDArray[Any], ...]:
+        numbers = torch.empty(0, dtype=self.dtype).numpy().dtype
+        return self.indptr, self.sources.astype(np.int32), self.coefficients(attention).astype(numbers)
+
+    def aggregate(self, h: Tensor, attention: str, aggregation: str) -> Tensor:
+        """[targets, f] AGG over j in S(i) of c_ij h_j, from h [below, f]."""
+        if aggregation == "max":
+            if self.device != "cpu":
+                return scatter.weighted(self._weights(attention), h, self.scattered, True)
+            return Maximum.apply(h, *self._edges(attention))
+        return SparseProduct.apply(h, self.matrix(attention, aggregation))
+
+    def attend(self, h: Tensor, source: Tensor, target: Tensor, aggregation: str) -> Tensor:
+        """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
+
+        alpha_ij is the softmax over S(i) of LeakyReLU(target . h_i + source . h_j), head by head; source and target
+        are [k, d].
+        """
+        heads = h.view(len(h), *source.shape)
+        s, r = (heads * target).sum(2), (heads * source).sum(2)
+        if self.device != "cpu":
+            alpha = scatter.edge_softmax(s, r, self.scattered)
+            y = scatter.weighted(alpha, h, self.scattered, aggregation == "max")
+        else:
+            alpha = EdgeSoftmax.apply(s, r, self.indptr, self.sources, self.target_places)
+            function = WeightedMaximum if aggregation == "max" else WeightedSum
+            y = function.apply(alpha, h, self.indptr, self.sources)
+        return y / torch.from_numpy(self.target_degrees).to(y)[:, None] if aggregation == "mean" else y
+
+
+class Field:
+    """The receptive field of some nodes: what the network reads to answer for them, and nothing else.
+
+    On Cora the 140 training nodes need 644 hidden rows and 1,664 input rows out of 2,708.
+
+    Attributes:
+        blocks: one per layer, from the input on.
+        nodes: [input rows] whose features are read.
+        features: [input rows, width_in].
+    """
+
+    def __init__(
+        self,
+        data: GraphData,
+        targets: NDArray[np.int64],
+        layers: int,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+    ) -> None:
+        self.blocks: list[Block] = []
+        for _ in range(layers):
+            block, targets = _block(data, targets, dtype, device)
+            self.blocks.insert(0, block)
+        self.nodes = targets
+        matrix = data.features[targets]
+        self.features = SparseMatrix(matrix, dtype, device)
+        self._dropped = SparseMatrix(matrix, dtype, device)
+        self._values = matrix.data
+
+    def dropped(self, rng: np.random.Generator, dropout: float) -> SparseMatrix:
+        """The features with a random part of the non-zeros left out; the next call overwrites them."""
+        values = self._values * keep_mask(rng, self._values.shape, dropout)
+        self._dropped.refill(torch.from_numpy(values).to(self.features.csr.values()))
+        return self._dropped
+
+
+def _block(
+    data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype, device: str
+) -> tuple[Block, NDArray[np.int64]]:
+    """The edges into `targets`, and the nodes they come from, ascending."""
+    degrees = data.degrees[targets]
+    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+    edges = np.arange(indptr[-1]) + np.repeat(data.indptr[targets] - indptr[:-1], degrees)
+    sources = data.sources[edges]
+    below, local = np.unique(sources, return_inverse=True)
+    # The self-loops see to it that every target is among them.
+    places = np.searchsorted(below, targets)
+    return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype, device), below
+
+
+def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
+    """0 with probability `dropout`, else 1 / (1 - dropout)."""
+    if dropout == 0.5:  # one random bit each: fifteen times as fast as a uniform number
+        count = math.prod(shape)
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
+        return np.multiply(bits, np.float32(2), dtype=np.float32).reshape(shape)
+    return (rng.random(shape, np.float32) >= dropout).astype(np.float32) / np.float32(1 - dropout)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one layer computed: H [nodes below, k * d], Y [targets, k * d], and Z, which the last layer has not."""
+
+    h: Tensor
+    y: Tensor
+    z: Tensor | None
+
+
+class Child:
+    """The network of an architecture.
+
+    Per layer and head H = X W, Y_i = AGG over j in S(i) of c_ij h_j, Z = act(Y + b); heads are concatenated,
+    in the last layer averaged, which has a bias per class and no activation.
+
+    Attributes:
+        weights, biases: [width_in, k * d], and [k * d] or [classes], of each layer.
+        attention: of each layer, the vectors [k, d] of the sending and of the receiving node; None unless gat.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        width_in: int,
+        classes: int,
+        rng: np.random.Generator,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+    ) -> None:
+        self.architecture, self.classes = architecture, classes
+        self.weights: list[Tensor] = []
+        self.biases: list[Tensor] = []
+        self.attention: list[tuple[Tensor, Tensor] | None] = []
+        for index, layer in enumerate(architecture):
+            last = index == len(architecture) - 1
+            heads, d = layer["k"], classes if last else layer["d"]
+            features = heads * d
+            self.weights.append(_parameter(glorot(rng, width_in, features), dtype, device))
+            bias = np.zeros(classes if last else features, np.float32)
+            self.biases.append(_parameter(bias, dtype, device))
+            pair = None
+            if layer["attention"] == "gat":
+                source, target = (_parameter(glorot(rng, heads, d), dtype, device) for _ in range(2))
+                pair = source, target
+            self.attention.append(pair)
+            width_in = features
+
+    def parameters(self) -> list[Tensor]:
+        """What training changes."""
+        return self.weights + self.biases + [vector for pair in self.attention if pair is not None for vector in pair]
+
+    def __call__(
+        self,
+        field: Field,
+        rng: np.random.Generator | None = None,
+        dropout: float = 0.5,
+        steps: list[Step] | None = None,
+    ) -> Tensor:
+        """[targets, classes] logits; with `rng` as in training, dropping features and hidden values.
+
+        What every layer computes is added to `steps`.
+        """
+        features = field.features if rng is None else field.dropped(rng, dropout)
+        z: Tensor | None = None
+        layers = zip(self.architecture, field.blocks, self.weights, self.biases, self.attention, strict=True)
+        for layer, block, weight, bias, attention in layers:
+            last, heads = bias is self.biases[-1], layer["k"]
+            linear = attention is None and layer["aggregation"] != "max"
+            if last and heads > 1 and linear and steps is None:
+                # The mean over heads commutes with a linear aggregation, and on the weights it is cheapest.
+                weight, heads = weight.view(-1, heads, self.classes).mean(1), 1
+            h = SparseProduct.apply(weight, features) if z is None else z @ weight
+            if attention is None:
+                y = block.aggregate(h, layer["attention"], layer["aggregation"])
+            else:
+                y = block.attend(h, *attention, layer["aggregation"])
+            if last:
+                if steps is not None:
+                    steps.append(Step(h, y, None))
+                return (y if heads == 1 else y.view(len(y), heads, self.classes).mean(1)) + bias
+            z = ACTIVATIONS[layer["activation"]](y + bias)
+            if steps is not None:
+                steps.append(Step(h, y, z))
+            if rng is not None:
+                z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout)).to(z.device)
+        raise AssertionError("an architecture has a last layer")
+
+
+def _parameter(values: NDArray[np.float32], dtype: torch.dtype, device: str) -> Tensor:
+    return torch.from_numpy(values).to(device, dtype).requires_grad_()
+
+
+def glorot(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float32]:
+    """[rows, columns] uniform in +-sqrt(6 / (rows + columns))."""
+    bound = math.sqrt(6.0 / (rows + columns))
+    return (bound * (2.0 * rng.random((rows, columns), np.float32) - 1.0)).astype(np.float32)

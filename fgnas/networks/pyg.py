@@ -1,0 +1,440 @@
+"""A trained PyG model as a design with weights, or the name of the layer that cannot be one.
+
+The model is run once on the data: which convolutions it has, in which order, and what stands between them is seen, not
+guessed. What is made of it must then give the model's own logits, or it is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv, GCNConv, MessagePassing, SAGEConv
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.network import LayerParameters, Network
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.model import ACTIVATIONS, Architecture, Field
+from fgnas.networks.quantised import quantised_accuracy
+from fgnas.networks.training import float_accuracy, input_scale, restored
+from fgnas.tasks.files import quiet
+from fgnas.tasks.nodes import GraphData
+
+CONVOLUTIONS = (GCNConv, GATConv, SAGEConv)
+AGGREGATIONS = {"add": "add", "sum": "add", "mean": "mean", "max": "max"}
+LAYERS = range(2, 5)
+BITS = range(2, 11)
+NEGATIVE_SLOPE = 0.2
+PARALLELISM = {"t_in": 5, "t_out": 4, "t_aggr": 8}
+"""Of every layer of an imported design; `t_attn` and `t_act` are 4 where they exist."""
+HARMLESS = (
+    nn.Dropout, nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softmax, nn.LogSoftmax,
+)  # fmt: skip
+"""Modules between convolutions that need no look: what they do is seen in the values, or nothing when not training."""
+HARMLESS_OPERATIONS = ("dropout", "log_softmax", "softmax", "detach", "clone", "alias", "contiguous")
+TOLERANCE = 1e-4
+"""Of the float logits, relative to the largest: sums of float32 in another order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A model as a design.
+
+    Attributes:
+        design: layers, formats and parallelism.
+        network: weights with the scales that calibration chose.
+        accuracy: "float" and "quantised", each on "val" and "test", 0 to 1.
+    """
+
+    design: Design
+    network: Network
+    accuracy: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """What a model did with the data.
+
+    Attributes:
+        convolutions: name and module of each, in the order in which they ran.
+        activations: what stands behind each but the last.
+        looped: whether the edges that the convolutions were given held every node's self-loop.
+        output: [N, classes] what the model answered.
+    """
+
+    convolutions: list[tuple[str, MessagePassing]]
+    activations: list[str]
+    looped: list[bool]
+    output: Tensor
+
+
+def import_model(source: str, data: GraphData, weights: Path | None = None, bits: int = 10, dsp: int = 100) -> Imported:
+    """The design of MODEL.pt2, or of `module:factory` with the state in `weights`.
+
+    Every number gets `bits` bits. Raises UserError with the layer that cannot be expressed, and why.
+    """
+    if bits not in BITS:
+        raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
+    if source.endswith(".pt2"):
+        if weights is not None:
+            raise UserError("--weights is for module:factory: a .pt2 file holds its own")
+        traced = trace_export(Path(source), data)
+    else:
+        traced = trace_module(load_module(source, weights), data)
+    return of_trace(traced, data, bits, dsp)
+
+
+def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
+    """The design of a model that ran, proven against what it answered."""
+    convolutions = traced.convolutions
+    if len(convolutions) not in LAYERS:
+        few, many = LAYERS.start, LAYERS.stop - 1
+        raise UserError(f"the model has {len(convolutions)} convolutions; {few} to {many} can be had")
+    architecture: Architecture = []
+    layers: list[LayerParameters] = []
+    for index, (name, module) in enumerate(convolutions):
+        last = index == len(convolutions) - 1
+        choices, parameters = _layer(f"layer {name} ({type(module).__name__})", module, traced.looped[index], last)
+        choices["activation"] = None if last else traced.activations[index]
+        choices["d"] = None if last else choices["d"]
+        architecture.append(choices)
+        layers.append(parameters)
+    width, classes = len(layers[0].weight), layers[-1].weight.shape[2]
+    if (width, classes) != (data.width_in, data.classes):
+        raise UserError(
+            f"the model takes {width} features and tells {classes} classes apart, {data.label} has "
+            f"{data.width_in} and {data.classes}"
+        )
+    network = Network(tuple(layers), input_scale(data))
+    _prove(architecture, network, data, traced)
+    design = _design(architecture, bits, dsp)
+    network = calibrated(design, network, data)
+    accuracy = {
+        "float": float_accuracy(architecture, network, data),
+        "quantised": quantised_accuracy(design, network, data),
+    }
+    return Imported(design, network, accuracy)
+
+
+def _design(architecture: Architecture, bits: int, dsp: int) -> Design:
+    """The architecture with formats of so many bits, of the search's range where there are any."""
+    fraction = min(6, bits - 2)
+    formats = {"ai": bits - 1 - fraction, "af": fraction, "wi": bits - 1 - fraction, "wf": fraction}
+    layers = []
+    for layer in architecture:
+        t_attn, t_act = 4 if layer["attention"] == "gat" else None, 4 if layer["activation"] else None
+        layers.append({**layer, **PARALLELISM, **formats, "t_attn": t_attn, "t_act": t_act})
+    return Design.from_dict({"schema": 1, "layers": layers, "dsp": dsp}, "the model")
+
+
+@torch.no_grad()
+def _prove(architecture: Architecture, network: Network, data: GraphData, traced: Traced) -> None:
+    """Raise UserError unless the network's float logits are the model's, up to rounding."""
+    child = restored(architecture, network, data)
+    logits = child(Field(data, np.arange(data.nodes), len(architecture)))
+    answers = (logits, logits.log_softmax(1), logits.softmax(1))
+    if traced.output.shape != logits.shape:
+        raise UserError(f"the model answers with the shape {list(traced.output.shape)}, not {list(logits.shape)}")
+    scale = traced.output.abs().max().clamp(min=1e-30)
+    apart = min(float((answer - traced.output).abs().max() / scale) for answer in answers)
+    if not apart < TOLERANCE:
+        raise UserError(
+            f"the model does something besides its convolutions: its logits are {apart:.1%} off what "
+            f"{', '.join(name for name, _ in traced.convolutions)} alone give"
+        )
+
+
+# what a convolution is in a design
+
+
+def _layer(name: str, module: MessagePassing, looped: bool, last: bool) -> tuple[dict[str, Any], LayerParameters]:
+    """The choices and parameters of a convolution. Raises UserError with what cannot be expressed."""
+    if module.flow != "source_to_target":
+        raise UserError(f"{name}: flow is {module.flow}; messages can only go from source to target")
+    aggregation = AGGREGATIONS.get(module.aggr) if isinstance(module.aggr, str) else None
+    if aggregation is None:
+        raise UserError(f"{name}: aggr is {module.aggr}; add, mean and max can be had")
+    make = {GCNConv: _gcn, GATConv: _gat, SAGEConv: _sage}[type(module)]
+    choices, parameters = make(name, module, last)
+    if not (looped or getattr(module, "add_self_loops", False)):
+        raise UserError(
+            f"{name}: its neighbourhoods lack the node itself, the accelerator's always hold it; "
+            "add self-loops to the edges before it (torch_geometric.transforms.AddSelfLoops), and train so"
+        )
+    return {**choices, "aggregation": aggregation}, parameters
+
+
+def _gcn(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParameters]:
+    _must(name, module, normalize=True, improved=False)
+    weight = module.lin.weight
+    return _choices("gcn", 1, len(weight)), _parameters(weight, 1, module.bias)
+
+
+def _gat(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParameters]:
+    _must(name, module, negative_slope=NEGATIVE_SLOPE, edge_dim=None, residual=False)
+    k, d = module.heads, module.out_channels
+    if k & (k - 1):
+        raise UserError(f"{name}: heads is {k}; 1, 2, 4, 8, … can be had")
+    if k > 1 and module.concat == last:
+        place, wanted = ("the last layer", False) if last else ("a hidden layer", True)
+        raise UserError(f"{name}: concat is {module.concat} in {place}; only concat={wanted} can be had there")
+    if module.lin is None:
+        raise UserError(f"{name}: in_channels is a pair; one number can be had")
+    vectors = (_array(vector).reshape(k, d) for vector in (module.att_src, module.att_dst))
+    return _choices("gat", k, d), _parameters(module.lin.weight, k, module.bias, *vectors)
+
+
+def _sage(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParameters]:
+    _must(name, module, root_weight=False, project=False, normalize=False)
+    if module.aggr == "max":
+        raise UserError(f"{name}: takes the maximum before its weights, the accelerator after them; mean can be had")
+    return _choices("constant", 1, len(module.lin_l.weight)), _parameters(module.lin_l.weight, 1, module.lin_l.bias)
+
+
+def _must(name: str, module: Any, **wanted: Any) -> None:
+    for option, value in wanted.items():
+        if (found := getattr(module, option, value)) != value:
+            raise UserError(f"{name}: {option} is {found}; only {option}={value} can be had")
+
+
+def _choices(attention: str, k: int, d: int) -> dict[str, Any]:
+    return {"attention": attention, "k": k, "d": d}
+
+
+def _parameters(
+    weight: Tensor,
+    k: int,
+    bias: Tensor | None,
+    source: NDArray[np.float32] | None = None,
+    target: NDArray[np.float32] | None = None,
+) -> LayerParameters:
+    """Of a Linear's weight [k * d, width_in]."""
+    turned = _array(weight).T.reshape(weight.shape[1], k, -1).copy()
+    zeros = np.zeros(len(weight), np.float32)
+    return LayerParameters(turned, zeros if bias is None else _array(bias), source, target)
+
+
+def _array(parameter: Tensor) -> NDArray[np.float32]:
+    return parameter.detach().cpu().numpy().astype(np.float32)
+
+
+# running a model
+
+
+def _inputs(data: GraphData) -> tuple[Tensor, Tensor]:
+    """x [N, F] and edge_index [2, E] as a PyG model takes them; self-loops only where the data came with them."""
+    keep = np.ones(len(data.sources), bool) if data.looped else data.sources != data.targets
+    edges = torch.from_numpy(np.stack([data.sources[keep], data.targets[keep]]))
+    return torch.from_numpy(data.features.toarray()), edges
+
+
+def load_module(source: str, weights: Path | None) -> nn.Module:
+    """The module that `module:factory` makes, with the state of a file."""
+    place, _, factory_name = source.partition(":")
+    if not place or not factory_name:
+        raise UserError(f"{source!r} is neither a .pt2 file nor module:factory, such as models:make_gcn")
+    sys.path.insert(0, "")  # a module beside the user, as `python -m` finds it
+    try:
+        factory = getattr(importlib.import_module(place), factory_name)
+        model = factory if isinstance(factory, nn.Module) else factory()
+    except Exception as error:  # the user's code can raise anything
+        raise UserError(f"{source} makes no model ({type(error).__name__}: {error})") from None
+    finally:
+        sys.path.remove("")
+    if not isinstance(model, nn.Module):
+        raise UserError(f"{source} makes a {type(model).__name__}, not a torch.nn.Module")
+    if weights is not None:
+        _load_state(model, weights)
+    return model
+
+
+def _load_state(model: nn.Module, weights: Path) -> None:
+    try:
+        state = torch.load(weights, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise UserError(f"cannot read the weights {weights}: {error.strerror}") from None
+    except Exception as error:  # a damaged or hostile pickle can raise nearly anything
+        raise UserError(f"{weights} holds no plain state_dict ({type(error).__name__})") from None
+    try:
+        model.load_state_dict(state)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        raise UserError(f"the weights {weights} are not this model's: {error}") from None
+
+
+@torch.no_grad()
+def trace_module(model: nn.Module, data: GraphData) -> Traced:
+    """Run a module, and see what its convolutions are given and answer."""
+    model = copy.deepcopy(model).cpu().float().eval()
+    runs: list[tuple[str, nn.Module, Tensor, Tensor, Tensor]] = []
+    strangers: list[tuple[str, nn.Module]] = []
+    for name, module in model.named_modules():
+        if isinstance(module, MessagePassing):
+            module.register_forward_hook(_recorder(name, runs), with_kwargs=True)
+    inside = tuple(f"{name}." for name, module in model.named_modules() if isinstance(module, MessagePassing))
+    for name, module in model.named_modules():
+        if not (list(module.children()) or name.startswith(inside) or isinstance(module, (*HARMLESS, MessagePassing))):
+            module.register_forward_hook(lambda m, _, __, name=name: strangers.append((name, m)))
+    x, edge_index = _inputs(data)
+    output = _run(model, x, edge_index)
+    _refuse_strangers([(name, type(module).__name__) for name, module in strangers])
+    for name, module, *_ in runs:
+        if type(module) not in CONVOLUTIONS:
+            raise UserError(f"layer {name} ({type(module).__name__}): GCNConv, GATConv and SAGEConv can be had")
+    activations = [_activation(before[0], before[4], after[0], after[2]) for before, after in pairwise(runs)]
+    if runs and not torch.equal(runs[0][2], x):
+        raise UserError(f"layer {runs[0][0]} does not read the features as they are")
+    looped = [_is_looped(edges, data) for _, _, _, edges, _ in runs]
+    return Traced([(name, module) for name, module, *_ in runs], activations, looped, output)
+
+
+def _recorder(name: str, runs: list[Any]) -> Callable[..., None]:
+    def record(module: nn.Module, positional: Any, named: Any, output: Any) -> None:
+        try:
+            given = inspect.signature(module.forward).bind(*positional, **named).arguments
+        except TypeError as error:
+            raise UserError(f"layer {name}: {error}") from None
+        x, edge_index = given.get("x"), given.get("edge_index")
+        if not all(isinstance(value, Tensor) for value in (x, edge_index, output)):
+            raise UserError(f"layer {name} ({type(module).__name__}): takes or gives other than x and edge_index")
+        extra = sorted(name for name, value in given.items() if name not in ("x", "edge_index") and value is not None)
+        if extra:
+            raise UserError(f"layer {name} ({type(module).__name__}): is given {extra[0]}; edges have no features here")
+        runs.append((name, module, x, edge_index, output))
+
+    return record
+
+
+def _run(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+    """forward(x, edge_index), or forward(data) where it takes one argument."""
+    parameters = inspect.signature(model.forward).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    arguments = (Data(x=x, edge_index=edge_index),) if len(needed) == 1 else (x, edge_index)
+    try:
+        output = model(*arguments)
+    except UserError:
+        raise
+    except Exception as error:  # the user's code can raise anything
+        raise UserError(f"the model does not run on this data ({type(error).__name__}: {error})") from None
+    if not isinstance(output, Tensor):
+        raise UserError(f"the model answers with a {type(output).__name__}, not a tensor")
+    return output
+
+
+def _activation(before: str, given: Tensor, after: str, taken: Tensor) -> str:
+    """The function that makes what one convolution takes from what another gave."""
+    if given.shape == taken.shape:
+        for name, function in ACTIVATIONS.items():
+            if torch.allclose(function(given), taken, rtol=1e-5, atol=1e-6):
+                return name
+        if torch.equal(given, taken):
+            raise UserError(f"nothing stands between the layers {before} and {after}: {_known()}")
+    raise UserError(f"what stands between the layers {before} and {after} is not one of {_known()}")
+
+
+def _known() -> str:
+    return ", ".join(ACTIVATIONS) + " can be had"
+
+
+def _refuse_strangers(strangers: list[tuple[str, str]]) -> None:
+    if strangers:
+        name, kind = strangers[0]
+        raise UserError(f"layer {name} ({kind}) cannot be expressed: only convolutions, {_known()}")
+
+
+def _is_looped(edge_index: Tensor, data: GraphData) -> bool:
+    """Whether edges are the neighbourhoods with exactly one self-loop each."""
+    if edge_index.shape != (2, len(data.sources)):
+        return False
+    found, wanted = (np.sort(s * data.nodes + t) for s, t in (edge_index.numpy(), (data.sources, data.targets)))
+    return np.array_equal(found, wanted)
+
+
+def trace_export(path: Path, data: GraphData) -> Traced:
+    """Run an exported program; its convolutions are made again from their parameters."""
+    try:
+        with quiet():
+            program = torch.export.load(path)
+    except FileNotFoundError:
+        raise UserError(f"the model {path} does not exist") from None
+    except Exception as error:  # a damaged archive can raise nearly anything
+        raise UserError(f"{path} was not saved by torch.export.save ({type(error).__name__}: {error})") from None
+    x, edge_index = _inputs(data)
+    names: dict[str, str] = {}
+    how: defaultdict[str, str] = defaultdict(lambda: "other")
+    activations: list[str] = []
+    strangers: list[tuple[str, str]] = []
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        inside = next(((at, str(kind)) for at, kind in stack if ".nn.conv." in str(kind)), None)
+        operation = node.target.name().removeprefix("aten::").partition(".")[0].rstrip("_")
+        if inside is not None:
+            names.setdefault(*inside)
+            for _, part in stack:
+                if found := re.search(r"\.(Sum|Mean|Max)Aggregation$", str(part)):
+                    how[inside[0]] = found[1].lower()
+        elif operation in ACTIVATIONS:
+            activations.append(operation)
+        elif operation not in HARMLESS_OPERATIONS and not operation.startswith(("_assert", "sym_")):
+            at, kind = stack[-1] if stack else ("", "")
+            strangers.append((str(at) or operation, str(kind).rpartition(".")[2] if at else operation))
+    _refuse_strangers(strangers)
+    if len(activations) < len(names) - 1:
+        raise UserError(f"{len(names)} convolutions with {len(activations)} activations between them: {_known()}")
+    convolutions = [(name, _rebuilt(name, kind, how[name], program.state_dict)) for name, kind in names.items()]
+    output = _run_export(program, x, edge_index)
+    return Traced(convolutions, activations, [data.looped] * len(convolutions), output)
+
+
+@torch.no_grad()
+def _run_export(program: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    try:
+        output = program.module()(x, edge_index)
+    except Exception as error:  # shapes that were fixed at export, most of all
+        raise UserError(
+            f"the exported model does not take x {list(x.shape)} and edge_index {list(edge_index.shape)} "
+            f"({str(error).splitlines()[0]}); export it on this data, with self-loops as they stand there"
+        ) from None
+    if not isinstance(output, Tensor):
+        raise UserError(f"the model answers with a {type(output).__name__}, not a tensor")
+    return output
+
+
+def _rebuilt(name: str, kind: str, aggregation: str, state: dict[str, Tensor]) -> MessagePassing:
+    """A convolution with its parameters; options that leave no trace in them are PyG's defaults."""
+    own = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
+    kind = kind.rpartition(".")[2]
+    bias = "bias" in own or "lin_l.bias" in own
+    module: MessagePassing
+    if kind == "GCNConv":
+        out, width = own["lin.weight"].shape
+        module = GCNConv(width, out, bias=bias)
+    elif kind == "GATConv" and "lin.weight" in own:
+        heads, d = own["att_src"].shape[1:]
+        concat = len(own["bias"]) == heads * d if bias else True
+        module = GATConv(own["lin.weight"].shape[1], d, heads, concat, bias=bias, residual="res.weight" in own)
+    elif kind == "SAGEConv":
+        out, width = own["lin_l.weight"].shape
+        options = {"root_weight": "lin_r.weight" in own, "project": "lin.weight" in own}
+        module = SAGEConv(width, out, bias=bias, **options)
+    else:
+        raise UserError(f"layer {name} ({kind}): GCNConv, GATConv and SAGEConv can be had")
+    module.load_state_dict(own, strict=False)
+    module.aggr = aggregation
+    return module.eval()

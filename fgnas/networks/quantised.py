@@ -1,0 +1,139 @@
+"""The accuracy that the hardware will have: lowered, and run by the integer reference."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fgnas.design import Design, Layer
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware.pipeline import reference
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.geometry import COEFFICIENT_FRACTION_BITS, LOGIT_BITS, LOGIT_EXTRA_BITS, GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.network import LayerParameters, Network
+from fgnas.networks.model import ACTIVATIONS
+from fgnas.tasks.nodes import GraphData
+
+ENCODINGS_KEPT = 32
+_encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
+
+
+def quantised_accuracy(
+    design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
+) -> dict[str, float]:
+    """Accuracy, 0 to 1, on each of the named splits; a search asks for "val" alone."""
+    predicted = reference.predict(quantised_logits(design, network, data))
+    masks = {split: getattr(data, split) for split in splits}
+    return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
+
+
+def quantised_logits(design: Design, network: Network, data: GraphData) -> Codes:
+    """[N, classes] integer logits of a design."""
+    accelerator = lower(design, network, _shape(data), data.name)
+    return reference.run(accelerator, _encode(accelerator, data))
+
+
+@functools.lru_cache(maxsize=4)
+def _shape(data: GraphData) -> GraphShape:
+    return GraphShape.of(data)
+
+
+def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
+    """The encoded graph, kept by the input format: nothing else of a design changes it."""
+    key = (data, accelerator.layers[0].input_format)
+    if key not in _encodings:
+        if len(_encodings) >= ENCODINGS_KEPT:
+            _encodings.pop(next(iter(_encodings)))
+        _encodings[key] = encode(accelerator, data)
+    return _encodings[key]
+
+
+def fake_quantised_logits(
+    design: Design, network: Network, data: GraphData, stages: dict[str, Tensor] | None = None
+) -> Tensor:
+    """[N, classes] real logits by rounding a float64 forward where the hardware rounds.
+
+    `stages` receives the values of "0.linear", "0.aggregate", "0.activate", "1.linear", …, each [N, k * d].
+
+    Written in values instead of codes, and apart from lowering, so that the two check each other. float64 holds
+    every sum of products exactly; float32 would not.
+    """
+    features = torch.from_numpy(data.features.toarray())
+    x = fake_quantise(features, design.layers[0].value_format(network.input_scale))
+    stages = {} if stages is None else stages
+    for index, (layer, parameters) in enumerate(zip(design.layers, network.layers, strict=True)):
+        value = layer.value_format(parameters.value_scale)
+        weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
+        bias = fake_quantise(parameters.bias, value)
+        h = fake_quantise(x @ weight, value)
+        y = _attend(layer, parameters, h, data) if layer.attention == "gat" else _aggregate(layer, h, data)
+        y = rounded(y, value.fraction_bits + (0 if layer.activation else LOGIT_EXTRA_BITS))
+        stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
+        if layer.activation is not None:
+            u = clip(y + bias, value)
+            x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
+            stages[f"{index}.activate"] = x
+    logit = FixedPoint(LOGIT_BITS, value.fraction_bits + LOGIT_EXTRA_BITS)
+    heads = y.view(data.nodes, layer.k, data.classes)
+    return clip(rounded(heads.mean(1), logit.fraction_bits) + bias, logit)
+
+
+def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
+    """[N, features] the unrounded aggregate of H."""
+    degrees = torch.from_numpy(data.degrees)
+    sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
+    steps = 2.0**COEFFICIENT_FRACTION_BITS
+    coefficients = torch.ones(len(sources), dtype=torch.float64)
+    if layer.attention == "gcn":
+        coefficients = torch.round(steps / torch.sqrt((degrees[targets] * degrees[sources]).double())) / steps
+    messages = coefficients[:, None] * h[sources]
+    index = targets[:, None].expand_as(messages)
+    reduce = "amax" if layer.aggregation == "max" else "sum"
+    y = torch.zeros_like(h).scatter_reduce(0, index, messages, reduce, include_self=False)
+    return y / degrees[:, None] if layer.aggregation == "mean" else y
+
+
+def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphData) -> Tensor:
+    """[N, features] the unrounded gat aggregate of H."""
+    assert parameters.attention_source is not None and parameters.attention_target is not None
+    value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
+    heads = h.view(len(h), layer.k, -1)
+    vectors = (parameters.attention_target, parameters.attention_source)
+    s, r = (fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors)
+    sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
+    z = s[targets] + r[sources]
+    scores = torch.where(z >= 0, 5 * z, z)  # LeakyReLU five times over: 0.2 itself has no exact value
+    index = targets[:, None].expand_as(scores)
+    largest = torch.zeros_like(s).scatter_reduce(0, index, scores, "amax", include_self=False)
+    steps = 2.0**COEFFICIENT_FRACTION_BITS
+    coefficients = torch.round(steps * torch.exp((scores - largest[targets]) / 5)) / steps
+    messages = coefficients[:, :, None] * heads[sources]
+    index = targets[:, None, None].expand_as(messages)
+    reduce = "amax" if layer.aggregation == "max" else "sum"
+    total = torch.zeros_like(heads).scatter_reduce(0, index, messages, reduce, include_self=False)
+    denominator = torch.zeros_like(s).index_add(0, targets, coefficients)
+    if layer.aggregation == "mean":
+        denominator = denominator * torch.from_numpy(data.degrees)[:, None]
+    return (total / denominator[:, :, None]).view(len(h), -1)
+
+
+def fake_quantise(values: Tensor | NDArray[np.float32], number: FixedPoint) -> Tensor:
+    """The nearest values that the format holds, in float64."""
+    return clip(rounded(torch.as_tensor(values).double(), number.fraction_bits), number)
+
+
+def rounded(values: Tensor, fraction_bits: int) -> Tensor:
+    """To nearest multiples of 2**-fraction_bits, ties to even."""
+    return torch.round(values * 2.0**fraction_bits) / 2.0**fraction_bits
+
+
+def clip(values: Tensor, number: FixedPoint) -> Tensor:
+    """Saturated to the format's range."""
+    return values.clamp(number.minimum * number.step, number.maximum * number.step)

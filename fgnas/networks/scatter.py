@@ -1,0 +1,53 @@
+"""Aggregation by gather and scatter in torch alone: what runs on a GPU, where the compiled loops do not.
+
+Slower than those on a CPU. Of equal maxima each gets a part of the gradient, and sums are added in whatever order the
+device takes, so a GPU's children are not a CPU's, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fgnas.networks.attention import NEGATIVE_SLOPE
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The edges of a block as tensors on the device.
+
+    Attributes:
+        targets, sources: [edges] rows of the result, and of the layer's input.
+        places: [rows] where each target stands among the input's rows.
+    """
+
+    targets: Tensor
+    sources: Tensor
+    places: Tensor
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result."""
+        return len(self.places)
+
+
+def edge_softmax(s: Tensor, r: Tensor, edges: Edges) -> Tensor:
+    """[edges, heads] softmax over each row of LeakyReLU(s[i] + r[j]), from s and r [nodes, heads]."""
+    scores = torch.nn.functional.leaky_relu(s[edges.places[edges.targets]] + r[edges.sources], NEGATIVE_SLOPE)
+    index = edges.targets[:, None].expand_as(scores)
+    largest = scores.new_zeros(edges.rows, scores.shape[1]).scatter_reduce(0, index, scores, "amax", include_self=False)
+    weights = torch.exp(scores - largest.detach()[edges.targets])
+    total = scores.new_zeros(edges.rows, scores.shape[1]).index_add(0, edges.targets, weights)
+    return weights / total[edges.targets]
+
+
+def weighted(alpha: Tensor, h: Tensor, edges: Edges, maximum: bool) -> Tensor:
+    """[rows, heads * d] sum or maximum over each row of alpha[e, head] h[j], from h [nodes, heads * d]."""
+    heads = h.view(len(h), alpha.shape[1], -1)
+    messages = (alpha[:, :, None] * heads[edges.sources]).view(len(alpha), -1)
+    zero = messages.new_zeros(edges.rows, messages.shape[1])
+    if not maximum:
+        return zero.index_add(0, edges.targets, messages)
+    return zero.scatter_reduce(0, edges.targets[:, None].expand_as(messages), messages, "amax", include_self=False)

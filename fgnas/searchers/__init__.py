@@ -1,0 +1,1 @@
+"""Searchers: each module with a function `searcher` is one, found by its name."""

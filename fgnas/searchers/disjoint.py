@@ -1,0 +1,119 @@
+"""Disjoint search: first the best architecture, blind to hardware; then the hardware and the formats for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.engine.contracts import Infeasible
+from fgnas.errors import UserError
+from fgnas.searchers.masks import Fixed
+from fgnas.searchers.reinforce import Reinforce
+from fgnas.space import Indices, Space
+
+ARCHITECTURE_SHARE = 5
+"""One child in so many is spent on the architecture: 200 of 1,000, as in the paper."""
+HARDWARE_DRAWS = 5_000
+"""Uniform draws of hardware before an architecture counts as one that nothing fits."""
+
+
+class Disjoint:
+    """Two searches, one behind the other, each with the learning controller.
+
+    The first evaluates architectures in the finest formats (10 bits) and accepts whatever they cost. The second keeps
+    the best of them that any hardware was found for; the paper keeps the very best, which under tight constraints
+    leaves nothing to search.
+    """
+
+    def __init__(self, space: Space, seed: int, children: int, check: Callable[[Indices], NDArray[np.bool_]]) -> None:
+        self.space, self.seed, self.check = space, seed, check
+        self.left = max(1, children // ARCHITECTURE_SHARE)
+        self.tried: list[list[int]] = []
+        self.rewards: list[float] = []
+        self.fixed = finest(space)
+        self._begin()
+
+    @property
+    def infeasible(self) -> Infeasible:
+        """Accepted while architectures are searched."""
+        return "accept" if self.left > 0 else "redraw"
+
+    def ask(self, count: int) -> Indices:
+        """[count, decisions] samples."""
+        return self.searcher.ask(count)
+
+    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+        """Learn; behind the last architecture, turn to hardware."""
+        self.searcher.tell(samples, rewards)
+        if self.left > 0:
+            self.tried += samples.tolist()
+            self.rewards += rewards.tolist()
+            self.left -= len(samples)
+            if self.left <= 0:
+                self.fixed = self.buildable()
+                self._begin()
+
+    def buildable(self) -> dict[int, int]:
+        """The choices of the best architecture for which some hardware keeps every constraint."""
+        rng = np.random.default_rng(self.seed)
+        seen: set[tuple[tuple[int, int], ...]] = set()
+        for place in np.argsort(-np.array(self.rewards), kind="stable"):
+            choices = architecture_of(self.space, self.tried[place])
+            if (key := tuple(choices.items())) in seen:
+                continue
+            seen.add(key)
+            if self.check(with_choices(self.space, choices, HARDWARE_DRAWS, rng)).any():
+                return choices
+        raise UserError(
+            f"disjoint search: none of the {len(seen)} architectures found has hardware that keeps every constraint; "
+            "relax the tightest, or give more --children"
+        )
+
+    def _begin(self) -> None:
+        phase = 0 if self.left > 0 else 1
+        # Twice the seed and one more: no other run's first phase draws the same.
+        self.searcher = Reinforce(self.space, 2 * self.seed + phase, mask=Fixed(self.space, self.fixed))
+
+    def state(self) -> dict[str, Any]:
+        """Which phase it is in, what came of the first, and the controller."""
+        return {
+            "left": self.left, "tried": self.tried, "rewards": self.rewards, "fixed": self.fixed,
+            "searcher": self.searcher.state(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.left, self.tried, self.rewards = state["left"], state["tried"], state["rewards"]
+        self.fixed = state["fixed"]
+        self._begin()
+        self.searcher.restore(state["searcher"])
+
+
+def finest(space: Space) -> dict[int, int]:
+    """Column -> option: most bits everywhere, and the first option of what does not touch accuracy."""
+    options = {"precision": -1, "hardware": 0}
+    return {
+        column: options[decision.choice.kind] % len(decision.choice.options)
+        for column, decision in enumerate(space.decisions)
+        if decision.choice.kind in options
+    }
+
+
+def architecture_of(space: Space, row: list[int]) -> dict[int, int]:
+    """Column -> option of a sample's architecture."""
+    return {
+        column: row[column] for column, decision in enumerate(space.decisions) if decision.choice.kind == "architecture"
+    }
+
+
+def with_choices(space: Space, choices: dict[int, int], count: int, rng: np.random.Generator) -> Indices:
+    """[count, decisions] uniform samples among those with these choices."""
+    samples = space.draw(count, rng)
+    for column in range(samples.shape[1]):
+        options = len(space.decisions[column].choice.options)
+        drawn = np.full(count, choices[column]) if column in choices else rng.integers(0, options, count)
+        samples[:, column] = np.where(space.offered(samples, column), drawn, -1)
+    return samples

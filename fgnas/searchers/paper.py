@@ -1,0 +1,74 @@
+"""The controller of the FGNAS paper's section III-C, to the letter: the reference, not the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fgnas.engine.contracts import Infeasible
+from fgnas.searchers.policy import Policy
+from fgnas.space import Indices, Space
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """Equation 8 and what follows it.
+
+    Attributes:
+        hidden: features of the LSTM, which the paper does not give.
+        batch: episodes between two updates (m).
+        decay: of the moving average of rewards (b); rewards are not discounted (gamma = 1).
+        learning_rate: of plain gradient ascent.
+    """
+
+    hidden: int = 64
+    batch: int = 5
+    decay: float = 0.9
+    learning_rate: float = 0.1
+
+
+class PaperReinforce:
+    """(1 / m) sum_k (R_k - b) grad log pi(x_k), with R = 0 for what breaks a constraint.
+
+    As long as no sample holds, every reward and the baseline are 0, and the policy stands still.
+    """
+
+    infeasible: Infeasible = "zero"
+
+    def __init__(self, space: Space, seed: int, settings: PaperSettings | None = None) -> None:
+        self.settings = settings or PaperSettings()
+        self.generator = torch.Generator().manual_seed(seed)
+        self.policy = Policy(space, self.settings.hidden, self.generator)
+        self.optimiser = torch.optim.SGD(self.policy.parameters(), lr=self.settings.learning_rate)
+        self.baseline = 0.0
+
+    def ask(self, count: int) -> Indices:
+        """[count, decisions] samples of the policy."""
+        return self.policy.sample(count, self.generator)
+
+    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+        """One step uphill; then the baseline follows."""
+        if (advantages := rewards - self.baseline).any():
+            log_probability, _ = self.policy(samples)
+            self.optimiser.zero_grad()
+            (-(torch.from_numpy(advantages).float() * log_probability).mean()).backward()
+            self.optimiser.step()
+        self.baseline = self.settings.decay * self.baseline + (1 - self.settings.decay) * float(rewards.mean())
+
+    def state(self) -> dict[str, Any]:
+        """Policy, baseline and random state; plain ascent has no state of its own."""
+        return {
+            "policy": self.policy.state_dict(),
+            "baseline": self.baseline,
+            "generator": self.generator.get_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.policy.load_state_dict(state["policy"])
+        self.baseline = state["baseline"]
+        self.generator.set_state(state["generator"])

@@ -1,0 +1,104 @@
+"""REINFORCE for a policy that is conditioned on feasible samples by redrawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fgnas.engine.contracts import Infeasible
+from fgnas.searchers.masks import Mask
+from fgnas.searchers.policy import Policy
+from fgnas.space import Indices, Space
+
+
+@dataclass(frozen=True)
+class ReinforceSettings:
+    """How the controller learns.
+
+    Attributes:
+        hidden: features of the LSTM.
+        learning_rate: of Adam.
+        acceptance: lambda, the weight of the share of feasible samples in the objective.
+        entropy: weight of the policy's entropy, nats summed over steps.
+    """
+
+    hidden: int = 64
+    learning_rate: float = 5e-3
+    acceptance: float = 0.02
+    entropy: float = 2e-2
+
+
+class Reinforce:
+    """The gradient of the expected reward over the feasible set F, without ever knowing F.
+
+    Redrawing until a sample x is feasible samples from pi_F = pi / Z on F, and
+    grad log pi_F(x) = grad log pi(x) - E_F[grad log pi]. So grad J = Cov_F(R, grad log pi), which
+    (1 / (m - 1)) sum_k (R_k - mean R) grad log pi(x_k) estimates without bias. Nothing in it moves the share Z
+    of feasible samples; the mean of grad log pi over accepted samples, an estimate of grad log Z, does.
+    """
+
+    infeasible: Infeasible = "redraw"
+
+    def __init__(
+        self, space: Space, seed: int, settings: ReinforceSettings | None = None, mask: Mask | None = None
+    ) -> None:
+        self.settings = settings or ReinforceSettings()
+        self.generator = torch.Generator().manual_seed(seed)
+        self.policy = Policy(space, self.settings.hidden, self.generator, mask)
+        self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
+
+    def ask(self, count: int) -> Indices:
+        """[count, decisions] samples of the policy."""
+        return self.policy.sample(count, self.generator)
+
+    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+        """One step of Adam uphill."""
+        log_probability, entropy = self.policy(samples)
+        weights = torch.from_numpy(advantages(rewards)).float()
+        objective = (
+            surrogate(log_probability, weights)
+            + self.settings.acceptance * log_probability.mean()
+            + self.settings.entropy * entropy.mean()
+        )
+        self.optimiser.zero_grad()
+        (-objective).backward()
+        self.optimiser.step()
+
+    def imitate(self, samples: Indices, steps: int) -> None:
+        """Warm start: some steps towards the likelihood of samples that are known to be feasible."""
+        optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
+        for _ in range(steps):
+            optimiser.zero_grad()
+            (-self.policy(samples)[0].mean()).backward()
+            optimiser.step()
+
+    def state(self) -> dict[str, Any]:
+        """Policy, optimiser and random state."""
+        return {
+            "policy": self.policy.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "generator": self.generator.get_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.policy.load_state_dict(state["policy"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.generator.set_state(state["generator"])
+
+
+def surrogate(log_probability: Tensor, weights: Tensor) -> Tensor:
+    """A scalar whose gradient, for weights R_k - mean R, estimates the gradient of the expected reward."""
+    return (weights * log_probability).sum() / max(1, len(weights) - 1)
+
+
+def advantages(rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[m] rewards less their mean, in units of their standard deviation; zeros where all are equal."""
+    centred = rewards - rewards.mean()
+    deviation = centred.std()
+    return centred / deviation if deviation > 1e-12 else np.zeros_like(centred)

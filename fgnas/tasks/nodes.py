@@ -1,0 +1,319 @@
+"""Datasets: embedded, Planetoid, the user's own; sparse features kept sparse.
+
+`digits` needs nothing but scikit-learn. `cora`, `citeseer` and `pubmed` are read from
+`$FGNAS_DATA_ROOT/Planetoid/<Name>/raw` where the raw files are (the place may be read-only), else through
+PyG's own download. Anything that ends in .pt, .pth or .npz is a file of the user's (docs/data.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.tasks import files as datafile
+from fgnas.tasks.files import MASKS, Split, check_mask
+
+PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+NAMES = ("digits", *PLANETOID)
+
+DIGITS_NEIGHBOURS = 8
+DIGITS_SPLIT_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class GraphData:
+    """A node-classification task on one graph of N nodes.
+
+    Attributes:
+        name: what `load` is given to have it again, in any process.
+        features: [N, width_in] CSR float32, in built-in data every row scaled to sum to 1 (PyG's
+            NormalizeFeatures); its stored entries are the non-zeros that the accelerator reads, in column order.
+        indptr, sources: the neighbourhoods S(i) = N(i) and i, as rows by target: node i hears from
+            sources[indptr[i]:indptr[i + 1]], ascending; exactly one self-loop each, repeated edges kept.
+        labels: [N] int64.
+        classes: number of classes.
+        train, val, test: [N] bool.
+        remarks: what a user may want to know about how the data was taken.
+        looped: whether the data came with exactly one self-loop at every node.
+    """
+
+    name: str
+    features: sp.csr_matrix
+    indptr: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    classes: int
+    train: NDArray[np.bool_]
+    val: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    remarks: tuple[str, ...] = ()
+    looped: bool = False
+
+    @property
+    def label(self) -> str:
+        """A short name for people and for folders: of a file its stem."""
+        return label_of(self.name)
+
+    @property
+    def nodes(self) -> int:
+        """N."""
+        return len(self.labels)
+
+    @property
+    def width_in(self) -> int:
+        """Input features of a node."""
+        return int(self.features.shape[1])
+
+    @functools.cached_property
+    def non_zeros(self) -> NDArray[np.int64]:
+        """[N] stored features of each node."""
+        return np.diff(self.features.indptr).astype(np.int64)
+
+    @functools.cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """[N] |S(i)|, the self-loop included, repeated edges counted."""
+        return np.diff(self.indptr)
+
+    @functools.cached_property
+    def targets(self) -> NDArray[np.int64]:
+        """[edges] the node that each entry of `sources` reports to."""
+        return np.repeat(np.arange(self.nodes), self.degrees)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over everything above, shortened: names the data in a run's configuration."""
+        digest = hashlib.sha256()
+        arrays = (
+            self.features.indptr, self.features.indices, self.features.data, self.indptr, self.sources,
+            self.labels, self.train, self.val, self.test,
+        )  # fmt: skip
+        for array in arrays:
+            digest.update(str((array.dtype.kind, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def build(
+    name: str,
+    features: sp.spmatrix | NDArray[np.float32],
+    edge_index: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    train: NDArray[np.bool_],
+    val: NDArray[np.bool_],
+    test: NDArray[np.bool_],
+    classes: int | None = None,
+    normalise: bool = True,
+    remarks: tuple[str, ...] = (),
+) -> GraphData:
+    """A task from raw arrays; `edge_index` [2, E] holds sources above targets, as in PyG.
+
+    Self-loops in the input are replaced by the one that every node gets; repeated edges stay. With `normalise`
+    every row of features is scaled so that its magnitudes sum to 1.
+    """
+    nodes = len(labels)
+    features = sp.csr_matrix(features, dtype=np.float32)
+    features.sum_duplicates()
+    features.eliminate_zeros()
+    features.sort_indices()
+    if normalise:
+        total = np.asarray(abs(features).sum(axis=1)).ravel()
+        scale = np.divide(1.0, total, out=np.ones_like(total), where=total > 0)
+        features.data *= np.repeat(scale.astype(np.float32), np.diff(features.indptr))
+    source, target = np.asarray(edge_index, np.int64)
+    keep = source != target
+    loops, loops_given = np.arange(nodes), target[~keep]
+    source, target = np.concatenate([source[keep], loops]), np.concatenate([target[keep], loops])
+    order = np.lexsort((source, target))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=nodes))])
+    return GraphData(
+        name=name,
+        features=features,
+        indptr=indptr.astype(np.int64),
+        sources=source[order],
+        labels=np.asarray(labels, np.int64),
+        classes=int(classes if classes is not None else labels.max() + 1),
+        train=np.asarray(train, bool),
+        val=np.asarray(val, bool),
+        test=np.asarray(test, bool),
+        remarks=remarks,
+        looped=bool((np.bincount(loops_given, minlength=nodes) == 1).all()),
+    )
+
+
+def label_of(reference: str) -> str:
+    """A short name of data for people and for folders: of a file its stem."""
+    return Path(_parts(reference)[0]).stem
+
+
+def reference(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> str:
+    """What names data in every process: a built-in name, or a file's whole path with what is to be done to it.
+
+    `split` makes masks where the file has none ("60/20/20", per cent of train, val, test nodes; ":SEED" may
+    follow); `normalise` scales its rows of features to sum to 1.
+    """
+    name = os.fspath(name)
+    path, changes = _parts(name)
+    if Path(path).suffix not in datafile.SUFFIXES:
+        if split is not None or normalise:
+            raise UserError(f"--split and --normalise are for data files; {name} has its own split and scaling")
+        return name
+    if split is not None:
+        changes["split"] = str(Split.parse(split))
+    if normalise:
+        changes["normalise"] = "yes"
+    whole = Path(path).expanduser().absolute()
+    return "#".join([str(whole), *(f"{key}={value}" for key, value in sorted(changes.items()))])
+
+
+def _parts(name: str) -> tuple[str, dict[str, str]]:
+    """The path in a reference, and what is to be done to what lies there."""
+    path, changes = name, {}
+    while found := re.fullmatch(r"(.*)#(split|normalise)=([^#]*)", path, re.DOTALL):
+        path, changes[found[2]] = found[1], found[3]
+    return path, changes
+
+
+def load(name: str | os.PathLike[str]) -> GraphData:
+    """Data by name, path or reference. Raises UserError with the mend where it cannot be had."""
+    name = reference(name)
+    if name in NAMES:
+        return _built_in(name)
+    path = Path(_parts(name)[0])
+    if path.suffix not in datafile.SUFFIXES:
+        ends = ", ".join(datafile.SUFFIXES)
+        raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}, and files that end in {ends}")
+    # A file that is written anew is read anew.
+    stamp = (status.st_mtime_ns, status.st_size) if path.is_file() and (status := path.stat()) else None
+    return _of_file(name, stamp)
+
+
+@functools.lru_cache(maxsize=4)
+def _built_in(name: str) -> GraphData:
+    return _digits() if name == "digits" else _planetoid(name)
+
+
+@functools.lru_cache(maxsize=4)
+def _of_file(name: str, stamp: tuple[int, int] | None) -> GraphData:
+    """The user's own data; its rows of features stay as they are unless the reference says otherwise."""
+    path, changes = _parts(name)
+    found = datafile.read(Path(path))
+    split, normalise = changes.get("split"), "normalise" in changes
+    if split is not None and found.masks is not None:
+        raise UserError(f"{path} has masks already: leave --split out")
+    if split is None and found.masks is None:
+        raise UserError(f"{path} has no train_mask, val_mask and test_mask: give --split, such as 60/20/20")
+    masks = found.masks or Split.parse(split or "").masks(found.labels)
+    for mask_name, mask in zip(MASKS, masks, strict=True):
+        check_mask(mask_name, mask, found.labels)
+    classes = int(found.labels.max()) + 1
+    edges = found.edge_index
+    remarks = _remarks(edges, len(found.labels))
+    return build(name, found.features, edges, found.labels, *masks, classes, normalise, remarks)
+
+
+def _remarks(edge_index: NDArray[np.int64], nodes: int) -> tuple[str, ...]:
+    """What becomes of directed edges, repeated edges and self-loops."""
+    source, target = edge_index
+    forward, backward = source * nodes + target, target * nodes + source
+    kinds, counts = np.unique(forward, return_counts=True)
+    directed, repeated = int((~np.isin(forward, backward)).sum()), int((counts - 1).sum())
+    loops = int((source == target).sum())
+    remarks = []
+    if directed:
+        remarks.append(f"{directed} of {len(source)} edges have no edge back: messages go from source to target only")
+    if repeated:
+        remarks.append(f"{repeated} edges are repetitions: each counts, in sums and in degrees")
+    if loops:
+        remarks.append(f"{loops} self-loops are in the file: every node gets exactly one in their place")
+    return tuple(remarks)
+
+
+def _digits() -> GraphData:
+    """scikit-learn's 1,797 handwritten digits as a symmetric k-nearest-neighbour graph.
+
+    Split as Planetoid's: 20 nodes a class to train, 500 to validate, 1,000 to test, drawn once.
+    """
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    labels = digits.target.astype(np.int64)
+    edges = _nearest_neighbours(digits.data, DIGITS_NEIGHBOURS)
+    order = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
+    train_nodes = np.concatenate([order[labels[order] == label][:20] for label in range(10)])
+    rest = order[~np.isin(order, train_nodes)]
+    train, val, test = (np.zeros(len(labels), bool) for _ in range(3))
+    train[train_nodes], val[rest[:500]], test[rest[500:1500]] = True, True, True
+    return build("digits", digits.data.astype(np.float32), edges, labels, train, val, test)
+
+
+def _nearest_neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """[2, edges] both directions between each point (of small integers) and its nearest; the lower index of equals.
+
+    scikit-learn's search leaves open which of equally near points it takes, and takes others with other threads.
+    """
+    nodes = len(points)
+    squares = (points**2).sum(axis=1)
+    distances = (squares[:, None] + squares - 2 * points @ points.T).astype(np.int64)
+    keys = distances * nodes + np.arange(nodes)
+    np.fill_diagonal(keys, np.iinfo(np.int64).max)
+    nearest = np.argpartition(keys, count, axis=1)[:, :count]
+    adjacent = np.zeros((nodes, nodes), bool)
+    adjacent[np.arange(nodes)[:, None], nearest] = True
+    return np.stack(np.nonzero(adjacent | adjacent.T)).astype(np.int64)
+
+
+def _planetoid(name: str) -> GraphData:
+    from torch_geometric.io import read_planetoid_data
+
+    folder = _planetoid_folder(name)
+    try:
+        data = read_planetoid_data(str(folder), name)
+    except Exception as error:  # a damaged pickle can raise nearly anything
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{name}: cannot read the raw files in {folder} ({reason}); fetch them anew") from None
+    masks = (data.train_mask.numpy(), data.val_mask.numpy(), data.test_mask.numpy())
+    return build(name, data.x.numpy(), data.edge_index.numpy(), data.y.numpy(), *masks)
+
+
+def _planetoid_folder(name: str) -> Path:
+    """The folder with the raw files: the user's, else what PyG's download fills."""
+    proper = PLANETOID[name]
+    root = os.environ.get("FGNAS_DATA_ROOT")
+    if root:
+        folder = Path(root) / "Planetoid" / proper / "raw"
+        if (folder / f"ind.{name}.graph").is_file():
+            return folder
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fgnas" / "Planetoid"
+    folder = cache / proper / "raw"
+    if not (folder / f"ind.{name}.test.index").is_file():
+        _download(name, cache)
+    return folder
+
+
+def _download(name: str, cache: Path) -> None:
+    """PyG's own download, into a scratch folder first so that a broken one leaves nothing behind."""
+    from torch_geometric.datasets import Planetoid
+
+    proper = PLANETOID[name]
+    root = os.environ.get("FGNAS_DATA_ROOT")
+    where = "set FGNAS_DATA_ROOT to a folder that holds " + f"Planetoid/{proper}/raw"
+    if root:
+        where = f"mend FGNAS_DATA_ROOT: {root} holds no Planetoid/{proper}/raw"
+    try:
+        (cache / proper).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            dataset = Planetoid(root=scratch, name=proper)
+            os.replace(dataset.raw_dir, cache / proper / "raw")
+    except Exception as error:  # urllib, ssl, socket and file errors alike
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{name}: PyG could not download it ({reason}); go online or {where}") from None

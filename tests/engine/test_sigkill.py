@@ -1,0 +1,64 @@
+"""A search in processes of its own, killed three times without warning, against one left alone."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+from fgnas.networks.training import Recipe
+from fgnas.tasks.nodes import load
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.engine import loop
+from fgnas.engine.jobs import process_pool
+from fgnas.engine.run import SearchConfig, search
+from fgnas.engine.store import RunStore
+
+
+class Silent:
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+
+if __name__ == "__main__":
+    loop.SURVEY_DRAWS = 2_000
+    folder, workers = Path(sys.argv[1]), int(sys.argv[2])
+    specification = Specification(latency_ms=1.5, dsp=20)
+    config = SearchConfig(
+        "digits", specification, children=100, leaders=2, retrain_seeds=1, batch=4, recipe=Recipe(epochs=2)
+    )
+    begun = (folder / "config.json").is_file()
+    store = RunStore(folder) if begun else RunStore.create(folder.parent, folder.name, {})
+    search(config, load("digits"), lambda: store, process_pool(workers), Silent(), resume=begun)
+"""
+
+
+def lines(path):
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+@pytest.mark.slow
+def test_killed_three_times_and_resumed(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    subprocess.run([sys.executable, program, tmp_path / "whole", "1"], check=True)
+    cut = tmp_path / "cut"
+    for _ in range(3):
+        before = lines(cut / "trials.jsonl")
+        process = subprocess.Popen([sys.executable, program, cut, "2"])
+        while process.poll() is None and lines(cut / "trials.jsonl") < before + 8:
+            time.sleep(0.01)
+        assert process.poll() is None, "it ended before it could be killed"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (cut / "best.json").exists()
+    subprocess.run([sys.executable, program, cut, "2"], check=True)
+    for name in ("trials.jsonl", "leaders.json", "best.json", "pareto.json"):
+        assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert json.loads((cut / "best.json").read_text())["dataset"] == "digits"

@@ -1,0 +1,101 @@
+"""The run folder: commits, resuming, and refusals."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from fgnas.engine.store import RunStore, check_name, compare, next_name
+from fgnas.errors import UserError
+from fgnas.network import LayerParameters, Network
+
+NETWORK = Network((LayerParameters(np.ones((2, 1, 3), np.float32), np.zeros(3, np.float32)),))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore.create(tmp_path / "runs", "cora-1", {"seed": 0})
+
+
+def test_resume_goes_back_to_the_last_commit(store):
+    store.commit([{"trial": 0}, {"trial": 1}], {"next": torch.tensor([2])})
+    with (store.folder / "trials.jsonl").open("a") as file:
+        file.write('{"trial":2}\n{"tri')
+    assert store.resume()["next"].tolist() == [2]
+    assert store.trials() == [{"trial": 0}, {"trial": 1}]
+
+
+def test_a_run_killed_before_its_first_commit_starts_anew(store):
+    (store.folder / "trials.jsonl").write_text('{"trial":0}\n')
+    assert store.resume() is None
+    assert store.trials() == []
+
+
+def test_lost_trials_are_refused(store):
+    store.commit([{"trial": 0}], {})
+    (store.folder / "trials.jsonl").write_text("")
+    with pytest.raises(UserError, match="lost trials"):
+        store.resume()
+
+
+def test_a_damaged_state_is_refused(store):
+    (store.folder / "state.pt").write_bytes(b"no state")
+    with pytest.raises(UserError, match="state.pt"):
+        store.resume()
+
+
+def test_a_state_is_never_half_written(store):
+    store.commit([{"trial": 0}], {"draws": 1})
+    store.commit([{"trial": 1}], {"draws": 2})
+    assert store.resume() == {"draws": 2}
+    assert not list(store.folder.glob("*.part"))
+
+
+def test_weights_are_checked(store):
+    weights, sha256 = store.save_network("abc", NETWORK)
+    assert weights == "children/abc.npz"
+    loaded = store.load_network({"weights": weights, "sha256": sha256})
+    assert loaded.to_bytes() == NETWORK.to_bytes()
+    with pytest.raises(UserError, match="SHA-256"):
+        store.load_network({"weights": weights, "sha256": "0" * 64})
+    store.keep_networks(["other"])
+    assert list(store.children.iterdir()) == []
+
+
+def test_finding_runs(store, tmp_path):
+    root = tmp_path / "runs"
+    assert RunStore.find(root, "latest").folder == store.folder
+    assert RunStore.find(root, str(store.folder)).name == "cora-1"
+    assert store.config() == {"seed": 0}
+    with pytest.raises(UserError, match="there are cora-1"):
+        RunStore.find(root, "cora-2")
+    with pytest.raises(UserError, match="no latest run"):
+        RunStore.find(tmp_path, "latest")
+    with pytest.raises(UserError, match="none yet"):
+        RunStore.find(tmp_path, "cora-1")
+
+
+def test_an_unfinished_run_has_no_leaders(store):
+    assert store.best() is None
+    with pytest.raises(UserError, match="--run cora-1 --resume"):
+        store.leaders()
+
+
+def test_names(store, tmp_path):
+    root = tmp_path / "runs"
+    assert next_name(root, "cora") == "cora-2"
+    assert next_name(root, "digits") == "digits-1"
+    for name in ("cora-1", "a/b", "..", "latest", ""):
+        with pytest.raises(UserError):
+            check_name(root, name)
+    check_name(root, "cora-2")
+
+
+def test_compare_names_the_first_field_that_differs():
+    stored = {"seed": 0, "specification": {"lut": 10, "ff": 1}, "versions": {"torch": "2.0"}}
+    assert compare(stored, json.loads(json.dumps(stored))) is None
+    assert compare(stored, {**stored, "seed": 1}) == "seed is 0 there and 1 now"
+    other = {**stored, "specification": {"lut": 10, "ff": None}}
+    assert compare(stored, other) == "specification.ff is 1 there and null now"
+    assert compare(stored, {**stored, "more": 1}) == "more is null there and 1 now"

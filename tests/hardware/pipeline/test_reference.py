@@ -1,0 +1,133 @@
+"""The integer reference: by hand on four nodes, then against exact fractions on random graphs."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import plain_layer, random_accelerator, random_design, random_graph
+
+from fgnas.design import Design
+from fgnas.hardware.pipeline import reference
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.network import LayerParameters, Network
+from fgnas.tasks.nodes import GraphData
+
+
+def round_even(value: Fraction) -> int:
+    """Python's own rounding of a fraction: to nearest, ties to even."""
+    return round(value)
+
+
+def saturate(value: int, bits: int) -> int:
+    return max(-(1 << (bits - 1)), min((1 << (bits - 1)) - 1, value))
+
+
+def slow_logits(accelerator: Accelerator, graph: EncodedGraph) -> list[list[int]]:
+    """The rules of the accelerator, one exact number at a time."""
+    rows = [[int(v) for v in row] for row in graph.features.toarray()]
+    for layer in accelerator.layers:
+        h = [[_linear(layer, row, f) for f in range(layer.features)] for row in rows]
+        y = [[_aggregate(layer, graph, h, i, f) for f in range(layer.features)] for i in range(graph.nodes)]
+        if layer.last:
+            return [[_logit(layer, row, c) for c in range(layer.d)] for row in y]
+        rows = [[_activate(layer, value, f) for f, value in enumerate(row)] for row in y]
+    raise AssertionError
+
+
+def _linear(layer: LayerAccelerator, row: list[int], f: int) -> int:
+    exact = sum(Fraction(x) * int(layer.weight[c, f]) for c, x in enumerate(row)) / Fraction(2) ** layer.linear_shift
+    return saturate(round_even(exact), layer.value_format.width)
+
+
+def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, head: int) -> list[int]:
+    """256 exp(LeakyReLU(s + r) - maximum), through floating point: no entry comes near a tie."""
+
+    def score(node: int, vectors: np.ndarray) -> int:
+        exact = sum(h[node][head * layer.d_padded + f] * int(vectors[head, f]) for f in range(layer.d))
+        return saturate(round_even(Fraction(exact) / Fraction(2) ** layer.weight_format.fraction_bits),
+                        layer.value_format.width)  # fmt: skip
+
+    sources = graph.sources[graph.indptr[i] : graph.indptr[i + 1]]
+    z = [score(i, layer.attention_target) + score(j, layer.attention_source) for j in sources]
+    real = [value * layer.value_format.step * (1.0 if value >= 0 else 0.2) for value in z]
+    return [round(256 * math.exp(value - max(real))) for value in real]
+
+
+def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+    c = _coefficients(layer, graph, h, i, f // layer.d_padded)
+    values = [h[j][f] for j in graph.sources[graph.indptr[i] : graph.indptr[i + 1]]]
+    messages = [a * b for a, b in zip(c, values, strict=True)]
+    total = Fraction(max(messages) if layer.aggregation == "max" else sum(messages), sum(c))
+    if layer.aggregation == "mean":
+        total /= len(messages)
+    return round_even(total * (16 if layer.last else 1))
+
+
+def _aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+    if layer.gat:
+        return _aggregate_gat(layer, graph, h, i, f)
+    edges = range(graph.indptr[i], graph.indptr[i + 1])
+    denominator = 256 if layer.attention == "gcn" else 1
+    messages = [(int(graph.gcn[e]) if denominator == 256 else 1) * h[graph.sources[e]][f] for e in edges]
+    total = Fraction(max(messages) if layer.aggregation == "max" else sum(messages), denominator)
+    if layer.aggregation == "mean":
+        total /= len(messages)
+    return round_even(total * (16 if layer.last else 1))
+
+
+def _activate(layer: LayerAccelerator, y: int, f: int) -> int:
+    u = saturate(y + int(layer.bias[f]), layer.value_format.width)
+    assert layer.activation_table is not None
+    return int(layer.activation_table[u % len(layer.activation_table)])
+
+
+def _logit(layer: LayerAccelerator, row: list[int], c: int) -> int:
+    heads = sum(row[h * layer.d_padded + c if layer.gat else c * layer.k + h] for h in range(layer.k))
+    return saturate(round_even(Fraction(heads, layer.k)) + 16 * int(layer.bias[c]), 16)
+
+
+def test_by_hand(four_nodes: GraphData) -> None:
+    """Unit weights, plain sums: node 1 hears itself, 0 once and 2 twice over."""
+    design = Design(schema=1, dsp=0, layers=(plain_layer(d=None, activation=None, t_act=None),))
+    weight = np.array([[[1, 0]], [[0, 1]], [[1, 1]]], np.float32)
+    network = Network((LayerParameters(weight, np.array([0, -1], np.float32)),), input_scale=0)
+    accelerator = lower(design, network, GraphShape.of(four_nodes))
+    logits = reference.run(accelerator, encode(accelerator, four_nodes))
+    # X in halves: rows 1 0 1 | 0 1 1 | 2 0 0 | 0 0 0, so H = X W in halves: 2 1 | 1 2 | 2 0 | 0 0.
+    sums = np.array([[2 + 1, 1 + 2], [1 + 2 + 2 * 2, 2 + 1], [2 + 2 * 1, 0 + 2 * 2], [0, 0]])
+    np.testing.assert_array_equal(logits, 16 * (sums + [0, -2]))
+    assert reference.predict(logits).tolist() == [0, 0, 0, 0]
+
+
+def test_prediction_takes_the_lowest_of_equals() -> None:
+    assert reference.predict(np.array([[1, 3, 3], [2, 2, 2]])).tolist() == [1, 0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1 << 30), layers=st.integers(1, 3), nodes=st.integers(1, 8))
+def test_random_designs_against_fractions(seed: int, layers: int, nodes: int) -> None:
+    rng = np.random.default_rng(seed)
+    small = {"d": 4, "k": 2}
+    design = random_design(rng, layers, tuple(small if i < layers - 1 else {"k": 4} for i in range(layers)))
+    data = random_graph(rng, nodes, 6, 3, 2 * nodes)
+    accelerator = random_accelerator(rng, design, data)
+    graph = encode(accelerator, data)
+    assert reference.run(accelerator, graph).tolist() == slow_logits(accelerator, graph)
+
+
+@pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
+@pytest.mark.parametrize("attention", ["constant", "gcn", "gat"])
+def test_every_aggregation_against_fractions(attention: str, aggregation: str) -> None:
+    rng = np.random.default_rng(7)
+    choice = {"attention": attention, "aggregation": aggregation, "t_attn": 4 if attention == "gat" else None, "af": 6}
+    design = random_design(rng, 2, (choice | {"d": 4, "k": 1}, choice | {"k": 2}))
+    data = random_graph(rng, 12, 9, 4, 40)
+    accelerator = random_accelerator(rng, design, data)
+    graph = encode(accelerator, data)
+    assert reference.run(accelerator, graph).tolist() == slow_logits(accelerator, graph)

@@ -1,0 +1,70 @@
+"""The resource model: what it keeps to by itself, and against synthesis of a whole top."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import random_design
+
+from fgnas.backends.rtl import write_rtl
+from fgnas.errors import UserError
+from fgnas.hardware.pipeline.binding import bind_multipliers
+from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
+from fgnas.space import columns_of, fgnas_space
+from fgnas.tools.characterise import random_accelerator
+from fgnas.tools.synth import TOP, instance_totals, synthesise
+
+SHAPE = GraphShape(200, 7, 1024, 64)
+FAMILIES = ("xc7", "xcup")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_design_costs_the_same_alone_and_in_an_array(family: str) -> None:
+    designs = [random_design(np.random.default_rng(seed), 2) for seed in range(20)]
+    layers = geometry(columns_of(designs), SHAPE)
+    budget = np.array([design.dsp for design in designs])
+    together = resources(layers, bind_multipliers(layers, budget), SHAPE, family)
+    for index, design in enumerate(designs):
+        alone = design_resources(design, SHAPE, family)
+        assert alone == {name: float(values[index]) for name, values in vars(together).items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_dsp_slice_saves_the_luts_of_one_product(family: str) -> None:
+    """10 x 10 bits: 200 LUTs and more in fabric."""
+    space = fgnas_space().restrict(attention=("constant",), ai=(3,), af=(6,), wi=(3,), wf=(6,), t_in=(5,), t_out=(5,))
+    row = space.draw(1, np.random.default_rng(0))[0]
+    without, with_one = (design_resources(space.design(row, dsp), SHAPE, family) for dsp in (0, 1))
+    assert (without["dsp"], with_one["dsp"]) == (0, 1)
+    assert 200 <= without["lut"] - with_one["lut"] <= 300
+
+
+def test_multipliers_are_tables_of_what_was_measured() -> None:
+    """8 x 8 bits in LUTs: 16 flip-flops less the product's redundant one."""
+    weights = characterisation("xc7").weights["fgnas_multiplier_fabric"]
+    lut, ff = (weights[:, 0] + weights[:, 1 + 8 * 11 + 8]) / UNITS
+    assert 100 <= lut <= 140
+    assert 15 <= ff <= 16.5
+
+
+def test_an_unknown_family_is_named() -> None:
+    with pytest.raises(UserError, match="there are xc7, xcup"):
+        characterisation("virtex2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whole_tops_take_what_is_predicted(seed: int, family: str, tmp_path: Path) -> None:
+    """DSPs and block RAMs to the last one, LUTs and FFs within 15 %."""
+    pytest.importorskip("pyosys")
+    design = random_design(np.random.default_rng(seed), 2)
+    write_rtl(random_accelerator(design, SHAPE, seed), tmp_path)
+    result = synthesise(["-f", "files.f"], TOP, family, tmp_path / "rtl", tmp_path / "log")
+    used = instance_totals(result["modules"], TOP)[TOP]
+    predicted = design_resources(design, SHAPE, family)
+    assert {name: used[name] for name in ("dsp", "bram36")} == {name: predicted[name] for name in ("dsp", "bram36")}
+    for name in ("lut", "ff"):
+        assert abs(predicted[name] - used[name]) <= 0.15 * used[name]

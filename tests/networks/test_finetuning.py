@@ -1,0 +1,53 @@
+"""Fine-tuning: its roundings are the hardware's, and what it gives is no worse on the validation nodes."""
+
+import numpy as np
+import pytest
+import torch
+from support import random_design
+
+from fgnas.fixedpoint import FixedPoint
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.finetuning import fine_tuned, rounded_logits, straight_through, with_rounded_features
+from fgnas.networks.model import Field
+from fgnas.networks.quantised import fake_quantised_logits, quantised_accuracy
+from fgnas.networks.training import Recipe, restored, train
+from fgnas.tasks.nodes import load
+
+RECIPE = Recipe(epochs=20)
+
+
+def test_a_rounding_passes_its_gradient_and_a_clipping_does_not():
+    values = torch.tensor([0.3, -0.1, 5.0, -9.0], requires_grad=True)
+    rounded = straight_through(values, FixedPoint.of(1, 2))
+    assert rounded.tolist() == [0.25, 0.0, 1.75, -2.0]
+    rounded.sum().backward()
+    assert values.grad.tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_its_forward_pass_is_the_rounded_network(four_nodes, seed):
+    """Where nothing is rounded that float32 cannot hold, to the rounding of the logits themselves."""
+    plain = {"attention": "constant", "aggregation": "add", "t_attn": None}
+    design = random_design(np.random.default_rng(seed), 2, ({**plain, "activation": "relu"}, plain))
+    network = calibrated(design, train(four_nodes, design.architecture(), seed, RECIPE).network, four_nodes)
+    child = restored(design.architecture(), network, four_nodes)
+    field = Field(with_rounded_features(design, network, four_nodes), np.arange(4), 2)
+    with torch.no_grad():
+        found = rounded_logits(design, network, child, field, None, 0.0)
+    step = design.layers[-1].value_format(network.layers[-1].value_scale).step / 16
+    assert (found - fake_quantised_logits(design, network, four_nodes)).abs().max() <= step
+
+
+def test_fine_tuning_digits():
+    data, design = load("digits"), random_design(np.random.default_rng(4), 2)
+    network = calibrated(design, train(data, design.architecture(), 4, RECIPE).network, data)
+    before = network.layers[0].weight.copy()
+    tuned = fine_tuned(design, network, data, 7, RECIPE)
+    again, other = fine_tuned(design, network, data, 7, RECIPE), fine_tuned(design, network, data, 8, RECIPE)
+    assert np.array_equal(network.layers[0].weight, before), "the network that was given is left as it was"
+    assert np.array_equal(tuned.layers[0].weight, again.layers[0].weight)
+    assert not np.array_equal(tuned.layers[0].weight, other.layers[0].weight)
+    assert [layer.value_scale for layer in tuned.layers] == [layer.value_scale for layer in network.layers]
+    assert tuned.input_scale == network.input_scale
+    gain = quantised_accuracy(design, tuned, data)["val"] - quantised_accuracy(design, network, data)["val"]
+    assert gain >= -0.01

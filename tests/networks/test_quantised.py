@@ -1,0 +1,75 @@
+"""Two independent ways to the same integers: the accelerator's reference, and a float64 forward that rounds."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
+from fgnas.networks.quantised import (
+    fake_quantise,
+    fake_quantised_logits,
+    quantised_accuracy,
+    quantised_logits,
+    rounded,
+)
+from fgnas.networks.training import Recipe, train
+from fgnas.space import find_space
+
+SPACE = find_space("fgnas").restrict(k=(1, 2, 4), d=(4, 8, 12))
+
+
+FINE = SPACE.restrict(af=(4, 5, 6), wf=(5, 6))
+"""Formats fine enough that the logits of real networks differ."""
+
+
+def random_design(seed, space=SPACE):
+    (row,) = space.draw(1, np.random.default_rng(seed))
+    return space.design(row, 100)
+
+
+def codes_of(logits, design):
+    return (logits * 2.0 ** (design.layers[-1].af + LOGIT_EXTRA_BITS)).numpy()
+
+
+@given(st.floats(-20, 20), st.integers(0, 3), st.integers(0, 6))
+def test_fake_quantisation_is_the_format(value, integer_bits, fraction_bits):
+    number = FixedPoint.of(integer_bits, fraction_bits)
+    expected = number.value(number.quantise(value))
+    assert fake_quantise(torch.tensor([value], dtype=torch.float64), number).numpy() == expected
+
+
+def test_ties_go_to_even():
+    halves = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5], dtype=torch.float64)
+    assert rounded(halves, 0).tolist() == [0, 2, 2, 0, -2]
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_both_ways_agree_on_four_nodes(four_nodes, seed):
+    design = random_design(seed)
+    network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
+    expected = codes_of(fake_quantised_logits(design, network, four_nodes), design)
+    assert np.array_equal(quantised_logits(design, network, four_nodes), expected)
+
+
+@pytest.mark.parametrize("attention, seed", [*itertools.product(("constant", "gcn", "gat"), (0, 2, 3))])
+def test_both_ways_agree_on_every_logit_of_cora(cora, attention, seed):
+    design = random_design(seed, FINE.restrict(attention=(attention,)))
+    network = train(cora, design.architecture(), seed, Recipe(epochs=40)).network
+    codes = quantised_logits(design, network, cora)
+    assert codes.shape == (2708, 7) and len(np.unique(codes)) > 10
+    assert np.array_equal(codes, codes_of(fake_quantised_logits(design, network, cora), design))
+
+
+def test_accuracy_of_the_named_splits_only(four_nodes):
+    design = random_design(0)
+    network = train(four_nodes, design.architecture(), 0, Recipe(epochs=1)).network
+    right = quantised_logits(design, network, four_nodes).argmax(1) == four_nodes.labels
+    both = quantised_accuracy(design, network, four_nodes)
+    assert both == {"val": float(right[2]), "test": float(right[3])}
+    assert quantised_accuracy(design, network, four_nodes, ("val",)) == {"val": both["val"]}

@@ -1,0 +1,100 @@
+"""Training: what it keeps, and that it is a pure function."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from fgnas.errors import UserError
+from fgnas.networks.training import Recipe, check_device, child_seed, float_accuracy, input_scale, recipe_for, train
+from fgnas.tasks.nodes import load
+
+GCN = [
+    {"d": 4, "attention": "gcn", "aggregation": "add", "k": 1, "activation": "relu"},
+    {"d": None, "attention": "gcn", "aggregation": "add", "k": 2, "activation": None},
+]
+SHORT = Recipe(epochs=5)
+
+
+def test_paper_recipes():
+    assert recipe_for("cora") == Recipe(200, 0.01, 5e-4, 0.5)
+    assert recipe_for("pubmed").weight_decay == 1e-3
+
+
+def test_child_seed_depends_on_both_and_on_nothing_else():
+    reordered = [dict(reversed(layer.items())) for layer in GCN]
+    assert child_seed(0, GCN) == child_seed(0, reordered)
+    assert len({child_seed(0, GCN), child_seed(1, GCN), child_seed(0, GCN[::-1])}) == 3
+
+
+def test_training_is_a_pure_function(four_nodes):
+    first = train(four_nodes, GCN, 7, SHORT)
+    torch.manual_seed(1)
+    np.random.seed(1)
+    again, other = train(four_nodes, GCN, 7, SHORT), train(four_nodes, GCN, 8, SHORT)
+    assert first.network.to_bytes() == again.network.to_bytes()
+    assert first.network.to_bytes() != other.network.to_bytes()
+
+
+def test_the_first_of_the_best_epochs_is_kept(four_nodes):
+    """One validation node: once right, it cannot be improved upon."""
+    full = train(four_nodes, GCN, 3, Recipe(epochs=40))
+    assert full.val == 1.0
+    stopped = train(four_nodes, GCN, 3, Recipe(epochs=full.epoch + 1))
+    assert stopped.network.to_bytes() == full.network.to_bytes()
+    assert float_accuracy(GCN, full.network, four_nodes)["val"] == full.val
+
+
+def test_input_scale_brings_the_mean_below_one_half(four_nodes):
+    # Stored features: 1/2, 1/2, 1/2, 1/2, 1, so the mean is 0.6 and 2**-1 of it is 0.3.
+    assert input_scale(four_nodes) == -1
+
+
+def test_input_scale_of_cora(cora):
+    assert input_scale(cora) == 3
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_gcn_learns_digits(seed):
+    wider = [dict(GCN[0], d=16), GCN[1]]
+    data = load("digits")
+    trained = train(data, wider, seed, recipe_for("digits"))
+    assert trained.val > 0.8
+    assert trained.val == float_accuracy(wider, trained.network, data)["val"]
+
+
+def test_a_gcn_reaches_its_known_accuracy_on_cora(cora):
+    wider = [dict(GCN[0], d=16), dict(GCN[1], k=1)]
+    trained = train(cora, wider, 0, recipe_for("cora"))
+    assert float_accuracy(wider, trained.network, cora)["test"] > 0.79
+
+
+def test_a_gat_keeps_its_vectors_and_learns_cora(cora):
+    layers = [dict(GCN[0], attention="gat", d=8, k=2), dict(GCN[1], attention="gat", k=1)]
+    trained = train(cora, layers, 0, recipe_for("cora"))
+    assert [layer.attention_source.shape for layer in trained.network.layers] == [(2, 8), (1, 7)]
+    assert trained.val == float_accuracy(layers, trained.network, cora)["val"]
+    assert trained.val > 0.76
+
+
+def test_recipe_is_plain_data():
+    assert dataclasses.asdict(SHORT) == {
+        "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "device": "cpu",
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has a GPU")
+def test_a_missing_gpu_is_one_line():
+    with pytest.raises(UserError, match="--device cuda: this torch .* sees no GPU; leave --device out"):
+        check_device("cuda")
+    check_device("cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this torch has no GPU")
+@pytest.mark.parametrize("attention, aggregation", [("gcn", "add"), ("gcn", "max"), ("gat", "add")])
+def test_a_gpu_learns_digits(attention, aggregation):
+    layers = [dict(GCN[0], d=16, attention=attention, aggregation=aggregation), GCN[1]]
+    trained = train(load("digits"), layers, 0, recipe_for("digits", "cuda"))
+    assert trained.val > 0.8
+    assert abs(trained.val - float_accuracy(layers, trained.network, load("digits"))["val"]) < 0.01
