@@ -10,7 +10,7 @@ import numpy as np
 from fgnas.backends.render import render
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
-from fgnas.hardware.pipeline.latency import OUTPUT_BUFFER_BEATS
+from fgnas.hardware.pipeline.memories import output_rows
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
@@ -70,5 +70,5 @@ def _top(accelerator: Accelerator) -> str:
         is_plain_relu=is_plain_relu,
         address_bits=lambda depth: max(1, int(np.ceil(np.log2(depth)))),
         extra_bits=LOGIT_EXTRA_BITS,
-        output_rows=max(2, OUTPUT_BUFFER_BEATS // accelerator.logit_beats),
+        output_rows=int(output_rows(accelerator.logit_beats)),
     )

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.hardware.pipeline.geometry import Ints
+Ints = NDArray[np.int64]
 
 MULTIPLEXER_COST, DECODER_COST = 0.5, 0.5
 """Cost of a 2:1 multiplexer bit and of a decoded write enable, in Yosys's units."""
@@ -65,7 +65,7 @@ SLOTS = 4096
 
 def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
     """What memories of `depth` words of `width` bits, each [n], take; `reads` counts read ports."""
-    depth, width = np.broadcast_arrays(depth, width)
+    depth, width = np.broadcast_arrays(np.atleast_1d(depth), np.atleast_1d(width))
     units, banks = _build(rules, depth, width, reads)
     return Built(units, banks)
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from fgnas.hardware.pipeline.accelerator import weight_beats
 from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.memories import RING_ROWS, output_rows
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.tasks.nodes import GraphData
 
@@ -50,7 +51,6 @@ TURN_CYCLES = 1
 """From the end of a phase's last stage to the first cycle of the next phase."""
 FINISH_CYCLES = 4
 """From the last write beat's response to the interrupt."""
-OUTPUT_BUFFER_BEATS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Workload:
     """What of a graph the latency depends on: N rows, their non-zeros and their neighbourhoods.
 
     `ring_release[i]` is the row whose edges must have left gat's ring before row i may start: the last one with
-    more than `degree_capacity` edges between its start and row i; -1 where there is none.
+    more edges between its start and row i than the ring holds beside the longest row; -1 where there is none.
     """
 
     non_zeros: NDArray[np.int64]
@@ -70,7 +70,8 @@ class Workload:
     def __post_init__(self) -> None:
         before = np.concatenate([[0], np.cumsum(self.degrees)])
         # Rows j .. i-1 hold before[i] - before[j] edges: too many for every j below the first that fits.
-        first_fit = np.searchsorted(before, before[:-1] - self.degree_capacity, side="left")
+        room = (RING_ROWS - 1) * self.degree_capacity
+        first_fit = np.searchsorted(before, before[:-1] - room, side="left")
         object.__setattr__(self, "ring_release", first_fit.astype(np.int64) - 1)
 
     @classmethod
@@ -97,11 +98,6 @@ def divider_depth(layer: LayerGeometry) -> Ints:
     """
     divides = layer.mean | layer.gat
     return np.where(divides, layer.y_bits + DIVIDER_EXTRA_DEPTH + (layer.mean & layer.gat), 0)
-
-
-def output_rows(layer: LayerGeometry) -> Ints:
-    """Rows of logits that the output buffer holds."""
-    return np.maximum(2, OUTPUT_BUFFER_BEATS // np.maximum(layer.logit_beats, 1))
 
 
 def latency_cycles(layers: list[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> Ints:
@@ -214,7 +210,7 @@ def output_stages(layer: LayerGeometry, attends: bool) -> list[Stage]:
     found = _aggregation(layer, attends)
     last = len(found) - 1
     found.append(Stage(zero, layer.aggr_tiles, zero + HEAD_MEAN_DEPTH, layer.aggr_rows, last, "head mean"))
-    return [*found, Stage(zero, layer.logit_beats, zero, output_rows(layer), last + 1, "write")]
+    return [*found, Stage(zero, layer.logit_beats, zero, output_rows(layer.logit_beats), last + 1, "write")]
 
 
 def _aggregation(layer: LayerGeometry, attends: bool) -> list[Stage]:

@@ -28,7 +28,14 @@ from fgnas.hardware.pipeline.geometry import (
     ceil_log2,
     next_power_of_two,
 )
-from fgnas.hardware.pipeline.latency import output_rows
+from fgnas.hardware.pipeline.memories import (
+    Memory,
+    address_bits,
+    coefficient_sum_bits,
+    layer_memories,
+    output_rows,
+    source_bits,
+)
 
 Parameters = dict[str, Any]
 """Parameter of the SystemVerilog module -> [n] integers, or one integer for all."""
@@ -51,8 +58,6 @@ FIXED = (
 """Modules that every accelerator has once; fgnas_fifo is the reader's."""
 TYPICAL_INPUT_SCALE = 3
 """The exponent s of stored inputs x * 2**s: 3 on Cora. A dataset's own moves a rounding by a bit or two."""
-LUTRAM_WORDS = 64
-"""Words up to which a further layer's weights lie in LUTRAM."""
 FEW_BANKS = 32
 """Of a block RAM, up to which their multiplexer is looked up."""
 
@@ -66,11 +71,6 @@ class Use:
     parameters: Parameters
 
 
-def address_bits(depth: Ints) -> Ints:
-    """Bits that address `depth` words; one word takes one."""
-    return np.maximum(1, ceil_log2(depth))
-
-
 def uses(layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape) -> Iterator[Use]:
     """Every operator of n designs, but FIXED and the tables of activations and exponentials."""
     for group in multipliers:
@@ -78,6 +78,8 @@ def uses(layers: list[LayerGeometry], multipliers: list[Multipliers], shape: Gra
         yield Use("fgnas_multiplier_dsp", group.dsp, width)
         yield Use("fgnas_multiplier_fabric", group.lanes - group.dsp, width)
     for index, layer in enumerate(layers):
+        for memory in layer_memories(layer, shape):
+            yield from _memory(memory)
         yield from _linear(layer)
         yield from _store(layer, shape)
         if not layer.gat.all():
@@ -92,21 +94,26 @@ def uses(layers: list[LayerGeometry], multipliers: list[Multipliers], shape: Gra
             yield from _activate(layer, layers[index + 1])
 
 
+def _memory(memory: Memory) -> Iterator[Use]:
+    """The operators of a memory that has an RTL module to itself, and of gat's ring."""
+    size = {"Depth": memory.depth, "Width": memory.width}
+    if memory.name == "ring":
+        yield Use("fgnas_fifo", memory.copies, size)
+    elif memory.alone and memory.reads > 1:
+        yield Use("fgnas_dual_read_ram", memory.copies, size)
+    elif memory.alone:
+        yield Use("fgnas_distributed_ram", memory.copies * ~memory.block, size)
+        yield Use("fgnas_block_ram", memory.copies * memory.block, size)
+
+
 def _linear(layer: LayerGeometry) -> Iterator[Use]:
     one = np.ones_like(layer.k)
-    width = layer.t_out * layer.weight_bits
     if layer.first:
-        words = layer.input_width * layer.out_tiles
-        yield Use("fgnas_dual_read_ram", ceil_div(layer.t_in, 2), {"Depth": words, "Width": width})
         yield Use("fgnas_linear_sparse", one, {
             "InputWidth": layer.input_width, "InLanes": layer.t_in, "OutLanes": layer.t_out,
             "Tiles": layer.out_tiles, "InBits": layer.input_bits, "WeightBits": layer.weight_bits,
         })  # fmt: skip
     else:
-        words = layer.in_groups * layer.out_tiles
-        small = words <= LUTRAM_WORDS
-        yield Use("fgnas_distributed_ram", layer.t_in * small, {"Depth": words, "Width": width})
-        yield Use("fgnas_block_ram", layer.t_in * ~small, {"Depth": words, "Width": width})
         yield Use("fgnas_linear_dense", one, {
             "Groups": layer.in_groups, "InLanes": layer.t_in, "OutLanes": layer.t_out,
             "Tiles": layer.out_tiles, "InBits": layer.input_bits, "WeightBits": layer.weight_bits,
@@ -125,7 +132,6 @@ def _store(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     depth = words * shape.node_capacity
     yield row_buffer(one, layer.value_bits, layer.features, layer.t_out, layer.h_lanes, layer.store_rows)
     yield Use("fgnas_store", one, {"WordBits": width, "Words": words, "AddressBits": address_bits(depth)})
-    yield Use("fgnas_block_ram", one, {"Depth": depth, "Width": width})
 
 
 def _aggregate(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
@@ -146,9 +152,8 @@ def _divide(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     one = np.ones_like(layer.k)
     shift = aggregate_shift(layer)
     degree_bits = int(ceil_log2(shape.degree_capacity + 1)) + 1
-    coefficient_bits = COEFFICIENT_BITS + int(ceil_log2(shape.degree_capacity))
     plain = degree_bits + np.maximum(shift, 0)
-    attending = coefficient_bits + np.where(layer.mean, degree_bits, 0)
+    attending = coefficient_sum_bits(shape) + np.where(layer.mean, degree_bits, 0)
     yield Use("fgnas_divider", np.where(layer.mean | layer.gat, layer.t_aggr, 0), {
         "NumeratorBits": layer.aggregate_bits + np.maximum(-shift, 0),
         "DenominatorBits": np.where(layer.gat, attending, plain), "QuotientBits": layer.y_bits,
@@ -173,7 +178,7 @@ def denominators(layer: LayerGeometry) -> Ints:
 
 
 def _scores(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
-    """gat: scores of every row, into memories for targets and sources."""
+    """gat: the scores of every row."""
     gat = layer.gat.astype(np.int64)
     depth = layer.head_groups * shape.node_capacity
     skip = layer.d_padded - (layer.score_tiles - 1) * layer.t_attn
@@ -183,31 +188,24 @@ def _scores(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
         "ValueBits": layer.value_bits, "WeightBits": layer.weight_bits, "SumBits": layer.score_bits,
         "AddressBits": address_bits(depth),
     })  # fmt: skip
-    words = 2 * layer.k * layer.score_tiles
-    vectors = {"Depth": words, "Width": layer.t_attn * layer.weight_bits}
-    yield Use("fgnas_distributed_ram", gat * (words <= LUTRAM_WORDS), vectors)
-    yield Use("fgnas_block_ram", gat * (words > LUTRAM_WORDS), vectors)
     yield requantise(gat, layer.score_bits, layer.weight_fraction, layer.value_bits)
-    yield Use("fgnas_block_ram", 2 * gat * layer.group_heads, {"Depth": depth, "Width": layer.value_bits})
 
 
 def _attention(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
-    """gat: the row's largest exponents, the ring of its edges, the weighted sums."""
+    """gat: the row's largest exponents, and the weighted sums."""
     gat = layer.gat.astype(np.int64)
     heads, groups = layer.group_heads, layer.head_groups
-    source_bits = address_bits(np.full_like(layer.k, shape.node_capacity))
+    source = source_bits(shape)
     yield Use("fgnas_row_maximum", gat, {
         "GroupHeads": heads, "HeadGroups": groups, "ValueBits": layer.value_bits, "ExponentBits": layer.exponent_bits,
-        "AddressBits": address_bits(groups * shape.node_capacity), "SourceBits": source_bits,
+        "AddressBits": address_bits(groups * shape.node_capacity), "SourceBits": source,
         "DegreeCapacity": shape.degree_capacity,
     })  # fmt: skip
-    ring = 1 + source_bits + heads * layer.exponent_bits
-    yield Use("fgnas_fifo", gat, {"Depth": 2 * shape.degree_capacity * groups, "Width": ring})
     yield row_buffer(gat, layer.exponent_bits, layer.k, heads, heads, layer.maximum_rows, rewinds=1)
     yield Use("fgnas_aggregate_gat", gat, {
         "Lanes": layer.t_aggr, "HeadLanes": np.minimum(layer.t_aggr, layer.d_padded), "GroupHeads": heads,
         "HeadGroups": groups, "GroupTiles": layer.group_tiles, "HLanes": layer.h_lanes,
-        "HAddressBits": address_bits(layer.h_words * shape.node_capacity), "SourceBits": source_bits,
+        "HAddressBits": address_bits(layer.h_words * shape.node_capacity), "SourceBits": source,
         "ValueBits": layer.value_bits, "ExponentBits": layer.exponent_bits,
         "Maximum": layer.maximum.astype(np.int64), "Mean": layer.mean.astype(np.int64),
         "SumBits": layer.aggregate_bits, "YBits": layer.y_bits, "DegreeCapacity": shape.degree_capacity,
@@ -240,7 +238,8 @@ def _head_mean(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     mean_bits = np.maximum(layer.y_bits, layer.value_bits + LOGIT_EXTRA_BITS) + 1
     yield requantise(layer.class_lanes, sum_bits, head_bits, layer.y_bits)
     yield requantise(layer.class_lanes, mean_bits, 0 * one, LOGIT_BITS * one)
-    yield row_buffer(one, LOGIT_BITS * one, shape.classes * one, layer.class_lanes, 8 * one, output_rows(layer))
+    rows = output_rows(layer.logit_beats)
+    yield row_buffer(one, LOGIT_BITS * one, shape.classes * one, layer.class_lanes, 8 * one, rows)
 
 
 def requantise(count: Ints, bits: Ints, shift: Ints, out_bits: Ints) -> Use:

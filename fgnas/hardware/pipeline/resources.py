@@ -19,14 +19,11 @@ from fgnas.errors import UserError
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.binding import Multipliers
 from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.memories import Memory, layer_memories, reader_buffer
 from fgnas.hardware.pipeline.operators import Use, denominators, masked_sums, terms, uses, weighted_sum
 
 CHARACTERISATION = Path(__file__).parent / "characterisation"
 DEFAULT_FAMILY = "xc7"
-READER_BRAM36 = 2
-"""The AXI read buffer: 512 beats of 128 bits."""
-BLOCK_READS = {"fgnas_block_ram": 1, "fgnas_dual_read_ram": 2, "fgnas_fifo": 1}
-"""Read ports of the operators that are block RAMs."""
 FORMAT_BITS = 16
 """Bound on integer and fraction bits in the tables of generated functions."""
 
@@ -118,13 +115,14 @@ def _resources(
     family: str,
 ) -> Resources:  # fmt: skip
     total: NDArray[Any] = np.repeat(measured.fixed[:, None], len(layers[0].k), axis=1)
-    halves = np.full(len(layers[0].k), 2 * READER_BRAM36)
+    halves: Ints = np.repeat(block_halves(reader_buffer(), family), len(layers[0].k))
     room = np.empty((max(weights.shape[1] for weights in measured.weights.values()), len(halves)))
     for use in uses(layers, multipliers, shape):
         total += use.count * operator_size(use, measured, family, room)
-        if use.module in BLOCK_READS:
-            halves += use.count * block_halves(use, family)
     for layer in layers:
+        for memory in layer_memories(layer, shape):
+            if np.any(memory.block):
+                halves += block_halves(memory, family)
         integer, fraction = format_of(layer)
         tables = layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
         if not layer.last:
@@ -143,10 +141,10 @@ def operator_size(use: Use, measured: Characterisation, family: str, room: NDArr
     return np.maximum(found, 0.0)
 
 
-def block_halves(use: Use, family: str) -> Ints:
-    """[n] RAMB18s, a RAMB36 counting as two, of one memory of each design."""
-    reads = BLOCK_READS[use.module]
-    return build(BLOCK[family, reads > 1], use.parameters["Depth"], use.parameters["Width"], reads).units
+def block_halves(memory: Memory, family: str) -> Ints:
+    """[n] RAMB18s of all copies of a memory, a RAMB36 counting as two; 0 where it is in LUTRAM."""
+    built = build(BLOCK[family, memory.reads > 1], memory.depth, memory.width, memory.reads)
+    return built.units * memory.copies * memory.block
 
 
 def format_of(layer: LayerGeometry) -> tuple[Ints, Ints]:
