@@ -1,4 +1,4 @@
-"""What trials and repeated runs say: the Pareto front, and how far chance alone reaches."""
+"""Pareto fronts of trials, and the difference of two searches with its confidence interval."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.pareto import front
+
 FRONTS = {
     "latency": ("latency_cycles",),
     "lut": ("lut",),
     "latency and lut": ("latency_cycles", "lut"),
 }
-"""What accuracy is held against."""
+"""The costs of each front, beside accuracy."""
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 
 
 def pareto_front(trials: Sequence[dict[str, Any]], costs: Sequence[str]) -> list[dict[str, Any]]:
-    """Feasible trials that none beats in validation accuracy and every cost at once, most accurate first.
+    """Feasible trials that no other one beats in validation accuracy and every cost at once, most accurate first.
 
-    Of designs that are equal in all of them, the earliest trial stands for the others.
+    Among designs that are equal in all of them, only the earliest trial is on the front.
     """
     feasible = [trial for trial in trials if trial["feasible"]]
     order = sorted(feasible, key=lambda trial: (-trial["val"], *(trial[cost] for cost in costs), trial["trial"]))
-    front: list[dict[str, Any]] = []
-    for trial in order:
-        if not any(all(better[cost] <= trial[cost] for cost in costs) for better in front):
-            front.append(trial)
-    return front
+    objectives = [[trial["val"], *(-trial[cost] for cost in costs)] for trial in order]
+    marked = front(np.reshape(objectives, (len(order), 1 + len(costs))))
+    return [trial for trial, kept in zip(order, marked, strict=True) if kept]
 
 
 def pareto_fronts(trials: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The content of pareto.json: by what accuracy is held against, the trials of the front."""
+    """The content of pareto.json: the trials of each front by its name."""
     kept = ("trial", "design_hash", "val", "latency_cycles", "lut", "ff", "dsp", "bram36")
     return {
         name: [{key: trial[key] for key in kept} for trial in pareto_front(trials, costs)]
@@ -45,7 +45,7 @@ def difference(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]
     """Difference of means with its bootstrap interval.
 
     Each argument holds, for every search seed, the values of its retrainings. Seeds are drawn with replacement, and
-    values within each: retrainings of one winner are no independent searches.
+    then values within each seed, because retrainings of one winner are not independent searches.
     """
     rng = np.random.default_rng(0)
     gaps = _resampled_means(ours, rng) - _resampled_means(theirs, rng)

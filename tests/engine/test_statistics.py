@@ -1,6 +1,8 @@
-"""Fronts that can be drawn by hand, and intervals that must hold what they are made of."""
+"""Fronts drawn by hand, and intervals that contain the difference they were made from."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fgnas.engine.statistics import difference, pareto_front, pareto_fronts
 
@@ -46,3 +48,16 @@ def test_a_clear_difference_excludes_zero_and_no_difference_does_not():
 def test_equal_values_leave_nothing_to_chance():
     found = difference([[0.5] * 3] * 2, [[0.25] * 2])
     assert found["low"] == found["high"] == found["difference"] == 0.25
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4), st.booleans()), max_size=30))
+def test_fronts_are_those_of_comparing_all_pairs(rows):
+    """Order and ties included: a trial is left out if an earlier one of the ranking is at least as good."""
+    trials = [trial(number, *row) for number, row in enumerate(rows)]
+    for costs in (["latency_cycles"], ["lut", "latency_cycles"]):
+        feasible = [found for found in trials if found["feasible"]]
+        expected = []
+        for found in sorted(feasible, key=lambda t: (-t["val"], *(t[cost] for cost in costs), t["trial"])):
+            if not any(all(better[cost] <= found[cost] for cost in costs) for better in expected):
+                expected.append(found)
+        assert pareto_front(trials, costs) == expected
