@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode,
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.network import Network
-from fgnas.progress import step
+from fgnas.progress import Count, counted, say, step
 from fgnas.space import columns_of, find_space
 from fgnas.tasks import nodes as datasets
 from fgnas.tasks.nodes import GraphData
@@ -557,7 +557,7 @@ def search(
         return found or RunStore.create(runs, run_name, config.to_dict(data))
 
     try:
-        with reporter or Silent() as reports:
+        with reporter or Shown() as reports:
             best = searching.search(config, data, open_store, factory, reports, resume=found is not None)
     except KeyboardInterrupt:
         begun = (runs / run_name / "config.json").is_file()
@@ -576,23 +576,36 @@ def _name_of(data: GraphData) -> str:
     return data.name
 
 
-class Silent:
-    """Reports nothing of a search."""
+class Shown:
+    """Reports a search on the display, where there is one."""
 
-    def __enter__(self) -> Silent:
+    def __enter__(self) -> Shown:
+        self._what, self._count, self._open = "", Count(), ExitStack()
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._open.close()
 
     def surveyed(self, survey: Any) -> None:
-        """Nothing."""
+        """Before the first draw."""
+        say(str(survey))
 
     def searched(self, status: Any) -> None:
-        """Nothing."""
+        """After every batch."""
+        text = f"best {status.best:.1%}, feasible {status.share:.2%}, {status.trainings} trained"
+        self._counted("search", status.children).show(status.done, text)
+        if status.done == status.children:
+            say("the best designs are trained again, with fresh seeds")
 
     def retrained(self, done: int, total: int) -> None:
-        """Nothing."""
+        """After every round of the retraining."""
+        self._counted("retrain", total, "rounds").show(done)
+
+    def _counted(self, what: str, total: int, unit: str = "") -> Count:
+        if what != self._what:
+            self._open.close()
+            self._what, self._count = what, self._open.enter_context(counted(what, total, unit))
+        return self._count
 
 
 def _with_defaults(given: dict[str, Any], stored: dict[str, Any] | None) -> dict[str, Any]:

@@ -262,10 +262,10 @@ def as_here(text: str) -> str:
     return re.sub(r"\bpip install", f"{program.with_name('pip')} install", text)
 
 
-def _console(stderr: bool = False) -> Console:
+def _console() -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr)
+    return Console()
 
 
 def _reference(options: argparse.Namespace) -> str | None:
@@ -297,15 +297,13 @@ def _print_json(content: Any) -> None:
 
 def _search(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.engine.progress import SearchProgress
 
     names = ("method", "controller", *SPECIFICATION, "fpga", "children", "seed", "workers", "device", "executor",
              "scheduler", "resume")  # fmt: skip
     given = {name: getattr(options, name) for name in names}
     reference = _reference(options)
     data = None if reference is None else _load(reference)
-    reporter = None if options.quiet else SearchProgress(_console(stderr=True))
-    run = api.search(data, **given, run=options.name, reporter=reporter)
+    run = api.search(data, **given, run=options.name)
     return _show_best(run, run.report(data=data), options.json)
 
 

@@ -1,4 +1,4 @@
-"""Progress: plain lines elsewhere, a moving line on a terminal, nothing where nothing is asked for; and Ctrl-C."""
+"""Progress: bars and moving lines on a terminal, plain lines elsewhere, nothing without a display; and Ctrl-C."""
 
 import io
 import json
@@ -8,16 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fgnas
-from fgnas import progress
+from fgnas import api, progress
 from fgnas.cli import main
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -25,13 +26,13 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def soon(monkeypatch):
-    """Everything is spoken of soon."""
+    """Every step is shown almost at once."""
     monkeypatch.setattr(progress, "QUIET_S", 0.01)
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
 
 
 def wait_for(stream: io.StringIO, text: str) -> None:
-    """Until the stream holds a text; forever where it never does, and the test's own limit ends that."""
+    """Wait until the stream holds a text; the time limit of the test ends a wait in vain."""
     while text not in stream.getvalue():
         time.sleep(0.01)
 
@@ -51,14 +52,14 @@ def test_a_moving_line_on_a_terminal(soon, monkeypatch):
     assert "\x1b" in stream.getvalue()
 
 
-def test_what_ends_soon_is_not_spoken_of():
+def test_a_short_step_shows_nothing():
     stream = io.StringIO()
     with progress.shown(stream), progress.step("compile"):
         pass
     assert stream.getvalue() == ""
 
 
-def test_only_the_outermost_step_speaks(soon):
+def test_only_the_outermost_step_is_shown(soon):
     stream = io.StringIO()
     with progress.shown(stream), progress.step("seed 1 of 5"), progress.step("train"):
         wait_for(stream, "seed 1 of 5: 0 s\n" * 3)
@@ -71,6 +72,70 @@ def test_without_a_display_nothing_is_shown(soon, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def count_to_three(stream, monkeypatch, unit=""):
+    """Three parts of ten seconds each."""
+    clock = iter([0.0, 10.0, 20.0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress.shown(stream), progress.counted("search", 3, unit) as count:
+        for done in (1, 2, 3):
+            count.show(done, f"best {done} [%]")
+        progress.say("one [bold]plain[/bold] line")
+
+
+def test_a_count_in_plain_lines(monkeypatch):
+    stream = io.StringIO()
+    count_to_three(stream, monkeypatch)
+    assert stream.getvalue().splitlines() == [
+        "search: 1/3, best 1 [%]", "search: 2/3, best 2 [%], 10 s left", "search: 3/3, best 3 [%]",
+        "one [bold]plain[/bold] line",
+    ]  # fmt: skip
+
+
+def test_a_count_leaves_lines_out(monkeypatch):
+    """The first and the last state are shown; between them, one line in ten seconds."""
+    stream = io.StringIO()
+    clock = iter([0.0, 9.9, 10.0, 12.0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress.shown(stream), progress.counted("retrain", 4, "rounds") as count:
+        for done in (1, 2, 3, 4):
+            count.show(done)
+    assert stream.getvalue() == "retrain: 1/4 rounds\nretrain: 3/4 rounds, 5 s left\nretrain: 4/4 rounds\n"
+
+
+def test_a_count_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    stream = Terminal()
+    with progress.shown(stream), progress.counted("search", 3, "rounds") as count:
+        count.show(2, "best [%]")
+        progress.say("one [bold]plain[/bold] line")
+        count.show(3, "best [%]")
+    text = stream.getvalue()
+    assert "\x1b" in text and "one [bold]plain[/bold] line" in text
+    assert "2/3 rounds, best [%]" in text and "3/3 rounds, best [%]" in text
+    assert text.index("2/3") < text.index("plain") < text.rindex("3/3")
+
+
+def test_a_count_within_a_step_and_without_a_display_shows_nothing(capsys):
+    stream = io.StringIO()
+    with progress.shown(stream), progress.step("compile"), progress.counted("search", 1) as count:
+        count.show(1)
+    with progress.counted("search", 1) as count:
+        count.show(1)
+        progress.say("a line")
+    assert stream.getvalue() == "" and capsys.readouterr() == ("", "")
+
+
+def test_one_display_after_the_other(soon):
+    """A count, or an error in one, leaves the display free."""
+    stream = io.StringIO()
+    with progress.shown(stream):
+        with pytest.raises(ValueError), progress.counted("search", 1):
+            raise ValueError
+        with progress.step("compile"):
+            wait_for(stream, "compile: 0 s")
+
+
 def test_time_left(tmp_path):
     assert progress.remaining(100.0, 103.0, 10.0) == "3 s, about 7 s left"
     assert progress.remaining(100.0, 112.0, 10.0) == "12 s"
@@ -81,7 +146,7 @@ def test_time_left(tmp_path):
     assert progress.seconds_before(tmp_path / "gone.json", "run_seconds") is None
 
 
-def test_evaluate_says_where_it_is_unless_quiet(soon, tmp_path, monkeypatch, capsys):
+def test_evaluate_shows_its_progress_unless_quiet(soon, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (design,) = fgnas.sample(1, seed=1)
     Path("one.json").write_text(json.dumps(design.to_dict()))
@@ -101,7 +166,7 @@ def test_interrupted_it_says_how_to_begin_again(command, monkeypatch, capsys):
 
     for name in ("Project.csim", "Project.simulate", "Project.synthesise", "Design.load"):
         kind, _, method = name.partition(".")
-        monkeypatch.setattr(getattr(fgnas.api, kind), method, interrupt)
+        monkeypatch.setattr(getattr(api, kind), method, interrupt)
     assert main(command) == 130
     quoted = " ".join(f"'{word}'" if " " in word else word for word in command)
     assert capsys.readouterr().err == f"fgnas: interrupted; begin again with: fgnas {quoted}\n"
