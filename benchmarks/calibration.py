@@ -1,15 +1,14 @@
-"""What calibrated scales gain: designs that fit, quantised with and without them."""
+"""The gain of calibrated scales: designs that fit a specification, quantised with them and without."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
 import numpy as np
 import torch
-from common import RESULTS
+from pages import render, write_page, write_record
 
 from fgnas.design import Design
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
@@ -21,7 +20,7 @@ from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(1.0, 100_000, 100_000, 100)
 LEARNT = 0.6
-"""Float validation accuracy below which there is nothing to quantise."""
+"""Trainings with a lower float validation accuracy are left out: they learnt nothing that quantisation could lose."""
 KINDS = ("float", "without scales", "with scales")
 
 
@@ -61,30 +60,21 @@ def measure(dataset: str, count: int, seeds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page(results: dict[str, Any], command: str) -> str:
-    """The table."""
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
     rows = []
-    for dataset, result in results.items():
+    for dataset, result in record["datasets"].items():
         gains = np.array(result["gains"])
-        error = gains.std(ddof=1) / len(gains) ** 0.5
-        means = " | ".join(f"{result['means'][kind]:.1%}" for kind in KINDS)
-        rows.append(
-            f"| {dataset} | {result['learnt']} | {means} | {gains.mean():+.1%} ± {error:.1%} | "
-            f"{(gains > 0).mean():.0%} | {1000 * result['calibration_s']:.0f} ms |"
-        )
-    body = "\n".join(rows)
-    return f"""# Calibrated scales
-
-Quantised test accuracy of designs drawn uniformly among those that fit 1.0 ms, 100,000 LUT and FF and 100 DSP, with the
-scales of `fgnas.networks.calibration` and with the input's alone. Only trainings that reached {LEARNT:.0%} float
-validation accuracy count. Gain: mean ± standard error of the mean; then the share that gained.
-
-| dataset | trainings | {' | '.join(KINDS)} | gain | gained | time |
-|---|---|---|---|---|---|---|---|
-{body}
-
-Made by `{command}`.
-"""
+        rows.append({
+            "dataset": dataset,
+            "trainings": result["learnt"],
+            "means": [result["means"][kind] for kind in KINDS],
+            "gain": gains.mean(),
+            "error": gains.std(ddof=1) / len(gains) ** 0.5,
+            "gained": (gains > 0).mean(),
+            "milliseconds": 1000 * result["calibration_s"],
+        })
+    return render("calibration.md", rows=rows, kinds=KINDS, learnt=LEARNT, command=record["command"])
 
 
 def main() -> None:
@@ -94,12 +84,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    results = {name: measure(name, options.designs, options.seeds) for name in ("cora", "citeseer")}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "calibration.json").write_text(json.dumps(results, indent=1) + "\n")
+    datasets = {name: measure(name, options.designs, options.seeds) for name in ("cora", "citeseer")}
     command = f"python benchmarks/calibration.py --designs {options.designs} --seeds {options.seeds}"
-    (RESULTS / "calibration.md").write_text(text := page(results, command))
-    print(text)
+    write_record("calibration", record := {"command": command, "datasets": datasets})
+    write_page("calibration.md", page(record))
 
 
 if __name__ == "__main__":

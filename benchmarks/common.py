@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from memory import SCORING, Sharing, digest
+from pages import RESULTS, read_record, write_record
 
 from fgnas.engine.run import SearchConfig, search
 from fgnas.engine.store import RunStore
@@ -21,7 +21,6 @@ from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.space import find_space
 from fgnas.tasks.nodes import load
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
 BLOCK = 10
 """Children that one point of a learning curve is the mean of."""
 
@@ -107,24 +106,27 @@ def behaviour() -> str:
 
 
 class Record:
-    """Results by name in a JSON file, written after each: an interrupted benchmark goes on.
+    """Results by name in docs/results/NAME.json, written after each one, so that an interrupted benchmark can continue.
 
-    Results of other code are begun anew: half a table of each would be worth nothing.
+    Results that other code gave are dropped: a table must not mix two versions. `version` names the code; by default
+    it is that of the whole search.
     """
 
     def __init__(self, name: str, version: str | None = None) -> None:
-        self.path, version = RESULTS / name, version or code_version()
-        self.results: dict[str, Any] = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        self.name, version = name.removesuffix(".json"), version or code_version()
+        exists = (RESULTS / f"{self.name}.json").is_file()
+        self.results: dict[str, Any] = read_record(self.name) if exists else {}
         if self.results.get("code") != version:
             self.results = {"code": version}
 
     def fill(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of that name, made if it is not there."""
+        """The result of that name, made if it is missing."""
         if key not in self.results:
             print(key, flush=True)
-            self.results[key] = make()
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            scratch = self.path.with_suffix(".part")
-            scratch.write_text(json.dumps(self.results, indent=1, sort_keys=True) + "\n")
-            os.replace(scratch, self.path)
+            self.note(**{key: make()})
         return self.results[key]
+
+    def note(self, **facts: Any) -> None:
+        """Store facts, such as the options of the benchmark, beside the results."""
+        self.results = dict(sorted((self.results | facts).items()))
+        write_record(self.name, self.results)

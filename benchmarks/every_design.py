@@ -15,13 +15,14 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from common import RESULTS, Record
+from common import Record
+from pages import render, write_page
 
 from fgnas import api
 from fgnas.backends.rtl import TOP
@@ -117,48 +118,25 @@ def error_of(found: dict[str, Any]) -> float:
     return found["predicted_cycles"] / found["cycles"] - 1
 
 
-def page(results: Sequence[dict[str, Any]], machine: str) -> str:
-    """The table, and what it comes to."""
-    errors = [abs(error_of(found)) for found in results]
-    small = [found for found in results if found["cycles"] <= MOST_CYCLES]
-    lines = [
-        "# Every design",
-        "",
-        f"{len(results)} designs of the paper's whole space, trained for {EPOCHS} epochs, on the whole of Cora: every",
-        "logit of the C++ and of the RTL against the integer reference. They are those of",
-        f"`fgnas sample --space fgnas --dataset {DATASET} --seed {SEED} -n {COUNT}`.",
-        "",
-        f"- mismatches: C++ {total(results, 'cpp_mismatches')}, RTL {total(results, 'rtl_mismatches')}, in "
-        f"{total(results, 'logits'):,} logits each",
-        f"- predicted against simulated cycles: median {statistics.median(errors):.2%}, worst {max(errors):.2%}",
-        f"- simulated cycles a second: {min(found['cycles_per_second'] for found in results):,} to "
-        f"{max(found['cycles_per_second'] for found in results):,} (asked for: {RATE:,})",
-        f"- build and run up to {MOST_CYCLES:,} cycles: {max(seconds_of(found) for found in small):.0f} s at most "
-        f"(asked for: {SECONDS} s)",
-        f"- warnings of `g++ -Wall -Wextra`: {total(results, 'cpp_warnings')}, of `verilator --lint-only -Wall`: "
-        f"{total(results, 'rtl_warnings')}",
-        "",
-        "| design | layers | cycles | predicted | cycles/s | C++ s | RTL build s | RTL run s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for found in sorted(results, key=lambda each: each["cycles"]):
-        lines.append(
-            f"| {api.Design.of(found['design']).hash} | {layers_of(found['design'])} | {found['cycles']:,} | "
-            f"{error_of(found):+.2%} | {found['cycles_per_second']:,} | {found['cpp_seconds']:.0f} | "
-            f"{found['build_seconds']:.0f} | {found['run_seconds']:.0f} |"
-        )
-    lines += [
-        "",
-        f"Seconds are processor time on {machine}: the machine had",
-        "other work. C++ counts its compilation and two runs of the graph. Made by `make bench-designs`, which goes on",
-        "where it stopped; the numbers are in `every-design.json`.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def total(results: Sequence[dict[str, Any]], key: str) -> int:
-    """The sum over designs."""
-    return sum(found[key] for found in results)
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    found = sorted((record[key] for key in record["shown"]), key=lambda each: each["cycles"])
+    errors = [abs(error_of(each)) for each in found]
+    return render(
+        "every-design.md",
+        designs=[
+            {**each, "hash": api.Design.of(each["design"]).hash, "layers": layers_of(each["design"]),
+             "error": error_of(each)}
+            for each in found
+        ],
+        epochs=EPOCHS,
+        sample_command=f"fgnas sample --space fgnas --dataset {DATASET} --seed {SEED} -n {COUNT}",
+        median_error=statistics.median(errors),
+        worst_error=max(errors),
+        longest=max(seconds_of(each) for each in found if each["cycles"] <= MOST_CYCLES),
+        wanted={"rate": RATE, "seconds": SECONDS, "cycles": MOST_CYCLES},
+        machine=record["machine"],
+    )  # fmt: skip
 
 
 def seconds_of(found: dict[str, Any]) -> float:
@@ -179,10 +157,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=COUNT, help="so many of them, the shortest first; default: all")
     options = parser.parse_args()
     data = load(DATASET)
-    record = Record("every-design.json", "by project")
+    record = Record("every-design", "by project")
     designs = list(api.sample(COUNT, SEED))
     cycles = {design.hash: api.prices([design], data)[0]["latency_cycles"] for design in designs}
-    results = []
+    shown: list[str] = []
     for design in sorted(designs, key=lambda each: cycles[each.hash])[: options.count]:
         begun = time.monotonic()
         directory = trained(design, data).lower(data).write(BUILD / design.hash).directory
@@ -190,13 +168,14 @@ def main() -> None:
         for stale in [name for name in record.results if name.startswith(design.hash) and name != key]:
             del record.results[stale]
         found = record.fill(key, lambda design=design, at=directory: measure(design, at))  # type: ignore[misc]
-        results.append(found)
+        shown.append(key)
         print(
             f"{design.hash}: {found['cycles']:,} cycles ({error_of(found):+.2%}), mismatches C++ "
             f"{found['cpp_mismatches']}, RTL {found['rtl_mismatches']}; {time.monotonic() - begun:.0f} s", flush=True
         )  # fmt: skip
     machine = f"{cpu_name()} ({os.cpu_count()} cores), Python {platform.python_version()}"
-    (RESULTS / "every-design.md").write_text(page(results, machine), encoding="utf-8")
+    record.note(machine=machine, shown=shown)
+    write_page("every-design.md", page(record.results))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""What quantisation-aware fine-tuning gains: leaders of a search, by two learning rates."""
+"""The gain of quantisation-aware fine-tuning: leaders of a search, with two learning rates."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from common import RESULTS, Silent
+from common import Silent
 from memory import Sharing
+from pages import render, write_page, write_record
 
 from fgnas.design import Design
 from fgnas.engine.evaluator import CoDesign
@@ -64,35 +64,28 @@ def measure(dataset: str, options: argparse.Namespace, sharing: Sharing) -> dict
     return {"rows": rows}
 
 
-def page(results: dict[str, Any], command: str) -> str:
-    """The table; a design's seeds are averaged first, for they share a design."""
-    lines = []
-    for dataset, result in results.items():
-        for place, rate in enumerate(RATES):
-            cells = []
-            for split in ("val", "test"):
-                gains: dict[str, list[float]] = {}
-                for row in result["rows"]:
-                    gains.setdefault(row["design"], []).append(row["after"][place][split] - row["before"][split])
-                means = np.array([np.mean(values) for values in gains.values()])
-                before = np.mean([row["before"][split] for row in result["rows"]])
-                cells += [f"{before:.1%}", f"{means.mean():+.2%} ± {means.std(ddof=1) / len(means) ** 0.5:.2%}"]
-            lines.append(f"| {dataset} | {len(means)} | {rate} | {' | '.join(cells)} |")
-    body = "\n".join(lines)
-    return f"""# Quantisation-aware fine-tuning
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    rows = [
+        {"dataset": dataset, "designs": len({row["design"] for row in result["rows"]}), "rate": rate,
+         "splits": [gains(result["rows"], place, split) for split in ("val", "test")]}
+        for dataset, result in record["datasets"].items()
+        for place, rate in enumerate(RATES)
+    ]  # fmt: skip
+    return render("finetuning.md", rows=rows, epochs=EPOCHS, command=record["command"])
 
-The best leaders of a search at 1.0 ms, 100,000 LUT and FF (Cora 100, CiteSeer 1,000 DSP), each trained with fresh seeds
-and calibrated, then trained on for {EPOCHS} epochs by Adam with every rounding of the hardware in the forward pass, its
-gradient passed straight through; dropout and weight decay as before. Kept is the epoch with the best rounded validation
-accuracy, the one before the first among them: validation accuracy can only rise, so test accuracy is what counts.
-Gain: mean over designs ± its standard error.
 
-| dataset | designs | rate | validation | gain | test | gain |
-|---|---|---|---|---|---|---|
-{body}
-
-Made by `{command}`.
-"""
+def gains(rows: list[dict[str, Any]], place: int, split: str) -> dict[str, float]:
+    """Accuracy before, and the gain of one rate: its mean and standard error over designs, each averaged over seeds."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        found.setdefault(row["design"], []).append(row["after"][place][split] - row["before"][split])
+    means = np.array([np.mean(values) for values in found.values()])
+    return {
+        "before": float(np.mean([row["before"][split] for row in rows])),
+        "gain": float(means.mean()),
+        "error": float(means.std(ddof=1) / len(means) ** 0.5),
+    }
 
 
 def main() -> None:
@@ -105,12 +98,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     with Sharing(options.workers) as sharing:
-        results = {name: measure(name, options, sharing) for name in SPECIFICATIONS}
-    (RESULTS / "finetuning.json").write_text(json.dumps(results, indent=1) + "\n")
+        datasets = {name: measure(name, options, sharing) for name in SPECIFICATIONS}
     numbers = f"--children {options.children} --designs {options.designs} --seeds {options.seeds}"
-    command = f"python benchmarks/finetuning.py {numbers}"
-    (RESULTS / "finetuning.md").write_text(text := page(results, command))
-    print(text)
+    record = {"command": f"python benchmarks/finetuning.py {numbers}", "datasets": datasets}
+    write_record("finetuning", record)
+    write_page("finetuning.md", page(record))
 
 
 if __name__ == "__main__":

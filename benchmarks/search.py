@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pages import render, write_page, write_record
 from torch_geometric.nn import GATConv, GCNConv, SimpleConv
 
 from fgnas.engine.jobs import process_pool
@@ -26,7 +26,6 @@ from fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(latency_ms=1.0, lut=100_000, ff=100_000, dsp=100)
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
 def pricing_rate(data: GraphData, designs: int) -> float:
@@ -166,33 +165,9 @@ def against_plain(data: GraphData, trials: list[dict], sample: int, epochs: int)
             "ratio_without_input_dropout": total["plain_without_input_dropout"] / total["ours"]}  # fmt: skip
 
 
-def markdown(result: dict[str, Any], command: str) -> str:
-    """The page."""
-    run, plain = result["search"], result["plain"]
-    rows = [
-        ("designs priced a second, one core", f"{result['pricing_per_s']:,.0f}"),
-        ("valid children a second", f"{run['children_per_s']:.2f}"),
-        ("distinct float trainings a second", f"{run['trainings_per_s']:.2f} ({run['trainings']} in all)"),
-        (f"{run['children']:,} children", f"{run['search_s']:.0f} s; {run['with_retraining_s']:.0f} s with retraining"),
-        ("plain PyG, dense features with dropout", f"{plain['ratio']:.1f} times slower"),
-        ("plain PyG without input dropout", f"{plain['ratio_without_input_dropout']:.1f} times slower"),
-    ]
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    return f"""# Throughput of the search
-
-Cora at 1.0 ms, 100,000 LUT and FF, 100 DSP, method {run['method']}, {run['workers']} worker processes with one thread
-each, on {result['machine']}. Load average when it began: {result['load']:.1f}.
-
-| what | measured |
-|---|---|
-{table}
-
-The comparison trains {plain['sample']} of the run's {plain['of']} distinct architectures one after another in one
-process and one thread: by this package, and in PyG's `GCNConv`, `GATConv` and `SimpleConv` on dense features and the
-whole graph ({plain['epochs_timed']} epochs timed, scaled to 200).
-
-Made by `{command}`; the numbers are in `search-throughput.json`.
-"""
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    return render("search-throughput.md", **record)
 
 
 def main() -> None:
@@ -208,18 +183,17 @@ def main() -> None:
     pricing = pricing_rate(data, options.designs)
     rates, trials = search_rates(data, "reinforce", options.children, options.workers)
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    result = {
+    command = f"make bench-search ({options.children} children)" if options.children != 2_000 else "make bench-search"
+    record = {
+        "command": command,
         "machine": f"{cpu_name()} ({os.cpu_count()} cores), {versions}",
         "load": load_average,
         "pricing_per_s": pricing,
         "search": rates,
         "plain": against_plain(data, trials, options.sample, options.epochs),
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "search-throughput.json").write_text(json.dumps(result, indent=2) + "\n")
-    command = f"make bench-search ({options.children} children)" if options.children != 2_000 else "make bench-search"
-    (RESULTS / "search-throughput.md").write_text(page := markdown(result, command))
-    print(page)
+    write_record("search-throughput", record)
+    write_page("search-throughput.md", page(record))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Charts as places in a drawing: what a template needs to write them as SVG, worked out beforehand."""
+"""Charts as coordinates and paths, which templates write as SVG."""
 
 from __future__ import annotations
 
@@ -22,20 +22,39 @@ class Frame:
     bottom: int = 52
 
     def across(self, place: float) -> float:
-        """From 0 … 1 along x to the drawing."""
+        """The x coordinate of a place, 0 to 1, on the x axis."""
         return round(self.left + place * (self.width - self.left - self.right), 1)
 
     def up(self, place: float) -> float:
-        """From 0 … 1 along y to the drawing, whose y grows downwards."""
+        """The y coordinate of a place, 0 to 1, on the y axis; coordinates grow downwards."""
         return round(self.height - self.bottom - place * (self.height - self.top - self.bottom), 1)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """The place of a pair of values."""
+        """The coordinates of a pair of values."""
         return self.across(self.x.place(x)), self.up(self.y.place(y))
 
 
+@dataclass(frozen=True)
+class Series:
+    """A named path in a chart. Series with equal names have equal colours; `dots` says that it is one of dots."""
+
+    name: str
+    path: str
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A titled chart of several series; `diagonal` is a path behind them, "" for none."""
+
+    title: str
+    frame: Frame
+    series: list[Series]
+    diagonal: str = ""
+
+
 def line(frame: Frame, xs: Sequence[float], ys: Sequence[float], steps: bool = False) -> str:
-    """The path of a line through points; with `steps` it holds each value until the next one."""
+    """The path of a line through points, or of a staircase that keeps each value until the next one."""
     places = [frame.at(x, y) for x, y in zip(xs, ys, strict=True)]
     parts: list[str] = []
     for index, (x, y) in enumerate(places):
@@ -47,12 +66,12 @@ def line(frame: Frame, xs: Sequence[float], ys: Sequence[float], steps: bool = F
 
 
 def dots(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
-    """A path of one dot for each point, drawn by its round line ends."""
+    """A path with one dot for each point: a stroke of no length with round ends."""
     return "".join(f"M{x:g} {y:g}h0" for x, y in (frame.at(*pair) for pair in zip(xs, ys, strict=True)))
 
 
 def silhouette(shares: Sequence[float]) -> str:
-    """The outline of shares, 0 to 1, as a closed path that is as wide as there are shares, and 1 high."""
+    """The closed outline of a row of bars with heights 0 to 1, each 1 wide."""
     parts = [f"M0 1V{1 - shares[0]:.3g}"]
     for index, share in enumerate(shares[1:], 1):
         if share != shares[index - 1]:

@@ -49,7 +49,7 @@ def write_page(html: str, path: Path) -> None:
 def _render(template: str, script: str | None, **values: Any) -> str:
     text = _source(script) if script else ""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return _environment().get_template(template).render(
+    return environment().get_template(template).render(
         style=Markup(_source("page.css")), script=Markup(text), script_hash=f"sha256-{digest}", fields=FIELDS, **values
     )  # fmt: skip
 
@@ -60,16 +60,17 @@ def _source(name: str) -> str:
 
 
 @functools.cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates of pages and figures; what they insert is escaped."""
+    made = Environment(
         loader=FileSystemLoader(templates_directory() / FOLDER),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=True,
     )
-    environment.filters |= {"percent": percent, "number": number, "digits": digits}
-    return environment
+    made.filters |= {"percent": percent, "number": number, "digits": digits}
+    return made
 
 
 def percent(share: float | None, places: int = 1) -> str:

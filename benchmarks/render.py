@@ -1,0 +1,39 @@
+"""Write the pages and figures in docs/results again from their recorded numbers, without measuring anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import calibration
+import controllers
+import every_design
+import finetuning
+import hardware_model
+import search
+import tables
+from pages import read_record, write_page
+
+FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "calibration.md": ("calibration", calibration.page),
+    "controllers.md": ("controllers", controllers.page),
+    "every-design.md": ("every-design", every_design.page),
+    "finetuning.md": ("finetuning", finetuning.page),
+    "hardware-model.md": ("hardware-model", hardware_model.page),
+    "hardware-model.svg": ("hardware-model", hardware_model.figure),
+    "search-throughput.md": ("search-throughput", search.page),
+    "tables.md": ("tables", tables.page),
+    tables.FIGURE: ("tables", tables.figure),
+}
+"""File -> the record it is made from, and the function that renders it."""
+
+
+def rendered(name: str) -> str:
+    """The text of a file, from its record."""
+    record, render = FILES[name]
+    return render(read_record(record))
+
+
+if __name__ == "__main__":
+    for each in FILES:
+        write_page(each, rendered(each))
