@@ -31,16 +31,17 @@ from fgnas.backends.project import write_project
 from fgnas.backends.vectors import write_vectors
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS, GraphShape, LayerGeometry, geometry
+from fgnas.hardware.pipeline.geometry import GraphShape, ManyDesigns, over_designs
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import timeline
 from fgnas.network import Network
 from fgnas.networks.quantised import fake_quantised_logits
-from fgnas.space import TABLE_II, columns_of
+from fgnas.space import TABLE_II
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler
@@ -161,11 +162,11 @@ def put_graph(project: Path, accelerator: Accelerator, data: GraphData) -> None:
     (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
 
 
-def _model(accelerator: Accelerator, data: GraphData) -> tuple[list[LayerGeometry], Workload]:
-    """What the latency model takes of a design that stands, and of a graph for it."""
+def _model(accelerator: Accelerator, data: GraphData) -> tuple[list[ManyDesigns], Workload]:
+    """The latency model's arguments for an accelerator that is built already and a graph for it."""
     # A row of gat waits for room in the ring that was built, not in the one that this graph would need.
     workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
-    return geometry(columns_of([accelerator.design]), accelerator.shape), workload
+    return [over_designs(layer.geometry) for layer in accelerator.layers], workload
 
 
 def _check_cpp(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:
@@ -222,7 +223,7 @@ def of_pytorch(accelerator: Accelerator, network: Network, data: GraphData) -> S
     for name, tensor in values.items():
         layer = accelerator.layers[int(name.split(".")[0])]
         bits = layer.output_format.fraction_bits if name.endswith("activate") else layer.value_format.fraction_bits
-        extra = LOGIT_EXTRA_BITS if layer.last and name.endswith("aggregate") else 0
+        extra = wire.LOGIT_EXTRA_BITS if layer.geometry.last and name.endswith("aggregate") else 0
         stages[name] = (tensor.numpy() * 2.0 ** (bits + extra)).astype(np.int64)
     stages["logits"] = (logits.numpy() * 2.0**accelerator.logit_format.fraction_bits).astype(np.int64)
     return stages
@@ -237,9 +238,10 @@ def without_padding(accelerator: Accelerator, stages: Stages) -> Stages:
 
 
 def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
-    if layer.last and not layer.gat:
-        return rows.reshape(len(rows), layer.d, layer.k).transpose(0, 2, 1).reshape(len(rows), -1)
-    return rows.reshape(len(rows), layer.k, layer.d_padded)[:, :, : layer.d].reshape(len(rows), -1)
+    g = layer.geometry
+    if g.last and not g.gat:
+        return rows.reshape(len(rows), g.d, g.k).transpose(0, 2, 1).reshape(len(rows), -1)
+    return rows.reshape(len(rows), g.k, g.d_padded)[:, :, : g.d].reshape(len(rows), -1)
 
 
 def _hold(case: Case, level: str, data: GraphData, found: Stages, expected: Stages) -> None:

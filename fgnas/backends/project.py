@@ -15,18 +15,12 @@ from fgnas.backends.rtl import write_rtl
 from fgnas.backends.vectors import write_vectors
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
-from fgnas.hardware.pipeline.accelerator import (
-    ARGUMENT_REGISTERS,
-    CONTROL_REGISTERS,
-    EDGES_PER_BEAT,
-    STATUS_BITS,
-    Accelerator,
-)
-from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.memories import memory_of
+from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.network import Network
-from fgnas.space import columns_of
 from fgnas.tasks.nodes import GraphData
 
 MARK = "design.json"
@@ -78,8 +72,8 @@ def _fill(
     values |= {"price": predicted, "specification": specification}
     render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
     for layer in accelerator.layers:
-        tables = {"activation": ACTIVATION_TEMPLATE} if not layer.last else {}
-        tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.gat else {}
+        tables = {"activation": ACTIVATION_TEMPLATE} if not layer.geometry.last else {}
+        tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.geometry.gat else {}
         for name, template in tables.items():
             text = render(f"hls/{template}", layer=layer, **values)
             (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
@@ -94,9 +88,8 @@ def _fill(
 
 
 def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
-    """What the models predict for this design on this graph, and which limits it breaks."""
-    design = accelerator.design
-    return Pricer(data, specification.family).price(columns_of([design]), design.dsp).row(specification)
+    """The models' prediction for this accelerator on this graph, and the limits that it breaks."""
+    return price_accelerator(accelerator, data, specification.family).row(specification)
 
 
 def held_by(directory: Path) -> str | None:
@@ -128,13 +121,13 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "a": accelerator,
         "counts": counts,
         "offsets": [0, *itertools.accumulate(beats)],
-        "weight": lambda layer: next(memory for memory in layer.memories if memory.name == "weight"),
-        "registers": CONTROL_REGISTERS + ARGUMENT_REGISTERS,
-        "control": CONTROL_REGISTERS[0].offset,
-        "arguments": ARGUMENT_REGISTERS,
-        "edges_per_beat": EDGES_PER_BEAT,
-        "status_bits": STATUS_BITS,
-        "logit_extra_bits": LOGIT_EXTRA_BITS,
+        "memory": lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
+        "registers": wire.CONTROL_REGISTERS + wire.ARGUMENT_REGISTERS,
+        "control": wire.CONTROL_REGISTERS[0].offset,
+        "arguments": wire.ARGUMENT_REGISTERS,
+        "edges_per_beat": wire.EDGES_PER_BEAT,
+        "status_bits": wire.STATUS_BITS,
+        "logit_extra_bits": wire.LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),
         "part": specification.part or find_device(DEFAULT_DEVICES[specification.family]).part,

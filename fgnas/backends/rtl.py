@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from fgnas.backends.render import render
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
-from fgnas.hardware.pipeline.memories import output_rows
+from fgnas.hardware.pipeline.memories import memory_of, output_rows
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
@@ -25,11 +25,11 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
     for layer in accelerator.layers:
-        if layer.gat:
+        if layer.geometry.gat:
             files.append(target / f"fgnas_exponential_{layer.index}.sv")
             text = render("rtl/fgnas_exponential.sv.j2", accelerator=accelerator, layer=layer)
             files[-1].write_text(text, encoding="utf-8")
-        if not layer.last and not is_plain_relu(layer):
+        if not layer.geometry.last and not is_plain_relu(layer):
             files.append(target / f"fgnas_activation_{layer.index}.sv")
             files[-1].write_text(_activation(accelerator, layer), encoding="utf-8")
     files.append(target / f"{TOP}.sv")
@@ -68,7 +68,8 @@ def _top(accelerator: Accelerator) -> str:
         regions=regions,
         place=lambda name, layer: list(regions).index(f"{name} {layer}"),
         is_plain_relu=is_plain_relu,
+        memory=lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
         address_bits=lambda depth: max(1, int(np.ceil(np.log2(depth)))),
-        extra_bits=LOGIT_EXTRA_BITS,
+        extra_bits=wire.LOGIT_EXTRA_BITS,
         output_rows=int(output_rows(accelerator.logit_beats)),
     )

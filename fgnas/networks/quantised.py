@@ -12,10 +12,11 @@ from torch import Tensor
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
-from fgnas.hardware.pipeline.geometry import COEFFICIENT_FRACTION_BITS, LOGIT_BITS, LOGIT_EXTRA_BITS, GraphShape
+from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
@@ -74,13 +75,13 @@ def fake_quantised_logits(
         bias = fake_quantise(parameters.bias, value)
         h = fake_quantise(x @ weight, value)
         y = _attend(layer, parameters, h, data) if layer.attention == "gat" else _aggregate(layer, h, data)
-        y = rounded(y, value.fraction_bits + (0 if layer.activation else LOGIT_EXTRA_BITS))
+        y = rounded(y, value.fraction_bits + (0 if layer.activation else wire.LOGIT_EXTRA_BITS))
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
         if layer.activation is not None:
             u = clip(y + bias, value)
             x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
             stages[f"{index}.activate"] = x
-    logit = FixedPoint(LOGIT_BITS, value.fraction_bits + LOGIT_EXTRA_BITS)
+    logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + wire.LOGIT_EXTRA_BITS)
     heads = y.view(data.nodes, layer.k, data.classes)
     return clip(rounded(heads.mean(1), logit.fraction_bits) + bias, logit)
 
@@ -89,7 +90,7 @@ def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
     """[N, features] the unrounded aggregate of H."""
     degrees = torch.from_numpy(data.degrees)
     sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
-    steps = 2.0**COEFFICIENT_FRACTION_BITS
+    steps = 2.0**wire.COEFFICIENT_FRACTION_BITS
     coefficients = torch.ones(len(sources), dtype=torch.float64)
     if layer.attention == "gcn":
         coefficients = torch.round(steps / torch.sqrt((degrees[targets] * degrees[sources]).double())) / steps
@@ -112,7 +113,7 @@ def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphDat
     scores = torch.where(z >= 0, 5 * z, z)  # LeakyReLU five times over: 0.2 itself has no exact value
     index = targets[:, None].expand_as(scores)
     largest = torch.zeros_like(s).scatter_reduce(0, index, scores, "amax", include_self=False)
-    steps = 2.0**COEFFICIENT_FRACTION_BITS
+    steps = 2.0**wire.COEFFICIENT_FRACTION_BITS
     coefficients = torch.round(steps * torch.exp((scores - largest[targets]) / 5)) / steps
     messages = coefficients[:, :, None] * heads[sources]
     index = targets[:, None, None].expand_as(messages)

@@ -10,7 +10,7 @@ from fgnas.design import Design
 from fgnas.hardware.devices import Device
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload
-from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.pricing import written_resources
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
 from fgnas.hardware.timeline import Timeline, as_seen, timeline
 from fgnas.report.pipeline import PhaseBox, phases
@@ -95,7 +95,7 @@ def design_page(
         ladder=ladder(project, data, float_accuracy),
         checks=checks(project),
         limited=bool(limits),
-        resources=resource_rows(design_resources(design, shape, family), synth, limits),
+        resources=resource_rows(written_resources(project.summary, family), synth, limits),
         family=family,
         synthesised=synth["family"] if synth else "",
         modules=largest_modules(synth) if synth else [],

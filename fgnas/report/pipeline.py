@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.accelerator import BEAT_BYTES
+from fgnas.hardware import wire
 from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
 
@@ -126,6 +126,7 @@ def _strip(stage: StageTimes, phase: PhaseTimes, box: StageBox) -> Strip:
 def stage_box(stage: StageTimes, phase: PhaseTimes, summary: dict[str, Any]) -> StageBox:
     """One stage with its lanes and formats, from the layer that it works for."""
     layer = summary["layers"][stage.layer]
+    layer = layer["geometry"] | layer
     across, down, dsp, lines, numbers = _STAGES[stage.name](layer, summary)
     title = stage.name if stage.name == "load" else f"{stage.name} {stage.layer}"
     return StageBox(
@@ -148,7 +149,7 @@ def _number(label: str, layer: dict[str, Any], name: str) -> Number:
 
 
 def _load(layer: dict[str, Any], summary: dict[str, Any]) -> _Box:
-    return 0, 0, None, [f"{summary['parameter_beats']:,} beats of {BEAT_BYTES} bytes"], []
+    return 0, 0, None, [f"{summary['parameter_beats']:,} beats of {wire.BEAT_BYTES} bytes"], []
 
 
 def _linear(layer: dict[str, Any], summary: dict[str, Any]) -> _Box:

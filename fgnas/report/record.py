@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fgnas.backends.project import read_specification
 from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.accelerator import BEAT_BYTES
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.pipeline.pricing import Specification
 
@@ -115,7 +115,7 @@ def _rows(path: Path) -> dict[str, NDArray[np.int64]]:
 
 def _beats(path: Path) -> NDArray[np.uint8]:
     try:
-        return np.fromfile(path, np.uint8).reshape(-1, BEAT_BYTES)
+        return np.fromfile(path, np.uint8).reshape(-1, wire.BEAT_BYTES)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.files import replace_file
-from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.paths import sim_directory
 from fgnas.progress import seconds_before, step
@@ -238,16 +238,16 @@ def write_memory(directory: Path, path: Path, layout: dict[str, int]) -> None:
     """The bench's memory image: the three regions that the kernel reads."""
     with path.open("w") as out:
         for name in ("parameters", "features", "edges"):
-            beats = np.fromfile(directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, BEAT_BYTES)
+            beats = np.fromfile(directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, wire.BEAT_BYTES)
             digits = beats[:, ::-1].tobytes().hex()
-            lines = (digits[i : i + 2 * BEAT_BYTES] for i in range(0, len(digits), 2 * BEAT_BYTES))
+            lines = (digits[i : i + 2 * wire.BEAT_BYTES] for i in range(0, len(digits), 2 * wire.BEAT_BYTES))
             out.write(f"@{layout[name]:x}\n" + "\n".join(lines) + "\n")
 
 
 def read_dump(path: Path) -> NDArray[np.uint8]:
     """[beats, 16] bytes of a region that the bench wrote out."""
     words = [line for line in path.read_text().split() if not line.startswith(("//", "@"))]
-    return np.frombuffer(bytes.fromhex("".join(words)), np.uint8).reshape(-1, BEAT_BYTES)[:, ::-1].copy()
+    return np.frombuffer(bytes.fromhex("".join(words)), np.uint8).reshape(-1, wire.BEAT_BYTES)[:, ::-1].copy()
 
 
 def compare(sizes: dict[str, int], golden: NDArray[Any], got: NDArray[Any]) -> dict[str, Any]:
@@ -266,9 +266,9 @@ def compare(sizes: dict[str, int], golden: NDArray[Any], got: NDArray[Any]) -> d
 def registers(sizes: dict[str, int], layout: dict[str, int]) -> list[tuple[int, int]]:
     """(offset, value) of every argument register for a graph in the bench's memory."""
     values = {"nodes": sizes["nodes"], "feature_beats": sizes["feature_beats"], "edge_beats": sizes["edge_beats"]}
-    values |= {name: layout[name] * BEAT_BYTES for name in ("parameters", "features", "edges", "logits")}
+    values |= {name: layout[name] * wire.BEAT_BYTES for name in ("parameters", "features", "edges", "logits")}
     writes: list[tuple[int, int]] = []
-    for register in ARGUMENT_REGISTERS:
+    for register in wire.ARGUMENT_REGISTERS:
         if register.access != "w":
             continue
         value = values[register.name]
@@ -318,7 +318,7 @@ def _job(
     sizes: dict[str, int], layout: dict[str, int], predicted: int, stall_seed: int, runs: int, work: Path
 ) -> dict[str, Any]:
     last = layout["logits"] + max(1, sizes["nodes"] * sizes["logit_beats"]) - 1
-    status = next(register.offset for register in ARGUMENT_REGISTERS if register.name == "status")
+    status = next(register.offset for register in wire.ARGUMENT_REGISTERS if register.name == "status")
     run = {
         "registers": registers(sizes, layout),
         "regions": {name: layout[name] for name in ("parameters", "features", "edges")},

@@ -177,16 +177,13 @@ def tidy(total: dict[str, float]) -> dict[str, float]:
 
 
 def predicted(directory: Path, family: str) -> dict[str, float] | None:
-    """What the resource model says about the project's design, for the shape that it was generated for."""
-    from fgnas.design import Design
-    from fgnas.hardware.pipeline.geometry import GraphShape
-    from fgnas.hardware.pipeline.pricing import design_resources
+    """The resource model's prediction for the accelerator that the project describes; None if it describes none."""
+    from fgnas.hardware.pipeline.pricing import written_resources
 
     summary = directory / "report" / "accelerator.json"
     if not summary.is_file():
         return None
-    shape = GraphShape(**json.loads(summary.read_text(encoding="utf-8"))["shape"])
-    return tidy(design_resources(Design.load(directory / "design.json"), shape, family))
+    return tidy(written_resources(json.loads(summary.read_text(encoding="utf-8")), family))
 
 
 def utilisation_table(report: dict[str, Any]) -> str:

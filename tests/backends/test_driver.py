@@ -15,8 +15,9 @@ from support import random_accelerator, random_design, random_graph, random_netw
 
 import fgnas
 from fgnas.backends.project import write_project
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.accelerator import STATUS_BITS, Accelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -193,13 +194,13 @@ def test_wrong_weights_are_refused(driver, weights) -> None:
         driver.Kernel("x.bit", weights=weights)
 
 
-@pytest.mark.parametrize("name", STATUS_BITS)
+@pytest.mark.parametrize("name", wire.STATUS_BITS)
 def test_every_status_is_raised_by_name(project, driver, monkeypatch, name) -> None:
-    monkeypatch.setattr(Registers, "status", 1 << STATUS_BITS[name])
+    monkeypatch.setattr(Registers, "status", 1 << wire.STATUS_BITS[name])
     kernel = driver.Kernel("x.bit")
     with pytest.raises(driver.KernelError, match=name.replace("_", " ")) as caught:
         kernel.run(**driver.regions(project[0] / "vectors"))
-    assert caught.value.status == 1 << STATUS_BITS[name]
+    assert caught.value.status == 1 << wire.STATUS_BITS[name]
 
 
 def test_a_kernel_at_work_is_left_alone(project, driver, monkeypatch) -> None:

@@ -9,8 +9,9 @@ from support import Choices, plain_layer, random_accelerator, random_design, ran
 
 from fgnas.backends.project import write_project
 from fgnas.design import Design
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.accelerator import STATUS_BITS, Accelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -125,12 +126,12 @@ def test_refusals_have_their_documented_status(four_nodes: GraphData, tmp_path: 
     log = (tmp_path / "project" / "build" / "csim" / "csim.log").read_text()
     expected = {
         "no nodes": 0,
-        "too many nodes": 1 << STATUS_BITS["nodes_over_capacity"],
-        "a column beyond the input": 1 << STATUS_BITS["column_out_of_range"],
-        "a source beyond the graph": 1 << STATUS_BITS["source_out_of_range"],
-        "a row that is too long": 1 << STATUS_BITS["degree_over_capacity"],
-        "features that end early": 1 << STATUS_BITS["stream_too_short"],
-        "edges that end early": 1 << STATUS_BITS["stream_too_short"],
+        "too many nodes": 1 << wire.STATUS_BITS["nodes_over_capacity"],
+        "a column beyond the input": 1 << wire.STATUS_BITS["column_out_of_range"],
+        "a source beyond the graph": 1 << wire.STATUS_BITS["source_out_of_range"],
+        "a row that is too long": 1 << wire.STATUS_BITS["degree_over_capacity"],
+        "features that end early": 1 << wire.STATUS_BITS["stream_too_short"],
+        "edges that end early": 1 << wire.STATUS_BITS["stream_too_short"],
     }
     for what, status in expected.items():
         assert f"{what}: status {status:#x}, logits untouched\n" in log

@@ -10,7 +10,7 @@ import pytest
 from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.project import write_project
-from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS
+from fgnas.hardware import wire
 
 PRAGMA = re.compile(r"#pragma HLS (\w+)(.*)")
 LOOP = re.compile(r"\b(?:for|while) \(")
@@ -163,7 +163,7 @@ def test_memories_and_ports(sources: dict[str, str]) -> None:
         port = re.search(rf"INTERFACE m_axi port={name} bundle={bundle} offset=slave depth=(\d+) (.*)\n", top)
         assert port is not None and int(port[1]) > 0
         assert "burst_length=256" in port[2], "4 KiB, the most that a burst of 16-byte beats may have"
-    for name in (*(register.name for register in ARGUMENT_REGISTERS), "return"):
+    for name in (*(register.name for register in wire.ARGUMENT_REGISTERS), "return"):
         assert f"#pragma HLS INTERFACE s_axilite port={name} bundle=control\n" in top
 
 

@@ -11,7 +11,8 @@ from fgnas.backends import project, render
 from fgnas.backends.project import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS, Accelerator
+from fgnas.hardware import wire
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
@@ -73,7 +74,7 @@ def test_kernel_arguments_are_in_register_order(
     write_project(accelerator, four_nodes, tmp_path / "p")
     header = (tmp_path / "p" / "src" / "fgnas_top.h").read_text()
     arguments = header[header.index("fgnas_top(") :].split(")")[0].split(",")
-    assert [text.split()[-1] for text in arguments] == [register.name for register in ARGUMENT_REGISTERS]
+    assert [text.split()[-1] for text in arguments] == [register.name for register in wire.ARGUMENT_REGISTERS]
 
 
 def test_readme_has_whole_tables(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
+from fgnas.hardware import wire
 from fgnas.networks.calibration import best_scale, calibrated, divergence, observe, relative_error, thinned
 from fgnas.networks.quantised import fake_quantised_logits, quantised_accuracy, quantised_logits
 from fgnas.networks.training import Recipe, train
@@ -46,7 +46,7 @@ def test_both_ways_agree_on_scaled_tensors(four_nodes, seed):
     design = random_design(seed)
     network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
     scaled = calibrated(design, network, four_nodes)
-    last = design.layers[-1].value_format(scaled.layers[-1].value_scale).fraction_bits + LOGIT_EXTRA_BITS
+    last = design.layers[-1].value_format(scaled.layers[-1].value_scale).fraction_bits + wire.LOGIT_EXTRA_BITS
     expected = (fake_quantised_logits(design, scaled, four_nodes) * 2.0**last).numpy()
     assert np.array_equal(quantised_logits(design, scaled, four_nodes), expected)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.geometry import LOGIT_EXTRA_BITS
+from fgnas.hardware import wire
 from fgnas.networks.quantised import (
     fake_quantise,
     fake_quantised_logits,
@@ -33,7 +33,7 @@ def random_design(seed, space=SPACE):
 
 
 def codes_of(logits, design):
-    return (logits * 2.0 ** (design.layers[-1].af + LOGIT_EXTRA_BITS)).numpy()
+    return (logits * 2.0 ** (design.layers[-1].af + wire.LOGIT_EXTRA_BITS)).numpy()
 
 
 @given(st.floats(-20, 20), st.integers(0, 3), st.integers(0, 6))

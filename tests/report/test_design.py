@@ -86,7 +86,7 @@ def test_the_picture_shows_what_stands_beside_what(record) -> None:
     assert phases["phase 0"].reads == ["features"] and phases["phase 0"].writes == ["H 0", "scores 0"]
     assert phases["phase 1"].reads == ["edges", "H 0", "scores 0"] and phases["phase 1"].writes == ["H 1"]
     assert phases["output"].reads == ["edges", "H 1"] and phases["output"].writes == ["logits"]
-    first, second = record.summary["layers"]
+    first, second = (layer["geometry"] | layer for layer in record.summary["layers"])
     linear = phases["phase 1"].columns[3][0]
     assert (linear.across, linear.down, linear.dsp) == (second["t_in"], second["t_out"], second["linear_dsp"])
     assert linear.rows == first["act_rows"]

@@ -193,7 +193,7 @@ def test_a_run_that_was_killed_in_a_line_has_a_page(make_run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("accelerator", lambda content: content["layers"][0].pop("t_in")),
+        ("accelerator", lambda content: content["layers"][0]["geometry"].pop("t_in")),
         ("accelerator", lambda content: content["shape"].update(colour="red")),
         ("price", lambda content: content.pop("latency_cycles")),
     ],

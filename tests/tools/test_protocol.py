@@ -17,8 +17,9 @@ from support import random_design, random_graph, random_network, run_on_face
 
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.accelerator import ARGUMENT_REGISTERS, BEAT_BYTES, STATUS_BITS, Accelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, logit_rows, parameter_region
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -77,7 +78,7 @@ class Run:
         values = {name: getattr(self, name) for name in ("nodes", "feature_beats", "edge_beats")} | self.places
         return [
             (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
-            for register in ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
+            for register in wire.ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
         ]  # fmt: skip
 
     def job(self, image: Path) -> dict[str, Any]:
@@ -87,7 +88,7 @@ class Run:
         return {
             "image": str(image),
             "registers": self.registers(),
-            "status_register": next(r.offset for r in ARGUMENT_REGISTERS if r.name == "status"),
+            "status_register": next(r.offset for r in wire.ARGUMENT_REGISTERS if r.name == "status"),
             "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
             "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
             "stall_seed": self.stall_seed,
@@ -116,7 +117,7 @@ def run_of(accelerator: Accelerator, data: GraphData) -> Run:
         "edges": edge_beats(graph).tobytes(),
     }
     expected = logit_rows(accelerator, reference.run(accelerator, graph)).tobytes()
-    beats = {f"{name[:-1]}_beats": len(regions[name]) // BEAT_BYTES for name in ("features", "edges")}
+    beats = {f"{name[:-1]}_beats": len(regions[name]) // wire.BEAT_BYTES for name in ("features", "edges")}
     return Run(regions, expected, placed(regions), data.nodes, **beats)
 
 
@@ -163,7 +164,7 @@ def assert_orderly(run: Run, result: dict[str, Any]) -> None:
     assert (first & 0b110, second & 0b110) == (0b110, 0b100)
     assert result["interrupt"] == 0, "acknowledged, and still there"
     assert result["stray"] == 0
-    region = range(run.places["logits"], run.places["logits"] + len(run.expected), BEAT_BYTES)
+    region = range(run.places["logits"], run.places["logits"] + len(run.expected), wire.BEAT_BYTES)
     assert set(result["touched"]) <= set(region)
 
 
@@ -175,7 +176,7 @@ def assert_right(run: Run, result: dict[str, Any]) -> None:
 
 def assert_refused(result: dict[str, Any], name: str) -> None:
     assert result["ended"], "the watchdog bit"
-    assert result["status"] == 1 << STATUS_BITS[name]
+    assert result["status"] == 1 << wire.STATUS_BITS[name]
     assert result["touched"] == [], "a kernel that refuses writes nothing"
 
 
@@ -197,7 +198,7 @@ def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
     """Short and long rests, and regions at every place within a page."""
     shares = (0.2, 0.5, 0.8)
     runs = [
-        replace(bench.plain, stall_seed=seed + 1, stall_share=shares[seed % 3]).at(BEAT_BYTES * (37 * seed % 256))
+        replace(bench.plain, stall_seed=seed + 1, stall_share=shares[seed % 3]).at(wire.BEAT_BYTES * (37 * seed % 256))
         for seed in seeds
     ]
     for run, result in zip(runs, bench.run(*runs), strict=True):
@@ -216,9 +217,9 @@ def test_read_errors(bench: Bench) -> None:
     """In the first, a middle and the last beat of each region; the run after each is right."""
     runs = []
     for region, content in bench.plain.regions.items():
-        beats = len(content) // BEAT_BYTES
+        beats = len(content) // wire.BEAT_BYTES
         for beat in (0, beats // 2, beats - 1):
-            address = bench.plain.places[region] + BEAT_BYTES * beat
+            address = bench.plain.places[region] + wire.BEAT_BYTES * beat
             runs += [replace(bench.plain, bad_reads=range(address, address + 1)), bench.plain]
     found = bench.run(*runs)
     for bad, again in zip(found[::2], found[1::2], strict=True):
@@ -229,24 +230,24 @@ def test_read_errors(bench: Bench) -> None:
 def test_write_errors(bench: Bench) -> None:
     """A kernel learns of them when it has written; it says so, and the next run is right."""
     start, end = bench.plain.places["logits"], bench.plain.places["logits"] + len(bench.plain.expected)
-    middle = (start + end) // 2 // BEAT_BYTES * BEAT_BYTES
+    middle = (start + end) // 2 // wire.BEAT_BYTES * wire.BEAT_BYTES
     runs = []
     for share in (0.0, 0.5):
-        for beat in (start, middle, end - BEAT_BYTES):
+        for beat in (start, middle, end - wire.BEAT_BYTES):
             bad = replace(bench.plain, bad_writes=range(beat, beat + 1), stall_share=share, stall_seed=3)
             runs += [bad, bench.plain]
     found = bench.run(*runs)
     for bad_result, again in zip(found[::2], found[1::2], strict=True):
-        assert bad_result["ended"] and bad_result["status"] == 1 << STATUS_BITS["write_error"]
+        assert bad_result["ended"] and bad_result["status"] == 1 << wire.STATUS_BITS["write_error"]
         assert_right(bench.plain, again)
 
 
 def _with_bits(region: bytes, beat: int, first: int, count: int, value: int) -> bytes:
     """A region in which `count` bits of a beat hold `value`."""
-    start = beat * BEAT_BYTES
-    word = int.from_bytes(region[start : start + BEAT_BYTES], "little")
+    start = beat * wire.BEAT_BYTES
+    word = int.from_bytes(region[start : start + wire.BEAT_BYTES], "little")
     word = word & ~(((1 << count) - 1) << first) | value << first
-    return region[:start] + word.to_bytes(BEAT_BYTES, "little") + region[start + BEAT_BYTES :]
+    return region[:start] + word.to_bytes(wire.BEAT_BYTES, "little") + region[start + wire.BEAT_BYTES :]
 
 
 def _changed(run: Run, name: str, change: Callable[[bytes], bytes]) -> Run:
@@ -293,7 +294,7 @@ def test_refusals(bench: Bench) -> None:
         for number, (what, (bit, _)) in enumerate(wanted.items()):
             refused, again = found[2 * number : 2 * number + 2]
             assert refused["ended"], what
-            assert (refused["status"], refused["touched"]) == (1 << STATUS_BITS[bit], []), what
+            assert (refused["status"], refused["touched"]) == (1 << wire.STATUS_BITS[bit], []), what
             assert_right(plain, again)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fgnas.hardware.pipeline.geometry import COEFFICIENT_BITS, Ints, LayerGeometry
+from fgnas.hardware import wire
+from fgnas.hardware.pipeline.geometry import Ints, ManyDesigns
 
 DSP_PRODUCT_BITS = 9
 """A product of fewer bits goes to LUTs, as synthesis does by itself."""
@@ -17,10 +19,10 @@ class Multipliers:
     """The equal multipliers of one stage, over designs.
 
     Attributes:
-        layer, stage: where they stand ("linear", "score" or "aggregate").
+        layer, stage: the stage ("linear", "score" or "aggregate") and its layer.
         left_bits, right_bits: operand widths.
-        lanes: how many there are; 0 where the stage multiplies nothing.
-        dsp: how many of them, lane 0 first, take a DSP slice.
+        lanes: number of multipliers; 0 where the stage multiplies nothing.
+        dsp: number of those, lane 0 first, that take a DSP slice.
     """
 
     layer: int
@@ -31,18 +33,26 @@ class Multipliers:
     dsp: Ints
 
 
-def bind_multipliers(layers: list[LayerGeometry], budget: Ints) -> list[Multipliers]:
-    """Eligible multipliers take the design's DSP budget: widest product first, then by layer, stage and lane."""
-    groups: list[tuple[int, str, Ints, Ints, Ints]] = []
+def stage_multipliers(layers: Sequence[ManyDesigns]) -> list[Multipliers]:
+    """The multipliers of every stage, none of them in a DSP slice yet."""
+    groups: list[Multipliers] = []
     for index, layer in enumerate(layers):
         lanes = layer.t_in * layer.t_out
-        groups.append((index, "linear", layer.input_bits, layer.weight_bits, lanes))
+        none = np.zeros_like(lanes)
+        groups.append(Multipliers(index, "linear", layer.input_bits, layer.weight_bits, lanes, none))
         scores = np.where(layer.gat, layer.t_attn, 0)
-        groups.append((index, "score", layer.value_bits, layer.weight_bits, scores))
+        groups.append(Multipliers(index, "score", layer.value_bits, layer.weight_bits, scores, none))
         weighted = np.where(layer.gcn | layer.gat, layer.t_aggr, 0)
-        groups.append((index, "aggregate", layer.value_bits, np.full_like(lanes, COEFFICIENT_BITS), weighted))
-    widths = np.stack([left + right for _, _, left, right, _ in groups])
-    lanes_of = np.stack([lanes for *_, lanes in groups])
+        coefficient = np.full_like(lanes, wire.COEFFICIENT_BITS)
+        groups.append(Multipliers(index, "aggregate", layer.value_bits, coefficient, weighted, none))
+    return groups
+
+
+def bind_multipliers(layers: Sequence[ManyDesigns], budget: Ints) -> list[Multipliers]:
+    """Eligible multipliers take the design's DSP budget: widest product first, then by layer, stage and lane."""
+    groups = stage_multipliers(layers)
+    widths = np.stack([group.left_bits + group.right_bits for group in groups])
+    lanes_of = np.stack([group.lanes for group in groups])
     eligible = np.where(widths >= DSP_PRODUCT_BITS, lanes_of, 0)
     order = np.argsort(-widths, axis=0, kind="stable")
     ranked = np.take_along_axis(eligible, order, axis=0)
@@ -50,7 +60,4 @@ def bind_multipliers(layers: list[LayerGeometry], budget: Ints) -> list[Multipli
     taken = np.clip(budget - before, 0, ranked)
     dsp = np.empty_like(taken)
     np.put_along_axis(dsp, order, taken, axis=0)
-    return [
-        Multipliers(layer, stage, left, right, lanes, dsp[row])
-        for row, (layer, stage, left, right, lanes) in enumerate(groups)
-    ]
+    return [replace(group, dsp=dsp[row]) for row, group in enumerate(groups)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.latency import Workload
 
@@ -49,7 +50,7 @@ class Phase:
 def phases(accelerator: Accelerator, workload: Workload) -> tuple[Phase, ...]:
     """Load, phase 0, a phase for each further layer, output: the work of one inference on one graph."""
     layers, nodes, edges = accelerator.layers, workload.nodes, int(workload.degrees.sum())
-    first, last = layers[0], layers[-1]
+    first, last = layers[0].geometry, layers[-1].geometry
     beats = StageWork("memory", accelerator.parameter_beats, accelerator.parameter_beats)
     non_zeros = int(workload.non_zeros.sum())
     sparse = StageWork(
@@ -57,42 +58,44 @@ def phases(accelerator: Accelerator, workload: Workload) -> tuple[Phase, ...]:
         non_zeros * first.out_tiles / first.t_in,
         non_zeros * first.k * first.d / (first.t_in * first.t_out),
     )
-    found = [Phase("load", (beats,)), Phase("0", (sparse, *_keep(first, nodes)))]
-    for layer, following in zip(layers, layers[1:], strict=False):
+    found = [Phase("load", (beats,)), Phase("0", (sparse, *_keep(layers[0], nodes)))]
+    for before, after in zip(layers, layers[1:], strict=False):
+        layer, following = before.geometry, after.geometry
         features = layer.k * layer.d
         activate = StageWork(
-            f"activate({layer.index})", nodes * layer.act_tiles, nodes * features / max(layer.t_act, 1)
+            f"activate({before.index})", nodes * layer.act_tiles, nodes * features / max(layer.t_act, 1)
         )
         dense = StageWork(
-            f"linear({following.index})",
+            f"linear({after.index})",
             nodes * following.in_groups * following.out_tiles,
             nodes * features * following.k * following.d / (following.t_in * following.t_out),
         )
-        stages = (*_gather(layer, edges), activate, dense, *_keep(following, nodes))
-        found.append(Phase(str(following.index), stages))
-    features = last.k * last.d
-    mean = StageWork(f"head mean({last.index})", nodes * last.aggr_tiles, nodes * features / last.t_aggr)
-    write = StageWork("write", nodes * last.logit_beats, nodes * last.d / 8)
-    return (*found, Phase("output", (*_gather(last, edges), mean, write)))
+        stages = (*_gather(before, edges), activate, dense, *_keep(after, nodes))
+        found.append(Phase(str(after.index), stages))
+    mean = StageWork(f"head mean({layers[-1].index})", nodes * last.aggr_tiles, nodes * last.k * last.d / last.t_aggr)
+    write = StageWork("write", nodes * last.logit_beats, nodes * last.d / wire.BEAT_WORDS)
+    return (*found, Phase("output", (*_gather(layers[-1], edges), mean, write)))
 
 
-def _keep(layer: LayerAccelerator, nodes: int) -> list[StageWork]:
-    """What follows a linear stage: its row is stored, and scored where the layer attends."""
-    found = [StageWork(f"store({layer.index})", nodes * layer.h_words, nodes * layer.k * layer.d / layer.h_lanes)]
+def _keep(lowered: LayerAccelerator, nodes: int) -> list[StageWork]:
+    """The stages that follow a linear stage: its row is stored, and scored where the layer attends."""
+    layer, index = lowered.geometry, lowered.index
+    found = [StageWork(f"store({index})", nodes * layer.h_words, nodes * layer.k * layer.d / layer.h_lanes)]
     if layer.gat:
         score = 2 * nodes * layer.k
-        found.append(StageWork(f"score({layer.index})", score * layer.score_tiles, score * layer.d / layer.t_attn))
+        found.append(StageWork(f"score({index})", score * layer.score_tiles, score * layer.d / layer.t_attn))
     return found
 
 
-def _gather(layer: LayerAccelerator, edges: int) -> list[StageWork]:
-    """What goes over the edges."""
+def _gather(lowered: LayerAccelerator, edges: int) -> list[StageWork]:
+    """The stages that go over the edges."""
+    layer, index = lowered.geometry, lowered.index
     features = layer.k * layer.d
-    aggregate = StageWork(f"aggregate({layer.index})", edges * layer.aggr_tiles, edges * features / layer.t_aggr)
+    aggregate = StageWork(f"aggregate({index})", edges * layer.aggr_tiles, edges * features / layer.t_aggr)
     if not layer.gat:
         return [aggregate]
     groups = edges * layer.head_groups
-    return [StageWork(f"row maximum({layer.index})", groups, groups), aggregate]
+    return [StageWork(f"row maximum({index})", groups, groups), aggregate]
 
 
 def tile_bound(work: tuple[Phase, ...]) -> float:
@@ -110,11 +113,11 @@ def multiplications(accelerator: Accelerator, workload: Workload) -> int:
     nodes, edges, total = workload.nodes, int(workload.degrees.sum()), 0
     inputs = int(workload.non_zeros.sum())
     for layer in accelerator.layers:
-        features = layer.k * layer.d
+        features = layer.geometry.k * layer.geometry.d
         total += inputs * features
-        if layer.gat:
+        if layer.geometry.gat:
             total += 2 * nodes * features
-        if layer.gat or layer.weighted:
+        if layer.geometry.gat or layer.weighted:
             total += edges * features
         inputs = nodes * features
     return total
@@ -124,7 +127,7 @@ def multipliers(accelerator: Accelerator) -> int:
     """Multipliers that the accelerator has for them."""
     total = 0
     for layer in accelerator.layers:
-        total += layer.t_in * layer.t_out
-        total += layer.t_aggr if layer.gat or layer.weighted else 0
-        total += layer.t_attn if layer.gat else 0
+        total += layer.geometry.t_in * layer.geometry.t_out
+        total += layer.geometry.t_aggr if layer.geometry.gat or layer.weighted else 0
+        total += layer.geometry.t_attn if layer.geometry.gat else 0
     return total

@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.pipeline.accelerator import (
-    BEAT_BYTES,
-    COLUMN_BITS,
-    EDGES_PER_BEAT,
-    INPUT_VALUE_BITS,
-    SOURCE_BITS,
-    Accelerator,
-)
-from fgnas.hardware.pipeline.geometry import COEFFICIENT_BITS, COEFFICIENT_FRACTION_BITS
+from fgnas.hardware import wire
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.tasks.nodes import GraphData
 
@@ -28,7 +21,7 @@ Beats = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class EncodedGraph:
-    """What the host sends with a graph of N nodes.
+    """The regions that the host sends with a graph of N nodes, as integers.
 
     Attributes:
         features: [N, width_in] CSR of int64 codes; the float matrix's structure, quantised zeros included.
@@ -51,7 +44,7 @@ def gcn_coefficients(data: GraphData) -> Codes:
     """[edges] RNE(256 / sqrt(|S(i)| |S(j)|)) in float64, in the order of `data.sources`."""
     degrees = data.degrees.astype(np.float64)
     product = degrees[data.targets] * degrees[data.sources]
-    return np.rint(2.0**COEFFICIENT_FRACTION_BITS / np.sqrt(product)).astype(np.int64)
+    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS / np.sqrt(product)).astype(np.int64)
 
 
 def encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
@@ -64,7 +57,7 @@ def encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
 
 
 def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
-    """Raise UserError where a graph exceeds what the accelerator was built for."""
+    """Raise UserError where a graph exceeds the capacities that the accelerator was built for."""
     shape = accelerator.shape
     limits = {
         "nodes": (data.nodes, shape.node_capacity),
@@ -78,12 +71,12 @@ def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
 
 
 def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
-    """t_in x {column 14, value 10} a beat from bit 0, count at bit 120, last-of-row at bit 123, split at bit 124.
+    """Up to t_in non-zeros a beat as `wire.FEATURE`, with `wire.FEATURE_TAIL` behind them.
 
-    Rows share beats as `pack_rows` says: in a beat that ends a row, the lanes from the split on belong to the next
-    row; in one that ends none the split is the count.
+    Rows share beats as `pack_rows` decides: in a beat that ends a row, the lanes from the split on belong to the next
+    row. In one that ends none the split is the count.
     """
-    t_in = accelerator.layers[0].t_in
+    t_in = accelerator.layers[0].geometry.t_in
     indptr = graph.features.indptr.astype(np.int64)
     counts = np.diff(indptr)
     packed = pack_rows(counts, t_in)
@@ -92,71 +85,70 @@ def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
     place = packed.starts[row] + np.arange(len(row)) - indptr[row]
     beat, lane = place // t_in, place % t_in
     fields = np.zeros((total, t_in), np.uint64)
-    mask = (1 << INPUT_VALUE_BITS) - 1
-    field_bits = COLUMN_BITS + INPUT_VALUE_BITS
-    words = graph.features.indices.astype(np.uint64) | (
-        (graph.features.data & mask).astype(np.uint64) << np.uint64(COLUMN_BITS)
-    )
-    fields[beat, lane] = words
-    count = np.bincount(beat, minlength=total).astype(np.uint64)
-    last, split = np.zeros(total, np.uint64), count.copy()
+    fields[beat, lane] = wire.FEATURE.pack(column=graph.features.indices, value=graph.features.data)
+    count = np.bincount(beat, minlength=total)
+    last, split = np.zeros(total, np.int64), count.copy()
     last[packed.ends] = 1
     split[packed.ends] = np.maximum(0, packed.starts + counts - packed.ends * t_in)
-    return _pack(fields, field_bits, count | (last << np.uint64(3)) | (split << np.uint64(4)))
+    bits = _side_by_side(fields, wire.FEATURE)
+    tail = _side_by_side(wire.FEATURE_TAIL.pack(count=count, last=last, split=split)[:, None], wire.FEATURE_TAIL)
+    return np.packbits(bits | tail, axis=1, bitorder="little")
 
 
 def edge_beats(graph: EncodedGraph) -> Beats:
-    """Four edges a beat, each {source 20, coefficient 9, last-of-row 1} from bit 0 in steps of 30; rows by target."""
+    """`wire.EDGES_PER_BEAT` edges a beat as `wire.EDGE`; rows by target."""
     edges = len(graph.sources)
-    beats = -(-edges // EDGES_PER_BEAT)
-    last = np.zeros(edges, np.uint64)
+    beats = -(-edges // wire.EDGES_PER_BEAT)
+    last = np.zeros(edges, np.int64)
     last[graph.indptr[1:] - 1] = 1
-    words = np.zeros(beats * EDGES_PER_BEAT, np.uint64)
-    words[:edges] = (
-        graph.sources.astype(np.uint64)
-        | (graph.gcn.astype(np.uint64) << np.uint64(SOURCE_BITS))
-        | (last << np.uint64(SOURCE_BITS + COEFFICIENT_BITS))
-    )
-    return _pack(words.reshape(beats, EDGES_PER_BEAT), SOURCE_BITS + COEFFICIENT_BITS + 1, np.zeros(beats, np.uint64))
+    words = np.zeros(beats * wire.EDGES_PER_BEAT, np.uint64)
+    words[:edges] = wire.EDGE.pack(source=graph.sources, coefficient=graph.gcn, last=last)
+    return np.packbits(_side_by_side(words.reshape(beats, -1), wire.EDGE), axis=1, bitorder="little")
 
 
 def row_lengths(features: Beats, edges: Beats, edge_count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """[N] non-zeros and [N] |S(i)| of the rows in a feature region and in a graph region with so many edges."""
-    top = features[:, 15].astype(np.int64)
-    count, split = top & 7, top >> 4
+    count, last, split = (_field(features, wire.FEATURE_TAIL, name, 1).ravel() for name in ("count", "last", "split"))
     before = np.cumsum(count) - count
-    last_beats = np.flatnonzero(top >> 3 & 1)
-    bits = np.unpackbits(edges, axis=1, bitorder="little")
-    width = SOURCE_BITS + COEFFICIENT_BITS + 1
-    last_edge = bits[:, width - 1 : EDGES_PER_BEAT * width : width].ravel()[:edge_count]
-    non_zeros = np.diff((before + split)[last_beats], prepend=0)
+    non_zeros = np.diff((before + split)[np.flatnonzero(last)], prepend=0)
+    last_edge = _field(edges, wire.EDGE, "last", wire.EDGES_PER_BEAT).ravel()[:edge_count]
     return non_zeros, np.diff(np.flatnonzero(last_edge), prepend=-1)
 
 
-def _pack(fields: NDArray[np.uint64], field_bits: int, top: NDArray[np.uint64]) -> Beats:
-    """Fields side by side from bit 0, and `top` at bit 120, as bytes."""
-    bits = np.zeros((len(fields), 8 * BEAT_BYTES), np.uint8)
-    places = np.arange(field_bits, dtype=np.uint64)
-    for lane in range(fields.shape[1]):
-        start = lane * field_bits
-        bits[:, start : start + field_bits] = (fields[:, lane, None] >> places) & np.uint64(1)
-    bits[:, 120:128] = (top[:, None] >> np.arange(8, dtype=np.uint64)) & np.uint64(1)
-    return np.packbits(bits, axis=1, bitorder="little")
+def _side_by_side(fields: NDArray[np.uint64], layout: wire.Layout) -> NDArray[np.uint8]:
+    """[n, copies] packed fields as the bits of [n] beats, [n, 128], from the layout's first bit on."""
+    bits = np.zeros((len(fields), wire.BEAT_BITS), np.uint8)
+    places = np.arange(layout.bits, dtype=np.uint64)
+    for copy in range(fields.shape[1]):
+        start = layout.at + copy * layout.bits
+        bits[:, start : start + layout.bits] = (fields[:, copy, None] >> places) & np.uint64(1)
+    return bits
+
+
+def _field(beats: Beats, layout: wire.Layout, name: str, copies: int) -> NDArray[np.int64]:
+    """[n, copies] one field of every copy of a layout in [n] beats."""
+    bits = np.unpackbits(beats, axis=1, bitorder="little")
+    found = np.zeros((len(beats), copies), np.int64)
+    start, width = layout.place(name)
+    for bit in range(width):
+        first = layout.at + start + bit
+        found |= bits[:, first : first + copies * layout.bits : layout.bits].astype(np.int64) << bit
+    return found
 
 
 def logit_rows(accelerator: Accelerator, logits: Codes) -> Beats:
     """The logit region [N * beats, 16]: 16-bit words, every node's row padded with zeros to whole beats."""
-    rows = np.zeros((len(logits), accelerator.logit_beats * 8), np.int16)
+    rows = np.zeros((len(logits), accelerator.logit_beats * wire.BEAT_WORDS), np.int16)
     rows[:, : logits.shape[1]] = logits
-    return rows.astype("<i2").view(np.uint8).reshape(-1, BEAT_BYTES)
+    return rows.astype("<i2").view(np.uint8).reshape(-1, wire.BEAT_BYTES)
 
 
 def read_logits(accelerator: Accelerator, region: bytes, nodes: int) -> Codes:
     """[N, classes] logits out of the bytes of a logit region."""
-    rows = np.frombuffer(region, "<i2").reshape(nodes, accelerator.logit_beats * 8)
+    rows = np.frombuffer(region, "<i2").reshape(nodes, accelerator.logit_beats * wire.BEAT_WORDS)
     return rows[:, : accelerator.shape.classes].astype(np.int64)
 
 
 def parameter_region(accelerator: Accelerator) -> Beats:
     """The parameter region [beats, 16]."""
-    return accelerator.parameters.astype("<i2").view(np.uint8).reshape(-1, BEAT_BYTES)
+    return accelerator.parameters.astype("<i2").view(np.uint8).reshape(-1, wire.BEAT_BYTES)

@@ -1,18 +1,20 @@
 """Tile counts, widths and memory shapes of every layer: the arithmetic that lowering and pricing share.
 
-Each field is an int64 array over designs; a single design is an array of length one. Nothing else in the
-package works these facts out again.
+A geometry holds arrays over designs while thousands of designs are priced, and integers once one design is lowered.
+Nothing else in the package works these facts out again.
 """
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.design import Activation
+from fgnas.hardware import wire
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 
@@ -22,24 +24,19 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Record = TypeVar("Record", bound="DataclassInstance")
+Number = TypeVar("Number")
+Flag = TypeVar("Flag")
 
-COEFFICIENT_FRACTION_BITS = 8
-"""A coefficient is an integer of 0 to 256 that stands for 0 to 1."""
-COEFFICIENT_BITS = 9
-LOGIT_EXTRA_BITS = 4
-"""Fraction bits that logits have beyond their layer's, so that they do not tie."""
-LOGIT_BITS = 16
 BUFFER_WORDS = 64
 """Words of LUTRAM that a row buffer fills before it holds fewer rows."""
 BUFFER_ROWS = (32, 8)
-MAX_BUFFER_ROWS = 32
 MIN_BUFFER_ROWS = 2
 ACTIVATION_NAMES: tuple[str, ...] = get_args(Activation)
 
 
 @dataclass(frozen=True)
 class GraphShape:
-    """What of a dataset is built into hardware: exact widths, and capacities of what may vary at run time."""
+    """The facts of a dataset that are built into hardware: exact widths, and capacities of what varies at run time."""
 
     width_in: int
     classes: int
@@ -80,12 +77,12 @@ def buffer_rows(words: Any) -> Ints:
 
 
 @dataclass(frozen=True)
-class LayerGeometry:
-    """One layer's hardware, over designs. Widths in bits, lanes and tiles as counts.
+class LayerGeometry(Generic[Number, Flag]):
+    """A layer's hardware, of many designs ([n] arrays) or of one (integers). Widths in bits, lanes and tiles as counts.
 
     Attributes:
         first, last: position of the layer (plain booleans).
-        gcn, gat, mean, maximum: what attention and aggregation were chosen.
+        gcn, gat, mean, maximum: the chosen attention (neither: constant) and aggregation (neither: sum).
         k, d: heads and features a head (classes in the last layer).
         d_padded: d, rounded up under gat so that a tile of t_aggr lanes holds whole heads or a part of one.
         features: k * d_padded, the width of H.
@@ -116,53 +113,70 @@ class LayerGeometry:
 
     first: bool
     last: bool
-    gcn: Bools
-    gat: Bools
-    mean: Bools
-    maximum: Bools
-    k: Ints
-    d: Ints
-    d_padded: Ints
-    features: Ints
-    group_heads: Ints
-    head_groups: Ints
-    group_tiles: Ints
-    input_width: Ints
-    t_in: Ints
-    t_out: Ints
-    t_attn: Ints
-    t_aggr: Ints
-    t_act: Ints
-    out_tiles: Ints
-    in_groups: Ints
-    score_tiles: Ints
-    aggr_tiles: Ints
-    act_tiles: Ints
-    h_lanes: Ints
-    h_words: Ints
-    aggr_buffer_lanes: Ints
-    act_buffer_lanes: Ints
-    store_rows: Ints
-    aggr_rows: Ints
-    act_rows: Ints
-    score_rows: Ints
-    maximum_rows: Ints
-    input_bits: Ints
-    value_bits: Ints
-    weight_bits: Ints
-    input_fraction: Ints
-    value_fraction: Ints
-    weight_fraction: Ints
-    activation: Ints
-    linear_bits: Ints
-    score_bits: Ints
-    exponent_bits: Ints
-    aggregate_bits: Ints
-    y_bits: Ints
-    class_lanes: Ints
-    class_tiles: Ints
-    head_tiles: Ints
-    logit_beats: Ints
+    gcn: Flag
+    gat: Flag
+    mean: Flag
+    maximum: Flag
+    k: Number
+    d: Number
+    d_padded: Number
+    features: Number
+    group_heads: Number
+    head_groups: Number
+    group_tiles: Number
+    input_width: Number
+    t_in: Number
+    t_out: Number
+    t_attn: Number
+    t_aggr: Number
+    t_act: Number
+    out_tiles: Number
+    in_groups: Number
+    score_tiles: Number
+    aggr_tiles: Number
+    act_tiles: Number
+    h_lanes: Number
+    h_words: Number
+    aggr_buffer_lanes: Number
+    act_buffer_lanes: Number
+    store_rows: Number
+    aggr_rows: Number
+    act_rows: Number
+    score_rows: Number
+    maximum_rows: Number
+    input_bits: Number
+    value_bits: Number
+    weight_bits: Number
+    input_fraction: Number
+    value_fraction: Number
+    weight_fraction: Number
+    activation: Number
+    linear_bits: Number
+    score_bits: Number
+    exponent_bits: Number
+    aggregate_bits: Number
+    y_bits: Number
+    class_lanes: Number
+    class_tiles: Number
+    head_tiles: Number
+    logit_beats: Number
+
+
+ManyDesigns = LayerGeometry[Ints, Bools]
+OneDesign = LayerGeometry[int, bool]
+
+
+def of_one_design(layer: ManyDesigns, index: int = 0) -> OneDesign:
+    """The geometry of one of n designs, as integers."""
+    return OneDesign(**{
+        name: value[index].item() if isinstance(value, np.ndarray) else value for name, value in vars(layer).items()
+    })
+
+
+def over_designs(layer: LayerGeometry) -> ManyDesigns:
+    """The geometry as arrays: arrays as they are, integers as arrays of length one."""
+    arrays = {name: np.atleast_1d(value) for name, value in vars(layer).items() if name not in ("first", "last")}
+    return ManyDesigns(first=layer.first, last=layer.last, **arrays)
 
 
 def part(record: Record, place: slice | Bools) -> Record:
@@ -199,8 +213,6 @@ def _layer(
     d_padded = np.where(gat, _padded(d, t_aggr), d)
     features = k * d_padded
     group_heads = np.where(gat, np.minimum(k, np.maximum(1, t_aggr // d_padded)), 1)
-    head_groups = k // group_heads
-    aggr_tiles = ceil_div(features, t_aggr)
     mean, maximum = here["aggregation"] == "mean", here["aggregation"] == "max"
     value_bits = (here["ai"] + here["af"] + 1).astype(np.int64)
     weight_bits = (here["wi"] + here["wf"] + 1).astype(np.int64)
@@ -208,19 +220,21 @@ def _layer(
     input_bits = value_bits if previous is None else previous.value_bits
 
     h_lanes = next_power_of_two(np.maximum(t_out, t_aggr))
-    h_words = ceil_div(features, h_lanes)
-    act_tiles = zero if last else ceil_div(features, np.maximum(t_act, 1))
-    # Behind the aggregation stands the head mean, with its lanes, in the last layer, else the activation.
+    # The aggregation is followed by the head mean, with its lanes, in the last layer, else by the activation.
     aggr_buffer_lanes = t_aggr if last else next_power_of_two(np.maximum(t_aggr, t_act))
     act_buffer_lanes = zero if following_t_in is None else next_power_of_two(np.maximum(t_act, following_t_in))
     act_words = ceil_div(features, np.maximum(act_buffer_lanes, 1))
 
     degree_bits = int(ceil_log2(shape.degree_capacity))
-    product_bits = value_bits + np.where(gcn | gat, COEFFICIENT_BITS, 0)
-    extra = LOGIT_EXTRA_BITS if last else 0
+    product_bits = value_bits + np.where(gcn | gat, wire.COEFFICIENT_BITS, 0)
+    extra = wire.LOGIT_EXTRA_BITS if last else 0
     # Class-major rows hold a class's heads side by side; gat rows hold a head's classes side by side.
     class_lanes = np.where(gat, np.minimum(t_aggr, d_padded), np.maximum(1, t_aggr // k)) if last else zero
-    return LayerGeometry(
+    tiles = _tile_counts(
+        last=last, gat=gat, k=k, d=d, features=features, group_heads=group_heads, input_width=input_width, t_in=t_in,
+        t_out=t_out, t_attn=t_attn, t_aggr=t_aggr, t_act=t_act, h_lanes=h_lanes, class_lanes=class_lanes,
+    )  # fmt: skip
+    return ManyDesigns(
         first=previous is None,
         last=last,
         gcn=gcn,
@@ -232,28 +246,20 @@ def _layer(
         d_padded=d_padded,
         features=features,
         group_heads=group_heads,
-        head_groups=head_groups,
-        group_tiles=aggr_tiles // np.where(gat, head_groups, 1),
         input_width=input_width,
         t_in=t_in,
         t_out=t_out,
         t_attn=t_attn,
         t_aggr=t_aggr,
         t_act=t_act,
-        out_tiles=ceil_div(features, t_out),
-        in_groups=ceil_div(input_width, t_in),
-        score_tiles=np.where(gat, ceil_div(d, np.maximum(t_attn, 1)), 0),
-        aggr_tiles=aggr_tiles,
-        act_tiles=act_tiles,
         h_lanes=h_lanes,
-        h_words=h_words,
         aggr_buffer_lanes=aggr_buffer_lanes,
         act_buffer_lanes=act_buffer_lanes,
-        store_rows=buffer_rows(h_words),
+        store_rows=buffer_rows(tiles["h_words"]),
         aggr_rows=buffer_rows(ceil_div(features, aggr_buffer_lanes)),
         act_rows=zero if last else buffer_rows(act_words),
         score_rows=buffer_rows(ceil_div(features, next_power_of_two(np.maximum(t_out, t_attn)))),
-        maximum_rows=buffer_rows(head_groups),
+        maximum_rows=buffer_rows(tiles["head_groups"]),
         input_bits=input_bits,
         value_bits=value_bits,
         weight_bits=weight_bits,
@@ -267,10 +273,62 @@ def _layer(
         aggregate_bits=product_bits + np.where(maximum, 0, degree_bits + 1),
         y_bits=value_bits + extra + np.where(mean | maximum | gat, 0, degree_bits),
         class_lanes=class_lanes,
-        class_tiles=ceil_div(np.full_like(k, shape.classes), np.maximum(class_lanes, 1)) if last else zero,
-        head_tiles=np.where(gat, head_groups, np.maximum(1, k // t_aggr)) if last else zero,
-        logit_beats=np.full_like(k, ceil_div(shape.classes, 8)) if last else zero,
+        head_tiles=np.where(gat, tiles["head_groups"], np.maximum(1, k // t_aggr)) if last else zero,
+        **tiles,
     )
+
+
+def _tile_counts(
+    *, last: bool, gat: Any, k: Any, d: Any, features: Any, group_heads: Any, input_width: Any, t_in: Any, t_out: Any,
+    t_attn: Any, t_aggr: Any, t_act: Any, h_lanes: Any, class_lanes: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The counts of tiles, groups and words that follow from shape and lanes, for arrays and integers alike."""
+    zero = np.zeros_like(k)
+    head_groups, aggr_tiles = k // group_heads, ceil_div(features, t_aggr)
+    return {
+        "head_groups": head_groups,
+        "group_tiles": aggr_tiles // np.where(gat, head_groups, 1),
+        "out_tiles": ceil_div(features, t_out),
+        "in_groups": ceil_div(input_width, t_in),
+        "score_tiles": np.where(gat, ceil_div(d, np.maximum(t_attn, 1)), 0),
+        "aggr_tiles": aggr_tiles,
+        "act_tiles": zero if last else ceil_div(features, np.maximum(t_act, 1)),
+        "h_words": ceil_div(features, h_lanes),
+        "class_tiles": ceil_div(d, np.maximum(class_lanes, 1)) if last else zero,
+        "logit_beats": ceil_div(d, wire.BEAT_WORDS) if last else zero,
+    }
+
+
+def check(layer: OneDesign) -> None:
+    """Raise ValueError where counts of tiles contradict shape and lanes, or where lanes or rows cannot be built."""
+    causes = inspect.signature(_tile_counts).parameters
+    for name, expected in _tile_counts(**{cause: getattr(layer, cause) for cause in causes}).items():
+        if getattr(layer, name) != expected:
+            raise ValueError(f"{name} is {getattr(layer, name)}, but the layer's shape and lanes make it {expected}")
+    if layer.features != layer.k * layer.d_padded:
+        raise ValueError(f"features is {layer.features}, but {layer.k} heads have {layer.d_padded} each")
+    if layer.h_lanes % layer.t_aggr:
+        raise ValueError(f"a word of H has {layer.h_lanes} lanes, which is no multiple of t_aggr = {layer.t_aggr}")
+    for name in ("store_rows", "aggr_rows", "act_rows", "score_rows", "maximum_rows"):
+        if getattr(layer, name) < (0 if layer.last and name == "act_rows" else 1):
+            raise ValueError(f"{name} is {getattr(layer, name)}: a row buffer holds a row at least")
+
+
+def weight_beats(layer: LayerGeometry) -> Any:
+    """Beats of the parameter region that hold a layer's weights, by WEIGHT_WORDS memory words a beat."""
+    if layer.first:
+        return ceil_div(layer.input_width * layer.out_tiles, wire.WEIGHT_WORDS)
+    return layer.in_groups * layer.out_tiles * ceil_div(layer.t_in, wire.WEIGHT_WORDS)
+
+
+def score_beats(layer: LayerGeometry) -> Any:
+    """Beats of the parameter region that hold a layer's attention vectors; 0 without gat."""
+    return 2 * layer.k * layer.score_tiles
+
+
+def bias_beats(layer: LayerGeometry) -> Any:
+    """Beats of the parameter region that hold a layer's biases."""
+    return layer.class_tiles if layer.last else layer.act_tiles
 
 
 def _activation(names: NDArray[np.str_]) -> Ints:

@@ -23,8 +23,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.hardware.pipeline.accelerator import weight_beats
-from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.geometry import (
+    Bools,
+    GraphShape,
+    Ints,
+    LayerGeometry,
+    bias_beats,
+    part,
+    score_beats,
+    weight_beats,
+)
 from fgnas.hardware.pipeline.memories import RING_ROWS, output_rows
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.tasks.nodes import GraphData
@@ -128,8 +136,7 @@ def parameter_beats(layers: list[LayerGeometry]) -> Ints:
     """[n] beats of the parameter region: LayerAccelerator.parameter_words says what is in them."""
     beats = np.zeros_like(layers[0].k)
     for layer in layers:
-        biases = layer.class_tiles if layer.last else layer.act_tiles
-        beats = beats + weight_beats(layer) + 2 * layer.k * layer.score_tiles + biases
+        beats = beats + weight_beats(layer) + score_beats(layer) + bias_beats(layer)
     return beats
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -10,15 +9,10 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
-from fgnas.hardware.pipeline.geometry import (
-    COEFFICIENT_FRACTION_BITS,
-    LOGIT_EXTRA_BITS,
-    GraphShape,
-    LayerGeometry,
-    geometry,
-)
+from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
 from fgnas.network import LayerParameters, Network
 from fgnas.space import columns_of
 
@@ -40,7 +34,8 @@ def lower(design: Design, network: Network, shape: GraphShape, dataset: str = ""
     for index, layer in enumerate(design.layers):
         own = [group for group in bound if group.layer == index]
         rows = _places(layers[-1]) if layers else np.arange(shape.width_in)
-        lowered = _layer(index, layer, network.layers[index], geometries[index], own, input_format, rows)
+        one = of_one_design(geometries[index])
+        lowered = _layer(index, layer, network.layers[index], one, own, input_format, rows)
         layers.append(lowered)
         input_format = lowered.output_format
     return Accelerator(
@@ -52,7 +47,7 @@ def _layer(
     index: int,
     layer: Layer,
     parameters: LayerParameters,
-    shape: LayerGeometry,
+    shape: OneDesign,
     bound: list[Multipliers],
     input_format: FixedPoint,
     rows: NDArray[np.int64],
@@ -60,17 +55,10 @@ def _layer(
     value = layer.value_format(parameters.value_scale)
     output = layer.value_format(parameters.output_scale)
     weight = layer.weight_format(parameters.weight_scale)
-    # The geometry counts activations; the accelerator names them.
-    fields = {field.name for field in dataclasses.fields(LayerAccelerator)} - {"activation"}
-    sizes = {
-        name: int(array[0])
-        for name, array in vars(shape).items()
-        if name in fields and isinstance(array, np.ndarray)
-    }
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
     gat = layer.attention == "gat"
-    denominator_bits = COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
-    pad = sizes["d_padded"] - sizes["d"]
+    denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
+    pad = shape.d_padded - shape.d
     codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
     bias = value.quantise(parameters.bias)
     if not shape.last:
@@ -79,22 +67,17 @@ def _layer(
     order = (0, 2, 1) if shape.last and not gat else (0, 1, 2)
     return LayerAccelerator(
         index=index,
-        first=shape.first,
-        last=shape.last,
-        attention=layer.attention,
-        aggregation=layer.aggregation,
-        activation=layer.activation,
-        **sizes,
+        geometry=shape,
         input_format=input_format,
         weight_format=weight,
         value_format=value,
         output_format=output,
         linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
-        aggregate_shift=denominator_bits - (LOGIT_EXTRA_BITS if shape.last else 0),
+        aggregate_shift=denominator_bits - (wire.LOGIT_EXTRA_BITS if shape.last else 0),
         linear_dsp=dsp["linear"],
         score_dsp=dsp["score"],
         aggregate_dsp=dsp["aggregate"],
-        weight=_spread_rows(codes.transpose(order).reshape(codes.shape[0], -1), rows, sizes["input_width"]),
+        weight=_spread_rows(codes.transpose(order).reshape(codes.shape[0], -1), rows, shape.input_width),
         bias=bias,
         attention_target=_vector(weight, parameters.attention_target),
         attention_source=_vector(weight, parameters.attention_source),
@@ -108,8 +91,9 @@ def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | N
 
 
 def _places(layer: LayerAccelerator) -> NDArray[np.int64]:
-    """[k * d] where each feature of a hidden layer stands in its padded row."""
-    return (np.arange(layer.k)[:, None] * layer.d_padded + np.arange(layer.d)).ravel()
+    """[k * d] place of each feature of a hidden layer in its padded row."""
+    shape = layer.geometry
+    return (np.arange(shape.k)[:, None] * shape.d_padded + np.arange(shape.d)).ravel()
 
 
 def _spread_rows(weight: Codes, rows: NDArray[np.int64], input_width: int) -> Codes:
@@ -122,9 +106,9 @@ def _spread_rows(weight: Codes, rows: NDArray[np.int64], input_width: int) -> Co
 def exponential_table(value: FixedPoint) -> Codes:
     """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
     largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
-    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (COEFFICIENT_FRACTION_BITS + 1))
+    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
     difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
-    return np.rint(2.0**COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
+    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
 
 
 def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import (
-    COEFFICIENT_BITS,
-    LOGIT_BITS,
     GraphShape,
     LayerGeometry,
+    OneDesign,
     ceil_div,
     ceil_log2,
     next_power_of_two,
@@ -29,7 +29,6 @@ READER_BEATS = 512
 """Beats of the read buffer: two bursts of 4 KiB, so that one arrives while the other is consumed."""
 OUTPUT_BUFFER_BEATS = 32
 """Beats of logits that the output buffer holds, or two rows where they are longer."""
-BEAT_BITS = 128
 
 Number = Any
 """[n] integers or truth values of n designs, or those of one design."""
@@ -108,7 +107,7 @@ def ring_width(layer: LayerGeometry, shape: GraphShape) -> Number:
 
 def coefficient_sum_bits(shape: GraphShape) -> int:
     """Bits of the sum of a neighbourhood's coefficients."""
-    return COEFFICIENT_BITS + int(ceil_log2(shape.degree_capacity))
+    return wire.COEFFICIENT_BITS + int(ceil_log2(shape.degree_capacity))
 
 
 def output_rows(logit_beats: Number) -> Number:
@@ -118,7 +117,7 @@ def output_rows(logit_beats: Number) -> Number:
 
 def reader_buffer() -> Memory:
     """The read buffer between the AXI port and the stages; an accelerator has one."""
-    return _block("reader", "u_reader.u_buffer", READER_BEATS, BEAT_BITS, 1, alone=False)
+    return _block("reader", "u_reader.u_buffer", READER_BEATS, wire.BEAT_BITS, 1, alone=False)
 
 
 def layer_memories(layer: LayerGeometry, shape: GraphShape) -> list[Memory]:
@@ -127,6 +126,11 @@ def layer_memories(layer: LayerGeometry, shape: GraphShape) -> list[Memory]:
     if np.any(layer.gat):
         found += _attention(layer, shape)
     return [*found, *(_output(layer, shape) if layer.last else _activation(layer))]
+
+
+def memory_of(layer: OneDesign, shape: GraphShape, name: str) -> Memory:
+    """The memory of that name of one lowered layer, in plain integers."""
+    return next(memory.of(0) for memory in layer_memories(layer, shape) if memory.name == name)
 
 
 def _block(
@@ -211,9 +215,9 @@ def _output(layer: LayerGeometry, shape: GraphShape) -> list[Memory]:
     """Biases, gat's sums over heads, and the rows of logits."""
     classes, tiles = layer.class_lanes, layer.class_tiles
     sums = classes * (layer.y_bits + ceil_log2(layer.k))
-    lanes = next_power_of_two(np.maximum(classes, BEAT_BITS // LOGIT_BITS))
+    lanes = next_power_of_two(np.maximum(classes, wire.BEAT_WORDS))
     return [
         _distributed("bias", "u_head_mean", tiles, classes * layer.value_bits),
         _distributed("head_sums", "u_head_mean", tiles, sums, layer.gat * 1),
-        _row_buffer("output_buffer", LOGIT_BITS, shape.classes, lanes, output_rows(layer.logit_beats)),
+        _row_buffer("output_buffer", wire.LOGIT_BITS, shape.classes, lanes, output_rows(layer.logit_beats)),
     ]

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware import wire
 from fgnas.hardware.memories import BLOCK, DISTRIBUTED, build
 from fgnas.hardware.pipeline.binding import Multipliers
 from fgnas.hardware.pipeline.geometry import (
-    COEFFICIENT_BITS,
-    COEFFICIENT_FRACTION_BITS,
-    LOGIT_BITS,
-    LOGIT_EXTRA_BITS,
     GraphShape,
     Ints,
     LayerGeometry,
@@ -235,11 +232,11 @@ def _head_mean(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     yield Use("fgnas_logit", layer.class_lanes, {
         "SumBits": sum_bits, "HeadBits": head_bits, "YBits": layer.y_bits, "ValueBits": layer.value_bits,
     })  # fmt: skip
-    mean_bits = np.maximum(layer.y_bits, layer.value_bits + LOGIT_EXTRA_BITS) + 1
+    mean_bits = np.maximum(layer.y_bits, layer.value_bits + wire.LOGIT_EXTRA_BITS) + 1
     yield requantise(layer.class_lanes, sum_bits, head_bits, layer.y_bits)
-    yield requantise(layer.class_lanes, mean_bits, 0 * one, LOGIT_BITS * one)
+    yield requantise(layer.class_lanes, mean_bits, 0 * one, wire.LOGIT_BITS * one)
     rows = output_rows(layer.logit_beats)
-    yield row_buffer(one, LOGIT_BITS * one, shape.classes * one, layer.class_lanes, 8 * one, rows)
+    yield row_buffer(one, wire.LOGIT_BITS * one, shape.classes * one, layer.class_lanes, 8 * one, rows)
 
 
 def requantise(count: Ints, bits: Ints, shift: Ints, out_bits: Ints) -> Use:
@@ -266,8 +263,8 @@ def linear_shift(layer: LayerGeometry) -> Ints:
 
 def aggregate_shift(layer: LayerGeometry) -> Ints:
     """Right shift that takes an aggregate to Y's fraction bits; gat's division by its coefficients does the rest."""
-    extra = LOGIT_EXTRA_BITS if layer.last else 0
-    return np.where(layer.gcn, COEFFICIENT_FRACTION_BITS, 0) - extra
+    extra = wire.LOGIT_EXTRA_BITS if layer.last else 0
+    return np.where(layer.gcn, wire.COEFFICIENT_FRACTION_BITS, 0) - extra
 
 
 # --- what sizes depend on -------------------------------------------------------------------------------------
@@ -445,7 +442,7 @@ def _mean_gat(p: Parameters, family: str) -> Terms:
 
 
 def _logit(p: Parameters, family: str) -> Terms:
-    y, bias = p["YBits"], p["ValueBits"] + LOGIT_EXTRA_BITS
+    y, bias = p["YBits"], p["ValueBits"] + wire.LOGIT_EXTRA_BITS
     return [y, bias, np.maximum(y, bias), np.minimum(y, bias), p["SumBits"]]
 
 
@@ -474,7 +471,7 @@ def _row_maximum(p: Parameters, family: str) -> Terms:
 def _aggregation_gat(p: Parameters, family: str) -> Terms:
     lanes, s, value, heads = p["Lanes"], p["SumBits"], p["ValueBits"], p["GroupHeads"]
     parts, tiles = p["HLanes"] // lanes, p["HeadGroups"] * p["GroupTiles"]
-    coefficient = COEFFICIENT_BITS + ceil_log2(p["DegreeCapacity"])
+    coefficient = wire.COEFFICIENT_BITS + ceil_log2(p["DegreeCapacity"])
     one_tile, one_group = (tiles == 1).astype(np.int64), (p["HeadGroups"] == 1).astype(np.int64)
     memory = [(1 - one_tile) * term for term in lutram(tiles, lanes * s, family)]
     sums = [(1 - one_group) * term for term in lutram(p["HeadGroups"], heads * coefficient, family)]

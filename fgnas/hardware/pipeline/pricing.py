@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, geometry
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
+from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, OneDesign, geometry, over_designs
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, resources
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
@@ -167,7 +168,38 @@ class Pricer:
 
 
 def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """Resources of one design by name, on a family of devices."""
+    """Resources by name of one design that is not lowered."""
     layers = geometry(columns_of([design]), shape)
     used = resources(layers, bind_multipliers(layers, np.array([design.dsp])), shape, family)
     return {name: float(value[0]) for name, value in vars(used).items()}
+
+
+def price_accelerator(accelerator: Accelerator, data: GraphData, family: str = DEFAULT_FAMILY) -> Prices:
+    """Prices of one lowered design on a graph, read from the accelerator itself: arrays of length one."""
+    layers = [over_designs(layer.geometry) for layer in accelerator.layers]
+    # A row of gat waits for room in the ring that is built, whatever ring this graph would need.
+    workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
+    bound = [
+        replace(group, dsp=np.array([getattr(accelerator.layers[group.layer], f"{group.stage}_dsp")]))
+        for group in stage_multipliers(layers)
+    ]
+    used = resources(layers, bound, accelerator.shape, family)
+    cycles, traffic = latency_cycles(layers, workload), memory_bytes(layers, workload)
+    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+
+
+def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> dict[str, float]:
+    """Resources by name of the accelerator that `Accelerator.summary` described.
+
+    Raises UserError for a summary that another version of this package wrote.
+    """
+    try:
+        layers = [over_designs(OneDesign(**layer["geometry"])) for layer in summary["layers"]]
+        shape = GraphShape(**summary["shape"])
+        bound = [
+            replace(group, dsp=np.array([int(summary["layers"][group.layer][f"{group.stage}_dsp"])]))
+            for group in stage_multipliers(layers)
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise UserError("the project's report/accelerator.json was made by another version; write it again") from None
+    return {name: float(value[0]) for name, value in vars(resources(layers, bound, shape, family)).items()}

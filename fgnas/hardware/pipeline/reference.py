@@ -32,13 +32,13 @@ def run(accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = Non
     for layer in accelerator.layers:
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
-        if layer.gat and trace is not None:
+        if layer.geometry.gat and trace is not None:
             for name, codes in zip(("target_scores", "source_scores"), scores(layer, h), strict=True):
                 stages[f"{layer.index}.{name}"] = codes
             stages[f"{layer.index}.row_maximum"] = row_maximum(graph, exponents(layer, graph, h))
         y = aggregate(layer, graph, h)
         stages[f"{layer.index}.aggregate"] = y
-        if layer.last:
+        if layer.geometry.last:
             stages[f"{layer.index}.head_mean"] = head_mean(layer, accelerator.logit_format, y)
             return stages[f"{layer.index}.head_mean"]
         x = activate(layer, y)
@@ -61,7 +61,7 @@ def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
 def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
     """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors."""
     assert layer.attention_target is not None and layer.attention_source is not None
-    heads = h.reshape(len(h), layer.k, layer.d_padded)[:, :, : layer.d]
+    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
     exact = ((heads * vectors).sum(axis=2) for vectors in (layer.attention_target, layer.attention_source))
     s, r = (layer.value_format.saturate(shift_right_even(x, layer.weight_format.fraction_bits)) for x in exact)
     return s, r
@@ -94,16 +94,16 @@ def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Cod
     if not nodes:
         return h
     c = coefficients(layer, graph, h)
-    heads = h.reshape(nodes, layer.k, layer.d_padded)
+    heads = h.reshape(nodes, layer.geometry.k, layer.geometry.d_padded)
     y = np.empty_like(heads)
-    for head in range(layer.k):
-        if layer.aggregation == "max":
+    for head in range(layer.geometry.k):
+        if layer.geometry.maximum:
             messages = c[:, head, None] * heads[graph.sources, head]
             total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0)
         else:
             total = sp.csr_matrix((c[:, head], graph.sources, graph.indptr), shape=(nodes, nodes)) @ heads[:, head]
         denominator = np.add.reduceat(c[:, head], graph.indptr[:-1])
-        if layer.aggregation == "mean":
+        if layer.geometry.mean:
             denominator = denominator * degrees
         y[:, head] = divide_even(total << -layer.aggregate_shift, denominator[:, None])
     return y.reshape(h.shape)
@@ -111,18 +111,18 @@ def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Cod
 
 def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     """[N, features] Y: rounded once, not saturated."""
-    if layer.gat:
+    if layer.geometry.gat:
         return aggregate_gat(layer, graph, h)
     nodes, degrees = graph.nodes, np.diff(graph.indptr)
     weights = graph.gcn if layer.weighted else np.ones(len(graph.sources), np.int64)
-    if layer.aggregation == "max":
+    if layer.geometry.maximum:
         messages = weights[:, None] * h[graph.sources]
         total = np.maximum.reduceat(messages, graph.indptr[:-1], axis=0) if nodes else h
     else:
         adjacency = sp.csr_matrix((weights, graph.sources, graph.indptr), shape=(nodes, nodes))
         total = adjacency @ h
     shift = layer.aggregate_shift
-    if layer.aggregation != "mean":
+    if not layer.geometry.mean:
         return shift_right_even(total, shift)
     return divide_even(total << max(0, -shift), degrees[:, None] << max(0, shift))
 
@@ -136,11 +136,11 @@ def activate(layer: LayerAccelerator, y: Codes) -> Codes:
 
 def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Codes:
     """[N, classes] logits = RNE(sum over heads / k) + b at the logits' fraction bits, saturated."""
-    if layer.gat:
-        total = y.reshape(len(y), layer.k, layer.d_padded).sum(axis=1)[:, : layer.d]
+    if layer.geometry.gat:
+        total = y.reshape(len(y), layer.geometry.k, layer.geometry.d_padded).sum(axis=1)[:, : layer.geometry.d]
     else:
-        total = y.reshape(len(y), layer.d, layer.k).sum(axis=2)
-    mean = shift_right_even(total, layer.k.bit_length() - 1)
+        total = y.reshape(len(y), layer.geometry.d, layer.geometry.k).sum(axis=2)
+    mean = shift_right_even(total, layer.geometry.k.bit_length() - 1)
     extra = logit_format.fraction_bits - layer.value_format.fraction_bits
     return logit_format.saturate(mean + (layer.bias << extra))
 

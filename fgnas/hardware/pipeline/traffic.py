@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fgnas.hardware.pipeline.accelerator import BEAT_BYTES, EDGES_PER_BEAT
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, ceil_div
 from fgnas.hardware.pipeline.latency import Workload, parameter_beats
 
@@ -19,11 +19,11 @@ def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:
     first, last = layers[0], layers[-1]
     lanes, inverse = np.unique(first.t_in, return_inverse=True)
     beats = np.array([workload.row_beats(int(lane)).sum() for lane in lanes])
-    edges = len(layers) * ceil_div(int(workload.degrees.sum()), EDGES_PER_BEAT)
+    edges = len(layers) * ceil_div(int(workload.degrees.sum()), wire.EDGES_PER_BEAT)
     logits = workload.nodes * last.logit_beats
-    return BEAT_BYTES * (parameter_beats(layers) + beats[inverse] + edges + logits)
+    return wire.BEAT_BYTES * (parameter_beats(layers) + beats[inverse] + edges + logits)
 
 
 def clock_mhz_of(bandwidth: float) -> float:
     """The clock, in MHz, above which a memory of `bandwidth` MB/s slows the kernel: it reads up to a beat a cycle."""
-    return bandwidth / BEAT_BYTES
+    return bandwidth / wire.BEAT_BYTES

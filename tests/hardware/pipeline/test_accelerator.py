@@ -21,15 +21,15 @@ def unpacked(layer: LayerAccelerator, beat: int, half: int) -> list[int]:
     """The weights of a memory word, from the beat's 64 bits."""
     word = int.from_bytes(layer.parameter_words[beat, 4 * half : 4 * half + 4].astype("<i2").tobytes(), "little")
     bits = layer.weight_format.width
-    codes = [(word >> (bits * lane)) & ((1 << bits) - 1) for lane in range(layer.t_out)]
-    assert word >> (bits * layer.t_out) == 0
+    codes = [(word >> (bits * lane)) & ((1 << bits) - 1) for lane in range(layer.geometry.t_out)]
+    assert word >> (bits * layer.geometry.t_out) == 0
     return [code - (1 << bits) if code >> (bits - 1) else code for code in codes]
 
 
 def padded_row(layer: LayerAccelerator, row: int) -> list[int]:
     """A row of W with zeros up to whole tiles; rows beyond the input are zero."""
-    codes = layer.weight[row].tolist() if row < layer.input_width else [0] * layer.features
-    return codes + [0] * (layer.out_tiles * layer.t_out - layer.features)
+    codes = layer.weight[row].tolist() if row < layer.geometry.input_width else [0] * layer.geometry.features
+    return codes + [0] * (layer.geometry.out_tiles * layer.geometry.t_out - layer.geometry.features)
 
 
 def test_a_word_by_hand() -> None:
@@ -39,7 +39,8 @@ def test_a_word_by_hand() -> None:
     design = Design(schema=1, dsp=0, layers=(plain_layer(d=None, activation=None, t_act=None),))
     accelerator = random_accelerator(rng, design, graph)
     (layer,) = accelerator.layers
-    assert (layer.t_out, layer.weight_format.width, layer.out_tiles, layer.weight_beats) == (2, 4, 1, 1)
+    assert (layer.geometry.t_out, layer.geometry.out_tiles) == (2, 1)
+    assert (layer.weight_format.width, layer.weight_beats) == (4, 1)
     layer.weight[:] = [[3, -2], [-8, 7]]
     assert layer.parameter_words[0].tolist() == [0b1110_0011, 0, 0, 0, 0b0111_1000, 0, 0, 0]
 
@@ -47,16 +48,17 @@ def test_a_word_by_hand() -> None:
 @pytest.mark.parametrize("t_in", range(1, 6))
 def test_every_weight_is_where_its_stage_looks(t_in: int) -> None:
     first, later = accelerator_of(t_in, t_in).layers
-    for word in range(first.input_width * first.out_tiles):
-        tile, column = divmod(word, first.input_width)
-        expected = padded_row(first, column)[tile * first.t_out : (tile + 1) * first.t_out]
+    for word in range(first.geometry.input_width * first.geometry.out_tiles):
+        tile, column = divmod(word, first.geometry.input_width)
+        expected = padded_row(first, column)[tile * first.geometry.t_out : (tile + 1) * first.geometry.t_out]
         assert unpacked(first, *divmod(word, 2)) == expected
     pairs = (t_in + 1) // 2
-    for address in range(later.in_groups * later.out_tiles):
-        group, tile = divmod(address, later.out_tiles)
+    for address in range(later.geometry.in_groups * later.geometry.out_tiles):
+        group, tile = divmod(address, later.geometry.out_tiles)
         for lane in range(t_in):
-            row = padded_row(later, group * t_in + lane)
-            assert unpacked(later, address * pairs + lane // 2, lane % 2) == row[tile * later.t_out :][: later.t_out]
+            start = tile * later.geometry.t_out
+            expected = padded_row(later, group * t_in + lane)[start : start + later.geometry.t_out]
+            assert unpacked(later, address * pairs + lane // 2, lane % 2) == expected
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -32,10 +32,10 @@ def slow_logits(accelerator: Accelerator, graph: EncodedGraph) -> list[list[int]
     """The rules of the accelerator, one exact number at a time."""
     rows = [[int(v) for v in row] for row in graph.features.toarray()]
     for layer in accelerator.layers:
-        h = [[_linear(layer, row, f) for f in range(layer.features)] for row in rows]
-        y = [[_aggregate(layer, graph, h, i, f) for f in range(layer.features)] for i in range(graph.nodes)]
-        if layer.last:
-            return [[_logit(layer, row, c) for c in range(layer.d)] for row in y]
+        h = [[_linear(layer, row, f) for f in range(layer.geometry.features)] for row in rows]
+        y = [[_aggregate(layer, graph, h, i, f) for f in range(layer.geometry.features)] for i in range(graph.nodes)]
+        if layer.geometry.last:
+            return [[_logit(layer, row, c) for c in range(layer.geometry.d)] for row in y]
         rows = [[_activate(layer, value, f) for f, value in enumerate(row)] for row in y]
     raise AssertionError
 
@@ -49,7 +49,8 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
     """256 exp(LeakyReLU(s + r) - maximum), through floating point: no entry comes near a tie."""
 
     def score(node: int, vectors: np.ndarray) -> int:
-        exact = sum(h[node][head * layer.d_padded + f] * int(vectors[head, f]) for f in range(layer.d))
+        first, d = head * layer.geometry.d_padded, layer.geometry.d
+        exact = sum(h[node][first + f] * int(vectors[head, f]) for f in range(d))
         return saturate(round_even(Fraction(exact) / Fraction(2) ** layer.weight_format.fraction_bits),
                         layer.value_format.width)  # fmt: skip
 
@@ -60,25 +61,25 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
 
 
 def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
-    c = _coefficients(layer, graph, h, i, f // layer.d_padded)
+    c = _coefficients(layer, graph, h, i, f // layer.geometry.d_padded)
     values = [h[j][f] for j in graph.sources[graph.indptr[i] : graph.indptr[i + 1]]]
     messages = [a * b for a, b in zip(c, values, strict=True)]
-    total = Fraction(max(messages) if layer.aggregation == "max" else sum(messages), sum(c))
+    total = Fraction(max(messages) if layer.geometry.maximum else sum(messages), sum(c))
     if layer.aggregation == "mean":
         total /= len(messages)
-    return round_even(total * (16 if layer.last else 1))
+    return round_even(total * (16 if layer.geometry.last else 1))
 
 
 def _aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
-    if layer.gat:
+    if layer.geometry.gat:
         return _aggregate_gat(layer, graph, h, i, f)
     edges = range(graph.indptr[i], graph.indptr[i + 1])
     denominator = 256 if layer.attention == "gcn" else 1
     messages = [(int(graph.gcn[e]) if denominator == 256 else 1) * h[graph.sources[e]][f] for e in edges]
-    total = Fraction(max(messages) if layer.aggregation == "max" else sum(messages), denominator)
+    total = Fraction(max(messages) if layer.geometry.maximum else sum(messages), denominator)
     if layer.aggregation == "mean":
         total /= len(messages)
-    return round_even(total * (16 if layer.last else 1))
+    return round_even(total * (16 if layer.geometry.last else 1))
 
 
 def _activate(layer: LayerAccelerator, y: int, f: int) -> int:
@@ -88,8 +89,9 @@ def _activate(layer: LayerAccelerator, y: int, f: int) -> int:
 
 
 def _logit(layer: LayerAccelerator, row: list[int], c: int) -> int:
-    heads = sum(row[h * layer.d_padded + c if layer.gat else c * layer.k + h] for h in range(layer.k))
-    return saturate(round_even(Fraction(heads, layer.k)) + 16 * int(layer.bias[c]), 16)
+    g = layer.geometry
+    heads = sum(row[h * g.d_padded + c if g.gat else c * g.k + h] for h in range(g.k))
+    return saturate(round_even(Fraction(heads, g.k)) + 16 * int(layer.bias[c]), 16)
 
 
 def test_by_hand(four_nodes: GraphData) -> None:
