@@ -29,14 +29,14 @@ ifneq ($(shell command -v ccache),)
 export OBJCACHE ?= ccache
 endif
 
-all: ## the main job: search, generate the best design, check its C++ and its RTL, draw their pages
+all: ## the main job: search, generate the best design, check its C++ and its RTL, write their pages
 	@$(MAKE) --no-print-directory search
 	@$(MAKE) --no-print-directory hls
 	@$(MAKE) --no-print-directory csim
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory report
 
-search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and every other option of `fgnas search`; RESUME=1 goes on
+search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and every other option of `fgnas search`; RESUME=1 continues a run
 	@scripts/setup.sh
 	$(fgnas) search $(call options,$(search_options)) $(call flags,$(search_flags))
 
@@ -44,11 +44,11 @@ hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), 
 	@scripts/setup.sh
 	$(fgnas) hls '$(or $(RUN),latest)' --design '$(DESIGN)' --out 'hls/$(DESIGN)' $(call options,$(target_options))
 
-csim: ## compile the C++ of hls/DESIGN with g++ and hold it against the integer reference
+csim: ## compile the C++ of hls/DESIGN with g++ and compare every logit with the integer reference
 	@scripts/setup.sh compiler
 	$(fgnas) csim 'hls/$(DESIGN)'
 
-sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles; RTL: of another's making
+sim: ## simulate the RTL of hls/DESIGN with Verilator: logits and cycles; RTL=PATH: other RTL with the same interface
 	@scripts/setup.sh compiler simulator
 	$(fgnas) sim 'hls/$(DESIGN)' $(call options,RTL)
 
@@ -56,7 +56,7 @@ synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yos
 	@scripts/setup.sh
 	$(fgnas) synth 'hls/$(DESIGN)' $(call options,FPGA FAMILY)
 
-timing: ## place and route hls/DESIGN on an ECP5: the clock it reaches: SEEDS SPEED
+timing: ## place and route hls/DESIGN on an ECP5 and report the clock it reaches: SEEDS SPEED
 	@scripts/setup.sh router
 	$(fgnas) timing 'hls/$(DESIGN)' $(call options,SEEDS SPEED)
 
@@ -78,7 +78,7 @@ test-long: ## lint, types, and every test
 	@$(MAKE) --no-print-directory lint
 	$(pytest)
 
-test-levels: ## the long four-level run alone, a line for each of its 22 parts; goes on where it stopped
+test-levels: ## the long four-level run alone, one line for each of its 22 parts; continues where it stopped
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) tests/levels.py
 
@@ -87,7 +87,7 @@ lint: ## ruff and mypy alone
 	$(python) -m ruff check .
 	$(python) -m mypy
 
-bench: ## measure again what docs/results shows
+bench: ## measure every figure in docs/results again
 	@scripts/setup.sh compiler simulator
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(python) "$$benchmark" || exit; done
 
@@ -95,11 +95,11 @@ characterise: ## measure every operator with Yosys again, for the resource model
 	@scripts/setup.sh
 	$(python) -m fgnas.tools.characterise --workers $(or $(WORKERS),2)
 
-bench-model: ## hold the resource model against synthesis of held-out designs: WORKERS (default: 2)
+bench-model: ## compare the resource model with synthesis of held-out designs: WORKERS (default: 2)
 	@scripts/setup.sh
 	$(python) benchmarks/hardware_model.py --workers $(or $(WORKERS),2)
 
-bench-search: ## throughput of the search: pricing, children, trainings, beside plain PyG
+bench-search: ## throughput of the search: pricing, children, trainings, compared with plain PyG
 	@scripts/setup.sh
 	$(python) benchmarks/search.py --workers $(or $(WORKERS),2)
 
@@ -111,18 +111,18 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/every_design.py
 
-bench-efficiency: ## cycles of the best designs beside their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
+bench-efficiency: ## cycles of the best designs and their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
 	@scripts/setup.sh compiler simulator
 	$(python) benchmarks/efficiency.py --workers $(or $(WORKERS),2) $(call option,CHILDREN,children)
 
-docs: ## build the documentation as a site: build/site/index.html
+docs: ## build the documentation site: build/site/index.html
 	@scripts/setup.sh
 	.venv/bin/zensical build --strict
 
 setup: ## install everything now: .venv, the pinned packages, Verilator
 	@scripts/setup.sh compiler simulator
 
-clean: ## remove generated projects and caches; runs and .venv stay
+clean: ## remove generated projects and caches; keep runs and .venv
 	find hls -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -r {} +
 	rm -rf build dist sim_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find fgnas sim tests benchmarks -name __pycache__ -prune -exec rm -r {} + 2>/dev/null || true

@@ -1,5 +1,6 @@
-"""The documentation is true: its code runs, its commands parse, its targets exist, its links lead somewhere."""
+"""The documentation is true: its code runs, its commands parse, its targets exist, its links resolve."""
 
+import argparse
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from fgnas.design import Design
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"^```python\n[^`]*^```\n\n```text\n([^`]*)^```", re.MULTILINE)
 COMMAND = re.compile(r"(?:\.venv/bin/)?fgnas ([a-z].*)")
 TARGET = re.compile(r"\bmake ([a-z-]+)")
 
@@ -38,10 +40,12 @@ PROGRAMS = [page for page in with_blocks("python") if page.name != "api.md"]
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_python_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
-    """The blocks of a page are one program, run in an empty folder."""
+    """The blocks of a page are one program, run in an empty folder; a text block right behind one is its output."""
     program = "\n".join(blocks(page, "python"))
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    shown = OUTPUT.findall(page.read_text(encoding="utf-8"))
+    assert not shown or done.stdout == "".join(shown)
 
 
 @pytest.mark.parametrize("page", with_blocks("json"), ids=name)
@@ -57,6 +61,37 @@ def test_commands_parse(page: Path) -> None:
         for line in block.splitlines():
             if match := COMMAND.match(line.split("#")[0].strip()):
                 parser().parse_args(shlex.split(match[1]))
+
+
+def test_the_table_of_commands_is_the_parser() -> None:
+    """docs/commands.md lists every command with its options, neither more nor less, and explains each option."""
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    head, data, limits, rest, _ = re.split(r"^(?:\*Data\*|\*Limits\*|## Other|## Exit)", text, flags=re.MULTILINE)
+    groups = {"*data*": options_in(data), "*limits*": options_in(limits)}
+    rows = re.findall(r"^\| `fgnas ([a-z]+).*\|(.*)\|$", head, re.MULTILINE)
+    listed = {
+        command: options_in(cell).union(*(names for group, names in groups.items() if group in cell))
+        for command, cell in rows
+    }
+    (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    everywhere = {"--help", "--quiet", "--json"}
+    taken = {
+        command: {action.option_strings[-1] for action in sub._actions if action.option_strings} - everywhere
+        for command, sub in commands.choices.items()
+    }
+    assert listed == taken
+    assert options_in(rest) | set().union(*groups.values()) == set().union(*listed.values())
+
+
+def options_in(text: str) -> set[str]:
+    """The options that a piece of Markdown names in code."""
+    return set(re.findall(r"`(--?[a-z][a-z0-9-]*)", text))
+
+
+def test_links_of_the_readme_resolve() -> None:
+    """The site checks the links of its pages; the README is not one of them."""
+    for target in re.findall(r"\]\(([^)#\s]+)", (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
