@@ -1,4 +1,4 @@
-# Short names for the work; each sets up whatever it needs first. `make help` lists them.
+# Targets for the common jobs; each installs what it needs first. `make help` lists them.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -8,7 +8,7 @@ python := .venv/bin/python
 fgnas := .venv/bin/fgnas
 DESIGN ?= best
 
-# A variable that is not given adds no option: the command's own default holds.
+# A variable that is not given adds no option, so the command uses its default.
 option = $(if $($(1)),--$(2) '$($(1))')
 spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
@@ -18,13 +18,13 @@ search_options := DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 G
 	CHILDREN SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME
 
-# A misspelt variable would change nothing, and say nothing.
+# Without this check a misspelt variable would be ignored silently.
 known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
-$(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is no variable of this Makefile; \
+$(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
 
-# Verilator compiles through ccache where there is one.
+# Verilator compiles through ccache if it is installed.
 ifneq ($(shell command -v ccache),)
 export OBJCACHE ?= ccache
 endif
@@ -65,7 +65,7 @@ report: ## write the page of a search and of hls/DESIGN: RUN (default: the lates
 	$(fgnas) report '$(or $(RUN),latest)'
 	@[ ! -d 'hls/$(DESIGN)' ] || $(fgnas) report 'hls/$(DESIGN)'
 
-# One thread for each test process: two that both take every core slow each other down.
+# One thread for each test process: two processes that both use every core slow each other down.
 pytest = OMP_NUM_THREADS=1 $(python) -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
 test: ## lint, types, and every test that is not slow: WORKERS (default: 2)

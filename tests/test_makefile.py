@@ -52,4 +52,4 @@ def test_what_make_runs(arguments: list[str], command: str) -> None:
 
 def test_a_misspelt_variable_is_refused_by_name() -> None:
     done = dry("search", "LATENCY=1.0")
-    assert done.returncode == 2 and "LATENCY is no variable" in done.stderr and "LATENCY_MS" in done.stderr
+    assert done.returncode == 2 and "LATENCY is not a variable" in done.stderr and "LATENCY_MS" in done.stderr
