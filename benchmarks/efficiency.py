@@ -20,11 +20,10 @@ from fgnas.engine.jobs import process_pool
 from fgnas.engine.run import SearchConfig, cpu_name, search
 from fgnas.engine.store import RunStore
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import Workload, phase_cycles
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.space import columns_of
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
 
@@ -76,9 +75,10 @@ def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     if simulated["mismatches"]:
         raise SystemExit(f"the simulation of {project} differs from the reference: {simulated}")
     workload = Workload.of(data)
-    work = phases(accelerator, workload)
-    cycles = [int(taken[0]) for taken in phase_cycles(geometry(columns_of([design]), accelerator.shape), workload)]
-    needed, lanes = multiplications(accelerator, workload), multipliers(accelerator)
+    layers = [layer.geometry for layer in accelerator.layers]
+    work = phases(layers, workload)
+    cycles = [int(taken[0]) for taken in phase_cycles(layers, workload)]
+    needed, lanes = multiplications(layers, workload), multipliers(layers)
     return {
         "design": design.to_dict(),
         "prices": best["prices"],

@@ -36,9 +36,8 @@ from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import GraphShape, ManyDesigns, over_designs
-from fgnas.hardware.pipeline.latency import Workload, latency_cycles
+from fgnas.hardware.pipeline.latency import Workload, latency_cycles, timeline
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.timeline import timeline
 from fgnas.network import Network
 from fgnas.networks.quantised import fake_quantised_logits
 from fgnas.space import TABLE_II

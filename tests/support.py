@@ -10,7 +10,7 @@ from fgnas.design import Design, Layer
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.timeline import Timeline, row_name
+from fgnas.hardware.timeline import Timeline
 from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData, build
@@ -90,12 +90,12 @@ def run_on_face(test_module: str, folder: Path, **environment: str) -> None:
 
 
 def late_rows(project: Path, modelled: Timeline) -> str:
-    """Where the last simulation first saw a stage take a row in another cycle than the latency model says; or ""."""
+    """The first row that the last simulation saw a stage take in another cycle than the model's; "" without one."""
     with np.load(project / "report" / "sim_rows.npz") as rows:
-        for index, phase in enumerate(modelled.phases[1:]):
-            for stage in phase.stages:
-                late = rows[row_name(index, stage)].astype(int) + 1 - stage.finishes
+        for phase in modelled.phases:
+            for name, stage in phase.recorded.items():
+                late = rows[name].astype(int) + 1 - stage.finishes
                 if late.any():
                     row = int(late.nonzero()[0][0])
-                    return f"{row_name(index, stage)} took in row {row} {late[row]} cycles late"
+                    return f"{name} took in row {row} {late[row]} cycles late"
     return ""

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fgnas.design import Design
 from fgnas.hardware.devices import Device
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
-from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload
-from fgnas.hardware.pipeline.pricing import written_resources
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
+from fgnas.hardware.pipeline.pricing import written_layers, written_resources
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
-from fgnas.hardware.timeline import Timeline, as_seen, timeline
+from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
 from fgnas.report.verification import Check, ResourceRow, Rung, checks, ladder, largest_modules, resource_rows
-from fgnas.space import columns_of
 from fgnas.tasks.nodes import GraphData
 
 
@@ -68,10 +66,9 @@ def design_page(
 ) -> DesignPage:
     """The page of a project. `data`, where it can be had, is what accuracies are measured on."""
     summary = project.summary
-    design = Design.from_dict(summary["design"])
     shape = GraphShape(**summary["shape"])
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
-    times = timeline(geometry(columns_of([design]), shape), workload)
+    times = timeline(written_layers(summary), workload)
     seen = seen_by_simulation(times, project)
     synth = project.reports.get("synth")
     wanted = synth["family"] if synth else device.family if device else project.specification.family

@@ -1,4 +1,4 @@
-"""The time line of one design: its end is the latency model's, and what it shows is what stages do."""
+"""The time line of one design: it ends where the latency model says, and its rows follow from the stages."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from fgnas.hardware.pipeline.latency import (
     START_CYCLES,
     Workload,
     latency_cycles,
+    timeline,
 )
-from fgnas.hardware.timeline import StageTimes, as_seen, row_name, timeline
+from fgnas.hardware.stage import Stage
+from fgnas.hardware.timeline import StageTimes, as_seen
 from fgnas.space import columns_of
 
 
@@ -65,12 +67,12 @@ def test_an_empty_graph_has_no_phases(four_nodes) -> None:
 
 
 def test_as_a_simulation_saw_it() -> None:
-    """Rows that came late move what they are rows of; without all of them there is no time line."""
+    """Late rows move their stage and the end of its phase; where a stage has no rows there is no time line."""
     rng = np.random.default_rng(6)
     data = random_graph(rng, 30, 12, 3, 90)
     modelled = timeline(geometry(columns_of([random_design(rng, 2)]), GraphShape.of(data)), Workload.of(data))
     begins = [phase.begin for phase in modelled.phases]
-    rows = {row_name(i, s): s.finishes - 1 for i, phase in enumerate(modelled.phases[1:]) for s in phase.stages}
+    rows = {name: stage.finishes - 1 for phase in modelled.phases for name, stage in phase.recorded.items()}
     seen = as_seen(modelled, rows, begins, modelled.cycles)
     assert seen is not None and seen.cycles == modelled.cycles
     for phase, expected in zip(seen.phases, modelled.phases, strict=True):
@@ -88,6 +90,6 @@ def test_as_a_simulation_saw_it() -> None:
 
 def test_busy_share_of_equal_parts() -> None:
     """Works in cycles 2 to 6 and 6 to 7 and 9 to 10: of parts of five cycles 3, 3 and 0 cycles."""
-    stage = StageTimes("linear", 0, -1, 1, np.array([2, 6, 9]), np.array([6, 7, 10]))
+    stage = StageTimes(Stage("linear"), 0, 1, 0, 0, np.array([2, 6, 9]), np.array([6, 7, 10]))
     assert stage.busy_share(0, 15, 3) == pytest.approx([3 / 5, 3 / 5, 0])
     assert stage.busy == 6

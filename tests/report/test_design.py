@@ -10,10 +10,9 @@ from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
-from fgnas.hardware.pipeline.latency import FINISH_CYCLES, START_CYCLES, Workload
+from fgnas.hardware.pipeline.latency import FINISH_CYCLES, START_CYCLES, Workload, timeline
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.resources import characterised
-from fgnas.hardware.timeline import row_name, timeline
 from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import ProjectRecord
 from fgnas.space import columns_of
@@ -59,14 +58,14 @@ def test_a_simulation_says_when_rows_were_taken_in(record) -> None:
     workload = Workload(record.non_zeros, record.degrees, record.summary["shape"]["degree_capacity"])
     design = Design.from_dict(record.summary["design"])
     times = timeline(geometry(columns_of([design]), GraphShape(**record.summary["shape"])), workload)
-    rows = {row_name(i, s): s.finishes - 1 for i, phase in enumerate(times.phases[1:]) for s in phase.stages}
+    rows = {name: stage.finishes - 1 for phase in times.phases for name, stage in phase.recorded.items()}
     begins = [phase.begin + 1 for phase in times.phases]
     report = compared(record, cycles=times.cycles, predicted_cycles=times.cycles, phase_cycles=begins)
     same = design_page(dataclasses.replace(record, reports={"sim": report}, rows=rows))
     assert same.phases == plain.phases and same.rows == RowsSeen(4 * len(rows), 4 * len(rows))
 
     report |= {"cycles": times.cycles + 3, "phase_cycles": [*begins[:-1], begins[-1] + 3]}
-    last = [row_name(len(times.phases) - 2, stage) for stage in times.phases[-1].stages]
+    last = list(times.phases[-1].recorded)
     late = design_page(dataclasses.replace(record, reports={"sim": report}, rows=rows | {n: rows[n] + 3 for n in last}))
     assert late.cycles == times.cycles + 3 and late.model_agrees
     assert [phase.begin - phase.modelled for phase in late.phases] == [0] * (len(times.phases) - 1) + [3]
@@ -84,7 +83,7 @@ def test_the_picture_shows_what_stands_beside_what(record) -> None:
         "output": [["aggregate 1"], ["head mean 1"], ["write 1"]],
     }
     assert phases["phase 0"].reads == ["features"] and phases["phase 0"].writes == ["H 0", "scores 0"]
-    assert phases["phase 1"].reads == ["edges", "H 0", "scores 0"] and phases["phase 1"].writes == ["H 1"]
+    assert phases["phase 1"].reads == ["edges", "scores 0", "H 0"] and phases["phase 1"].writes == ["H 1"]
     assert phases["output"].reads == ["edges", "H 1"] and phases["output"].writes == ["logits"]
     first, second = (layer["geometry"] | layer for layer in record.summary["layers"])
     linear = phases["phase 1"].columns[3][0]

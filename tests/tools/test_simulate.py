@@ -11,8 +11,8 @@ from support import Choices, late_rows, random_accelerator, random_design, rando
 from fgnas.backends.project import write_project
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.geometry import geometry
-from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload
-from fgnas.hardware.timeline import Timeline, timeline
+from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
+from fgnas.hardware.timeline import Timeline
 from fgnas.space import columns_of
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import read_sources, run_simulation

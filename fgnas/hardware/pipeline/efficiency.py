@@ -1,17 +1,25 @@
-"""How near an accelerator comes to its own arithmetic: the least cycles that its stages need, and its multipliers' use.
+"""How close an accelerator comes to its own arithmetic: the least cycles that its stages need, and multiplier use.
 
-The *tile bound* of a phase is the work of its busiest stage, as if that stage never waited: every row of tiles counts
-whole (tiles of outputs and lanes rounded up), but non-zeros fill every input lane. Phases follow each other, so their
-bounds add up. The *unrounded bound* counts the work itself over the lanes, with nothing rounded up and no padding.
+The *tile bound* of a phase is the work of its busiest stage, as if that stage never waited. Its service times are those
+of the latency model, with tiles of outputs and lanes rounded up, but non-zeros fill every input lane. One phase follows
+another, so their bounds add up. The *unrounded bound* is the work itself over the lanes: no rounding up, no padding.
+
+Every function takes the geometry of one design, lowered or priced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.geometry import LayerGeometry
 from fgnas.hardware.pipeline.latency import Workload
+from fgnas.hardware.pipeline.latency import phases as modelled_phases
+from fgnas.hardware.timeline import Phase as ModelledPhase
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class StageWork:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase's name and what its stages have to do."""
+    """A phase's name and the work of its stages."""
 
     name: str
     stages: tuple[StageWork, ...]
@@ -47,55 +55,49 @@ class Phase:
         return max(work.unrounded for work in self.stages)
 
 
-def phases(accelerator: Accelerator, workload: Workload) -> tuple[Phase, ...]:
+LANE_WORK: dict[str, Callable[[LayerGeometry], tuple[Any, Any]]] = {
+    "linear": lambda layer: (layer.k * layer.d, layer.t_in * layer.t_out),
+    "store": lambda layer: (layer.k * layer.d, layer.h_lanes),
+    "score": lambda layer: (2 * layer.k * layer.d, layer.t_attn),
+    "row maximum": lambda layer: (layer.head_groups, 1),
+    "aggregate": lambda layer: (layer.k * layer.d, layer.t_aggr),
+    "activate": lambda layer: (layer.k * layer.d, layer.t_act),
+    "head mean": lambda layer: (layer.k * layer.d, layer.t_aggr),
+    "write": lambda layer: (layer.d, wire.BEAT_WORDS),
+}
+"""By stage, the work and the lanes that share it: the work for an input of linear, for an edge of row maximum and
+aggregate, for a row of the others."""
+
+
+def phases(layers: Sequence[LayerGeometry], workload: Workload) -> tuple[Phase, ...]:
     """Load, phase 0, a phase for each further layer, output: the work of one inference on one graph."""
-    layers, nodes, edges = accelerator.layers, workload.nodes, int(workload.degrees.sum())
-    first, last = layers[0].geometry, layers[-1].geometry
-    beats = StageWork("memory", accelerator.parameter_beats, accelerator.parameter_beats)
-    non_zeros = int(workload.non_zeros.sum())
-    sparse = StageWork(
-        "linear(0)",
-        non_zeros * first.out_tiles / first.t_in,
-        non_zeros * first.k * first.d / (first.t_in * first.t_out),
-    )
-    found = [Phase("load", (beats,)), Phase("0", (sparse, *_keep(layers[0], nodes)))]
-    for before, after in zip(layers, layers[1:], strict=False):
-        layer, following = before.geometry, after.geometry
-        features = layer.k * layer.d
-        activate = StageWork(
-            f"activate({before.index})", nodes * layer.act_tiles, nodes * features / max(layer.t_act, 1)
-        )
-        dense = StageWork(
-            f"linear({after.index})",
-            nodes * following.in_groups * following.out_tiles,
-            nodes * features * following.k * following.d / (following.t_in * following.t_out),
-        )
-        stages = (*_gather(before, edges), activate, dense, *_keep(after, nodes))
-        found.append(Phase(str(after.index), stages))
-    mean = StageWork(f"head mean({layers[-1].index})", nodes * last.aggr_tiles, nodes * last.k * last.d / last.t_aggr)
-    write = StageWork("write", nodes * last.logit_beats, nodes * last.d / wire.BEAT_WORDS)
-    return (*found, Phase("output", (*_gather(layers[-1], edges), mean, write)))
+    return tuple(Phase(phase.name, _works(phase, layers, workload)) for phase in modelled_phases(layers, workload))
 
 
-def _keep(lowered: LayerAccelerator, nodes: int) -> list[StageWork]:
-    """The stages that follow a linear stage: its row is stored, and scored where the layer attends."""
-    layer, index = lowered.geometry, lowered.index
-    found = [StageWork(f"store({index})", nodes * layer.h_words, nodes * layer.k * layer.d / layer.h_lanes)]
-    if layer.gat:
-        score = 2 * nodes * layer.k
-        found.append(StageWork(f"score({index})", score * layer.score_tiles, score * layer.d / layer.t_attn))
-    return found
+def _works(phase: ModelledPhase, layers: Sequence[LayerGeometry], workload: Workload) -> tuple[StageWork, ...]:
+    """The work of each stage of a phase."""
+    services, rows, items, lanes = phase.services, len(phase.items), int(phase.items.sum()), 1
+    if phase.number == 0:
+        # Non-zeros that fill every lane of their beats.
+        items, lanes = int(workload.non_zeros.sum()), _one(layers[0].t_in)
+    found = []
+    for place, stage in enumerate(services.graph.stages):
+        tiles = items * services.per_item[place, 0] / lanes + rows * services.per_row[place, 0]
+        if stage.name not in LANE_WORK:
+            found.append(StageWork(stage.name, float(tiles), float(tiles)))
+            continue
+        index = phase.layer + stage.layer
+        units = {"linear": inputs(layers, workload)[index], "row maximum": items, "aggregate": items}
+        work, shared = LANE_WORK[stage.name](layers[index])
+        unrounded = _one(units.get(stage.name, rows) * work / shared)
+        found.append(StageWork(f"{stage.name}({index})", float(tiles), unrounded))
+    return tuple(found)
 
 
-def _gather(lowered: LayerAccelerator, edges: int) -> list[StageWork]:
-    """The stages that go over the edges."""
-    layer, index = lowered.geometry, lowered.index
-    features = layer.k * layer.d
-    aggregate = StageWork(f"aggregate({index})", edges * layer.aggr_tiles, edges * features / layer.t_aggr)
-    if not layer.gat:
-        return [aggregate]
-    groups = edges * layer.head_groups
-    return [StageWork(f"row maximum({index})", groups, groups), aggregate]
+def inputs(layers: Sequence[LayerGeometry], workload: Workload) -> list[int]:
+    """Inputs of each layer's linear stage: the non-zero features, then every feature of every node."""
+    features = [int(_one(layer.k * layer.d)) for layer in layers]
+    return [int(workload.non_zeros.sum()), *(workload.nodes * count for count in features[:-1])]
 
 
 def tile_bound(work: tuple[Phase, ...]) -> float:
@@ -108,26 +110,28 @@ def unrounded_bound(work: tuple[Phase, ...]) -> float:
     return sum(phase.unrounded for phase in work)
 
 
-def multiplications(accelerator: Accelerator, workload: Workload) -> int:
+def multiplications(layers: Sequence[LayerGeometry], workload: Workload) -> int:
     """Products that one inference needs: features times weights, coefficients times features, scores; no padding."""
     nodes, edges, total = workload.nodes, int(workload.degrees.sum()), 0
-    inputs = int(workload.non_zeros.sum())
-    for layer in accelerator.layers:
-        features = layer.geometry.k * layer.geometry.d
-        total += inputs * features
-        if layer.geometry.gat:
+    for layer, count in zip(layers, inputs(layers, workload), strict=True):
+        features = int(_one(layer.k * layer.d))
+        total += count * features
+        if _one(layer.gat):
             total += 2 * nodes * features
-        if layer.geometry.gat or layer.weighted:
+        if _one(layer.gat | layer.gcn):
             total += edges * features
-        inputs = nodes * features
     return total
 
 
-def multipliers(accelerator: Accelerator) -> int:
+def multipliers(layers: Sequence[LayerGeometry]) -> int:
     """Multipliers that the accelerator has for them."""
     total = 0
-    for layer in accelerator.layers:
-        total += layer.geometry.t_in * layer.geometry.t_out
-        total += layer.geometry.t_aggr if layer.geometry.gat or layer.weighted else 0
-        total += layer.geometry.t_attn if layer.geometry.gat else 0
+    for layer in layers:
+        weighted = layer.gat | layer.gcn
+        total += int(_one(layer.t_in * layer.t_out + weighted * layer.t_aggr + layer.gat * layer.t_attn))
     return total
+
+
+def _one(number: Any) -> Any:
+    """The number of a single design, given as itself or as an array of length one."""
+    return np.asarray(number).item()

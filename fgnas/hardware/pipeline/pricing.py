@@ -20,6 +20,7 @@ from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
 from fgnas.space import Columns, columns_of
 from fgnas.tasks.nodes import GraphData
 
+OTHER_VERSION = "the project's report/accelerator.json was made by another version; write it again"
 UNLIMITED_DSP = 1 << 20
 """The DSP budget of a design that no specification limits."""
 RESOURCES = ("lut", "ff", "dsp", "bram36")
@@ -188,18 +189,29 @@ def price_accelerator(accelerator: Accelerator, data: GraphData, family: str = D
     return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
 
 
+def written_layers(summary: dict[str, Any]) -> list[OneDesign]:
+    """The geometry of the accelerator that `Accelerator.summary` described.
+
+    Raises UserError for a summary that another version of this package wrote.
+    """
+    try:
+        return [OneDesign(**layer["geometry"]) for layer in summary["layers"]]
+    except (KeyError, TypeError):
+        raise UserError(OTHER_VERSION) from None
+
+
 def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> dict[str, float]:
     """Resources by name of the accelerator that `Accelerator.summary` described.
 
     Raises UserError for a summary that another version of this package wrote.
     """
+    layers = [over_designs(layer) for layer in written_layers(summary)]
     try:
-        layers = [over_designs(OneDesign(**layer["geometry"])) for layer in summary["layers"]]
         shape = GraphShape(**summary["shape"])
         bound = [
             replace(group, dsp=np.array([int(summary["layers"][group.layer][f"{group.stage}_dsp"])]))
             for group in stage_multipliers(layers)
         ]
     except (KeyError, TypeError, ValueError):
-        raise UserError("the project's report/accelerator.json was made by another version; write it again") from None
+        raise UserError(OTHER_VERSION) from None
     return {name: float(value[0]) for name, value in vars(resources(layers, bound, shape, family)).items()}

@@ -6,7 +6,8 @@ import numpy as np
 
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, ceil_div
-from fgnas.hardware.pipeline.latency import Workload, parameter_beats
+from fgnas.hardware.pipeline.latency import Workload
+from fgnas.hardware.pipeline.stages import parameter_beats
 
 
 def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:

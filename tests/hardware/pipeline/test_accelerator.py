@@ -7,7 +7,7 @@ from support import plain_layer, random_accelerator, random_design, random_graph
 from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import geometry
-from fgnas.hardware.pipeline.latency import parameter_beats
+from fgnas.hardware.pipeline.stages import parameter_beats
 from fgnas.space import columns_of
 
 
