@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import fgnas
 from fgnas.cli import parser
 from fgnas.design import Design
 
@@ -34,8 +35,12 @@ def with_blocks(language: str) -> list[Path]:
     return [page for page in PAGES if blocks(page, language)]
 
 
-PROGRAMS = [page for page in with_blocks("python") if page.name != "api.md"]
-"""tests/test_api.py runs api.md, which searches and simulates."""
+PROGRAMS = [
+    pytest.param(page, marks=pytest.mark.slow if page.name == "README.md" else ())
+    for page in with_blocks("python")
+    if page.name != "api.md"
+]
+"""tests/test_api.py runs api.md, which searches and simulates; the README's program builds two simulators."""
 
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
@@ -46,6 +51,16 @@ def test_python_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown = OUTPUT.findall(page.read_text(encoding="utf-8"))
     assert not shown or done.stdout == "".join(shown)
+
+
+def test_the_cycles_in_the_readme_are_those_of_its_design() -> None:
+    """The slow test above also simulates them."""
+    (program,) = blocks(ROOT / "README.md", "python")
+    seed = re.search(r"sample\(1, seed=(\d+)\)", program)
+    (shown,) = OUTPUT.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert seed
+    cycles = next(fgnas.sample(1, seed=int(seed[1]))).price("digits")["latency_cycles"]
+    assert f"{cycles:,} cycles predicted, {cycles:,} simulated" in shown
 
 
 @pytest.mark.parametrize("page", with_blocks("json"), ids=name)
