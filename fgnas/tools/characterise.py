@@ -12,6 +12,7 @@ import datetime
 import hashlib
 import json
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -70,6 +71,9 @@ SOURCES = {
     "fixed": (*(f"{name}.sv" for name in FIXED if name != TOP), f"{TOP}.sv.j2"),
 }
 """Files that an operator's size depends on, where it is not the module's own."""
+
+TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|\{#.*?#\}|(\{\{.*?\}\}|\{%.*?%\}|\w+|[^\w\s])", re.DOTALL)
+"""A comment, or in the group a token: an expression of the template counts as one."""
 
 Point = tuple[int, ...]
 
@@ -387,10 +391,17 @@ def least_squares(matrix: NDArray[np.float64], size: NDArray[np.float64]) -> NDA
 
 
 def rtl_digest(sources: Iterable[str]) -> str:
-    """Twelve hexadecimal digits of files below templates/rtl."""
+    """Twelve hexadecimal digits of the code of files below templates/rtl."""
+    return code_digest((templates_directory() / "rtl" / name).read_text(encoding="utf-8") for name in sources)
+
+
+def code_digest(texts: Iterable[str]) -> str:
+    """Twelve hexadecimal digits of SystemVerilog or templates of it; comments and white space do not count."""
     digest = hashlib.sha256()
-    for name in sources:
-        digest.update((templates_directory() / "rtl" / name).read_bytes())
+    for text in texts:
+        for token in TOKEN.finditer(text):
+            if token[1]:
+                digest.update("".join(token[1].split()).encode() + b"\n")
     return digest.hexdigest()[:12]
 
 

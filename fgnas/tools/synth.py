@@ -119,6 +119,24 @@ def synthesise(
     return run_yosys({"files": files, "top": top, "family": family, **wanted}, folder, log)
 
 
+def count_block_rams(designs: Mapping[str, Path], family: str, log: Path) -> dict[str, dict[str, dict[str, int]]]:
+    """{name: {instance path: {primitive block RAM: count}}} of designs, {name: folder with files.f}, mapped together.
+
+    The instances and counts are those of `synthesise`, which maps everything else too.
+    """
+    folders = {name: str(folder.absolute()) for name, folder in designs.items()}
+    job = {"kind": "block rams", "designs": folders, "top": TOP, "family": family}
+    blocks: dict[str, dict[str, dict[str, int]]] = run_yosys(job, log.absolute().parent, log)["blocks"]
+    return blocks
+
+
+def list_memories(folder: Path, log: Path) -> list[dict[str, Any]]:
+    """The memories of a project's top as Yosys elaborates it; see `fgnas.tools.yosys.list_memories`."""
+    job = {"kind": "memories", "files": ["-f", "files.f"], "top": TOP}
+    found: list[dict[str, Any]] = run_yosys(job, folder, log)["memories"]
+    return found
+
+
 def run_yosys(job: dict[str, Any], folder: Path, log: Path) -> dict[str, Any]:
     """Run `fgnas.tools.yosys` in a process of its own, in `folder`; returns its result."""
     if find_spec("pyosys") is None:

@@ -48,7 +48,7 @@ def run_timing(directory: Path, seeds: int = SEEDS, speed: int = SPEEDS[0]) -> d
     start = time.perf_counter()
     build = directory / "build"
     netlist = build / "ecp5.json"
-    job = {"files": ["-f", "files.f"], "top": TOP, "netlist": str(netlist)}
+    job = {"files": ["-f", "files.f"], "top": TOP, "kind": "netlist", "netlist": str(netlist)}
     find_nextpnr()
     expected_s = progress.seconds_before(directory / "report" / "timing.json", "seconds")
     with progress.step("synthesise, place and route", expected_s):

@@ -1,18 +1,20 @@
 """Synthesis by Yosys in a process of its own: `python -m fgnas.tools.yosys JOB.json RESULT.json`.
 
-A Yosys error ends the process that it happens in, so nothing else may live here. The hierarchy is kept: every
-module is mapped for itself, and the counts of a design are the sums over its instances. Two things make that
-quick, and change nothing else: equal modules are mapped once, and technology mapping sees a few modules at a time
-(its cost for one module grows with all the others that lie beside it).
+A Yosys error ends the process in which it happens, so nothing else may run here. The hierarchy is kept: every
+module is mapped by itself, and the counts of a design are the sums over its instances. Two measures make that
+fast and change nothing else: equal modules are mapped once, and technology mapping sees a few modules at a time,
+because its cost for one module grows with the number of other modules in the design.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +28,23 @@ PRIMITIVES = re.compile(r"LUT\d|SRL|RAM|URAM|FD[RSCP]E|LD[CP]E|MUXF|CARRY|INV$|D
 
 
 def synthesise(job: dict[str, Any]) -> dict[str, Any]:
-    """Run one job.
+    """Map a design onto a family's primitives.
 
     `job` has `files` (SystemVerilog, in compile order), `top` and `family` (xc7 or xcup), and may have `only`, the
     modules to map; others but the top stay empty. The result has `version`, and for every module that is left its
     primitive `cells` by type and its `instances`, name to module.
     """
-    design = ys.Design()
-    names = settle_names(design, job["files"])
-    ys.run_pass(f"read_slang --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
-    emptied = empty_other_modules(design, {*job["only"], job["top"]}) if "only" in job else set()
+    design, names = read(job)
+    emptied: set[str] = set()
+    if "only" in job:
+        wanted = {*job["only"], job["top"]}
+        emptied = empty_modules(design, lambda name: name.split("$")[0] in wanted)
     merge_equal_modules(design)
-    flow = f"synth_xilinx -family {job['family']} -noiopad -noclkbuf"
-    ys.run_pass(f"{flow} -top {job['top']} -run begin:map_dsp", design)
-    remove_library(design, PRIMITIVES, emptied)
-    # A module of this name is a product in LUTs: the attribute use_dsp = "no" alone would not keep it there.
-    ys.run_pass(f"chtype -set $__soft_mul {FABRIC_MODULE}*/t:$mul", design)
-    ys.run_pass(f"{flow} -top {job['top']} -run map_dsp:map_luts", design)
+    ys.run_pass(f"{flow_of(job)} -run begin:map_dsp", design)
+    map_coarsely(design, job, emptied, "map_luts")
     modules: dict[str, Any] = {}
     for group in groups(design):
-        ys.run_pass(f"{flow} -run map_luts:check", group)
+        ys.run_pass(f"{flow_of(job)} -run map_luts:check", group)
         for module in own_modules(group):
             modules[name_of(module)] = contents(module)
     known = {name_of(module) for module in own_modules(design)} | emptied
@@ -54,6 +53,131 @@ def synthesise(job: dict[str, Any]) -> dict[str, Any]:
     modules |= {name: {"cells": {}, "instances": {}} for name in emptied}
     del names
     return {"version": version(), "modules": modules}
+
+
+def count_block_rams(job: dict[str, Any]) -> dict[str, Any]:
+    """Map the memories of several designs, as `synthesise` does, and count their block RAMs.
+
+    `job` has `designs`, {name: folder with files.f}, `top` and `family`. Modules without a memory that may become
+    block RAM stay empty, and the run stops after memory mapping. All designs are mapped together, because reading the
+    family's library takes most of the time. The result has `version` and `blocks`, {name: {instance path: {primitive:
+    count}}}.
+    """
+    together = ys.Design()
+    above = together.addModule(ys.IdString("\\designs"))
+    kept_alive, emptied = [], set()
+    for number, (name, folder) in enumerate(job["designs"].items()):
+        os.chdir(folder)
+        design, names = read({"files": ["-f", "files.f"], "top": job["top"]})
+        ys.run_pass("proc", design)
+        unused = empty_modules(design, modules_above(design, may_be_block_ram).__contains__)
+        emptied |= {f"{number}${own}" for own in unused}
+        merge_equal_modules(design)
+        add_renamed(together, design, f"\\{number}$")
+        instance = above.addCell(ys.IdString(f"\\{name}"), ys.IdString(f"\\{number}${job['top']}"))
+        instance.set_bool_attribute(ys.IdString("\\keep"), True)
+        kept_alive.append(names)
+    job = job | {"top": "designs"}
+    ys.run_pass(f"{flow_of(job)} -run begin:map_dsp", together)
+    map_coarsely(together, job, emptied, "map_ffram")
+    blocks: dict[str, dict[str, dict[str, int]]] = {name: {} for name in job["designs"]}
+    for path, module in instances(together, "designs"):
+        kinds = Counter(cell.type.str().removeprefix("\\") for cell in module.cells_.values())
+        name, _, place = path.partition(".")
+        if found := {kind: count for kind, count in kinds.items() if kind.startswith(("RAMB", "URAM"))}:
+            blocks[name][place] = found
+    return {"version": version(), "blocks": blocks}
+
+
+def list_memories(job: dict[str, Any]) -> dict[str, Any]:
+    """Elaborate a design and list its memories; nothing is mapped.
+
+    The result has `version` and `memories`: the `instance` path and the name of each memory, its `depth`, `width`,
+    `reads` and `writes` (ports), and its `style` ("" where the source names none).
+    """
+    design, names = read(job)
+    ys.run_pass(f"hierarchy -top {job['top']}; proc; opt_expr; opt_clean; memory_collect", design)
+    found: list[dict[str, Any]] = []
+    for path, module in instances(design, job["top"]):
+        for cell in module.cells_.values():
+            if cell.type.str() == "$mem_v2":
+                ports = {"depth": "SIZE", "width": "WIDTH", "reads": "RD_PORTS", "writes": "WR_PORTS"}
+                numbers = {key: cell.getParam(ys.IdString(f"\\{name}")).as_int() for key, name in ports.items()}
+                name = cell.name.str().removeprefix("\\")
+                found.append({"instance": path, "name": name, "style": style_of(cell), **numbers})
+    del names
+    return {"version": version(), "memories": found}
+
+
+def read(job: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The elaborated design of a job, and names that the caller keeps alive (see `settle_names`)."""
+    design = ys.Design()
+    names = settle_names(design, job["files"])
+    ys.run_pass(f"read_slang --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
+    return design, names
+
+
+def flow_of(job: dict[str, Any]) -> str:
+    """The synthesis command of a job, without the steps that it runs."""
+    return f"synth_xilinx -family {job['family']} -noiopad -noclkbuf -top {job['top']}"
+
+
+def map_coarsely(design: Any, job: dict[str, Any], emptied: Collection[str], end: str) -> None:
+    """Run the flow from DSP mapping to before the step `end`, with products where the RTL wants them."""
+    remove_library(design, PRIMITIVES, emptied)
+    # A module of this name is a product in LUTs: the attribute use_dsp = "no" alone would not keep it there.
+    ys.run_pass(f"chtype -set $__soft_mul {FABRIC_MODULE}*/t:$mul", design)
+    ys.run_pass(f"{flow_of(job)} -run map_dsp:{end}", design)
+
+
+def style_of(thing: Any) -> str:
+    """The ram_style of a memory or of a cell; "" where it has none."""
+    name = ys.IdString("\\ram_style")
+    return str(thing.get_string_attribute(name)) if thing.has_attribute(name) else ""
+
+
+def may_be_block_ram(module: Any) -> bool:
+    """Whether a module contains a table, or a memory whose source does not ask for LUTRAM."""
+    tables = any(cell.type.str().startswith("$mem") for cell in module.cells_.values()) and not module.memories
+    return tables or any(style_of(memory) != "distributed" for memory in module.memories.values())
+
+
+def modules_above(design: Any, wanted: Callable[[Any], bool]) -> set[str]:
+    """The names of the wanted modules, and of all that instantiate one of them."""
+    found = {name_of(module) for module in own_modules(design) if wanted(module)}
+    while True:
+        above = {
+            name_of(module)
+            for module in own_modules(design)
+            if any(cell.type.str().removeprefix("\\") in found for cell in module.cells_.values())
+        }
+        if above <= found:
+            return found
+        found |= above
+
+
+def add_renamed(target: Any, design: Any, prefix: str) -> None:
+    """Add copies of all modules of a design to another, with a prefix before each name."""
+    names = {module.name.str(): f"{prefix}{name_of(module)}" for module in design.modules_.values()}
+    for module in list(design.modules_.values()):
+        copy = module.clone()
+        copy.name = ys.IdString(names[module.name.str()])
+        for cell in copy.cells_.values():
+            if cell.type.str() in names:
+                cell.type = ys.IdString(names[cell.type.str()])
+        target.add(copy)
+
+
+def instances(design: Any, top: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, module) of every instance below and including the top, whose own path is empty."""
+    module = design.module(ys.IdString(top if top.startswith("\\") else f"\\{top}"))
+    if module is None or module.get_blackbox_attribute():
+        return
+    yield path, module
+    for cell in module.cells_.values():
+        if cell.type.str().startswith("\\"):
+            name = cell.name.str().removeprefix("\\")
+            yield from instances(design, cell.type.str(), f"{path}.{name}" if path else name)
 
 
 def settle_names(design: Any, files: list[str]) -> list[Any]:
@@ -164,11 +288,11 @@ def add_shell(design: Any, module: Any) -> None:
     shell.fixup_ports()
 
 
-def empty_other_modules(design: Any, wanted: set[str]) -> set[str]:
-    """Turn every module that is not wanted into a black box; returns their names."""
+def empty_modules(design: Any, wanted: Callable[[str], bool]) -> set[str]:
+    """Turn every module whose name is not wanted into a black box; returns their names."""
     scratch = ys.Design()
     for module in own_modules(design):
-        if name_of(module).split("$")[0] not in wanted:
+        if not wanted(name_of(module)):
             add_shell(scratch, module)
             design.remove(module)
     for module in scratch.modules_.values():
@@ -212,10 +336,19 @@ def module_texts(design: Any) -> dict[str, str]:
     return result
 
 
+JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "synthesise": synthesise,
+    "block rams": count_block_rams,
+    "memories": list_memories,
+    "netlist": write_netlist,
+}
+"""By the `kind` of a job."""
+
+
 def main() -> None:
     """Read the job, write the result; Yosys writes its log to the standard output."""
     job = json.loads(Path(sys.argv[1]).read_text())
-    result = write_netlist(job) if "netlist" in job else synthesise(job)
+    result = JOBS[job.get("kind", "synthesise")](job)
     Path(sys.argv[2]).write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
