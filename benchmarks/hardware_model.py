@@ -24,12 +24,11 @@ from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.pricing import design_resources
 from fgnas.hardware.pipeline.resources import resources
-from fgnas.paths import templates_directory
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, dots, line
 from fgnas.report.figure import figure_svg
 from fgnas.space import fgnas_space
-from fgnas.tools.characterise import random_accelerator, rtl_digest
+from fgnas.tools.characterise import code_digest, random_accelerator
 from fgnas.tools.synth import TOP, instance_totals, synthesise, tidy
 
 SEED, NEAR_SEED = 4242, 777
@@ -66,12 +65,11 @@ def near_designs(count: int, family: str) -> list[Design]:
 
 def measure(design: Design, family: str, folder: Path) -> dict[str, Any]:
     """Synthesised and predicted resources of a design with random weights."""
-    rtl = sorted(path.name for path in (templates_directory() / "rtl").iterdir())
-    name = f"{family}-{design.hash}-{rtl_digest(rtl)}"
-    place = folder / f"{name}.json"
+    project = folder / "projects" / f"{family}-{design.hash}"
+    files = write_rtl(random_accelerator(design, SHAPE, SEED), project)
+    digest = code_digest(path.read_text(encoding="utf-8") for path in files if path.suffix == ".sv")
+    place = folder / f"{family}-{design.hash}-{digest}.json"
     if not place.is_file():
-        project = folder / "projects" / name
-        write_rtl(random_accelerator(design, SHAPE, SEED), project)
         result = synthesise(["-f", "files.f"], TOP, family, project / "rtl", project / "log")
         instances = instance_totals(result["modules"], TOP)
         place.write_text(json.dumps({"design": design.to_dict(), "tool": result["version"], "instances": instances}))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -33,7 +34,7 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, EXPONENT_EXTRA_BITS, GraphShape, geometry
 from fgnas.hardware.pipeline.lowering import activation_table, exponential_table, lower
 from fgnas.hardware.pipeline.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
@@ -65,15 +66,8 @@ WHOLE = ("fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "activation", "expon
 FIRST_FAMILY = "xc7"
 """Fitted by itself; the coefficients of other families are drawn towards its own where points say little."""
 
-SOURCES = {
-    "activation": ("fgnas_activation.sv.j2", "fgnas_relu.sv"),
-    "exponential": ("fgnas_exponential.sv.j2",),
-    "fixed": (*(f"{name}.sv" for name in FIXED if name != TOP), f"{TOP}.sv.j2"),
-}
-"""Files that an operator's size depends on, where it is not the module's own."""
-
-TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|\{#.*?#\}|(\{\{.*?\}\}|\{%.*?%\}|\w+|[^\w\s])", re.DOTALL)
-"""A comment, or in the group a token: an expression of the template counts as one."""
+TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|(\w+|[^\w\s])", re.DOTALL)
+"""A comment of SystemVerilog, or in the group a token."""
 
 Point = tuple[int, ...]
 
@@ -189,9 +183,27 @@ def place_of(module: str, family: str, folder: Path) -> Path:
     return folder / family / f"{module}-{source_digest(module)}.jsonl"
 
 
+@functools.cache
 def source_digest(module: str) -> str:
-    """Twelve hexadecimal digits of the files that an operator's size depends on."""
-    return rtl_digest(SOURCES.get(module, (f"{module}.sv",)))
+    """Twelve hexadecimal digits of the code that an operator's size depends on, as it is generated."""
+    if module == "activation":
+        tables = [_activation_text((kind, 3, 6), 0) for kind in range(len(ACTIVATION_NAMES))]
+        return code_digest([rtl_source("fgnas_relu"), *tables])
+    if module == "exponential":
+        return code_digest([_exponential_text((3, 6), 0)])
+    if module == "fixed":
+        tops = []
+        for seed in range(FIXED_DESIGNS):
+            with tempfile.TemporaryDirectory() as scratch:
+                files = {path.stem: path for path in write_rtl(fixed_design(seed), Path(scratch))}
+                tops.append(files[TOP].read_text(encoding="utf-8"))
+        return code_digest([*(rtl_source(name) for name in FIXED if name != TOP), *tops])
+    return code_digest([rtl_source(module)])
+
+
+def rtl_source(module: str) -> str:
+    """The text of a hand-written module."""
+    return (templates_directory() / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
 
 
 def measure(batch: Batch, family: str, folder: Path) -> None:
@@ -217,14 +229,7 @@ def _modules(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]
 
 def _activations(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     """One lane of each activation, in the formats that designs choose."""
-    texts = []
-    for number, (kind, integer, fraction) in enumerate(batch.points):
-        value, name = FixedPoint.of(integer, fraction), ACTIVATION_NAMES[kind]
-        layer = SimpleNamespace(index=number, activation=name, value_format=value, output_format=value)
-        table = (activation_table(name, value, value) & ((1 << value.width) - 1)).tolist()
-        texts.append("" if name == "relu" else render(
-            "rtl/fgnas_activation.sv.j2", accelerator=NO_NAME, layer=layer, bits=value.width, table=table
-        ))  # fmt: skip
+    texts = [_activation_text(point, number) for number, point in enumerate(batch.points)]
     instances = [
         f"fgnas_relu #(.Bits({1 + integer + fraction}))" if not text else f"fgnas_activation_{number}"
         for number, (text, (_, integer, fraction)) in enumerate(zip(texts, batch.points, strict=True))
@@ -232,17 +237,32 @@ def _activations(batch: Batch, family: str, scratch: Path) -> list[dict[str, flo
     return _tables(texts, instances, family, scratch)
 
 
+def _activation_text(point: Point, number: int) -> str:
+    """The module fgnas_activation_NUMBER, "" for the relu, which has a module of its own."""
+    kind, integer, fraction = point
+    value, name = FixedPoint.of(integer, fraction), ACTIVATION_NAMES[kind]
+    if name == "relu":
+        return ""
+    layer = SimpleNamespace(index=number, activation=name, value_format=value, output_format=value)
+    table = (activation_table(name, value, value) & ((1 << value.width) - 1)).tolist()
+    return render("rtl/fgnas_activation.sv.j2", accelerator=NO_NAME, layer=layer, bits=value.width, table=table)
+
+
 def _exponentials(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     """One lane of gat's exponential table, in the formats that designs choose."""
-    texts = []
-    for number, (integer, fraction) in enumerate(batch.points):
-        value = FixedPoint.of(integer, fraction)
-        bits = value.width + 4
-        layer = SimpleNamespace(
-            index=number, value_format=value, exponent_bits=bits, exponential_table=exponential_table(value).tolist()
-        )
-        texts.append(render("rtl/fgnas_exponential.sv.j2", accelerator=NO_NAME, layer=layer))
+    texts = [_exponential_text(point, number) for number, point in enumerate(batch.points)]
     return _tables(texts, [f"fgnas_exponential_{number}" for number in range(len(texts))], family, scratch)
+
+
+def _exponential_text(point: Point, number: int) -> str:
+    """The module fgnas_exponential_NUMBER."""
+    integer, fraction = point
+    value = FixedPoint.of(integer, fraction)
+    layer = SimpleNamespace(
+        index=number, value_format=value, geometry=SimpleNamespace(exponent_bits=value.width + EXPONENT_EXTRA_BITS),
+        exponential_table=exponential_table(value).tolist(),
+    )  # fmt: skip
+    return render("rtl/fgnas_exponential.sv.j2", accelerator=NO_NAME, layer=layer)
 
 
 def _tables(texts: list[str], instances: list[str], family: str, scratch: Path) -> list[dict[str, float]]:
@@ -279,15 +299,20 @@ def _table_entry(row: dict[str, Any]) -> list[float]:
 def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     """The sum of what every accelerator has once, in designs of their own."""
     sizes = []
-    space = fgnas_space().restrict(attention=("constant", "gcn"))
     for (seed,) in batch.points:
         folder = scratch / str(seed)
-        design = space.design(space.draw(1, np.random.default_rng(seed))[0], seed)
-        write_rtl(random_accelerator(design, SHAPES[seed % len(SHAPES)], seed), folder)
+        write_rtl(fixed_design(seed), folder)
         result = synthesise(["-f", "files.f"], TOP, family, folder / "rtl", folder / "log", list(FIXED))
         parts = [_size(module) for name, module in result["modules"].items() if name.split("$")[0] in FIXED]
         sizes.append({name: sum(part[name] for part in parts) for name in ("lut", "ff")})
     return sizes
+
+
+def fixed_design(seed: int) -> Accelerator:
+    """A random design in which the modules that every accelerator has once are measured."""
+    space = fgnas_space().restrict(attention=("constant", "gcn"))
+    design = space.design(space.draw(1, np.random.default_rng(seed))[0], seed)
+    return random_accelerator(design, SHAPES[seed % len(SHAPES)], seed)
 
 
 MEASURES = {"activation": _activations, "exponential": _exponentials, "fixed": _fixed}
@@ -390,13 +415,8 @@ def least_squares(matrix: NDArray[np.float64], size: NDArray[np.float64]) -> NDA
     return weights / scale
 
 
-def rtl_digest(sources: Iterable[str]) -> str:
-    """Twelve hexadecimal digits of the code of files below templates/rtl."""
-    return code_digest((templates_directory() / "rtl" / name).read_text(encoding="utf-8") for name in sources)
-
-
 def code_digest(texts: Iterable[str]) -> str:
-    """Twelve hexadecimal digits of SystemVerilog or templates of it; comments and white space do not count."""
+    """Twelve hexadecimal digits of SystemVerilog; comments and white space do not count."""
     digest = hashlib.sha256()
     for text in texts:
         for token in TOKEN.finditer(text):

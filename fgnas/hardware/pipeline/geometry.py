@@ -27,6 +27,8 @@ Record = TypeVar("Record", bound="DataclassInstance")
 Number = TypeVar("Number")
 Flag = TypeVar("Flag")
 
+EXPONENT_EXTRA_BITS = 4
+"""Bits that 5 LeakyReLU(s + r) has beyond a value: three for the factor, one for the sum."""
 BUFFER_WORDS = 64
 """Words of LUTRAM that a row buffer fills before it holds fewer rows."""
 BUFFER_ROWS = (32, 8)
@@ -269,7 +271,7 @@ def _layer(
         activation=_activation(here["activation"]),
         linear_bits=input_bits + weight_bits + ceil_log2(input_width) + 1,
         score_bits=value_bits + weight_bits + ceil_log2(d) + 1,
-        exponent_bits=value_bits + 4,
+        exponent_bits=value_bits + EXPONENT_EXTRA_BITS,
         aggregate_bits=product_bits + np.where(maximum, 0, degree_bits + 1),
         y_bits=value_bits + extra + np.where(mean | maximum | gat, 0, degree_bits),
         class_lanes=class_lanes,
