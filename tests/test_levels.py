@@ -29,9 +29,10 @@ from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.reference import linear
+from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import QUICK_MAKE_FLAGS
-from fgnas.tools.trace import STAGES, first_parting, trace_cpp, trace_rtl
+from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
 
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
@@ -107,7 +108,7 @@ def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) 
     accelerator, data = gat_project(tmp_path / "p", k=4, d=12, t_out=5, t_aggr=8)
     found, expected = without_padding(accelerator, trace(tmp_path / "p")), of_reference(accelerator, data)
     assert [*found, "logits"] == list(expected)
-    assert {name.split(".")[1] for name in found} == set(STAGES)
+    assert {name.split(".")[1] for name in found} == set(traced_values())
     for stage, codes in found.items():
         np.testing.assert_array_equal(codes, expected[stage], stage)
 

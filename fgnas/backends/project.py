@@ -20,6 +20,7 @@ from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.memories import memory_of
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
+from fgnas.hardware.pipeline.stages import placed_stages
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
@@ -119,6 +120,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
     beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
     return {
         "a": accelerator,
+        "stages": placed_stages([layer.geometry for layer in accelerator.layers]),
         "counts": counts,
         "offsets": [0, *itertools.accumulate(beats)],
         "memory": lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
@@ -127,6 +129,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "arguments": wire.ARGUMENT_REGISTERS,
         "edges_per_beat": wire.EDGES_PER_BEAT,
         "status_bits": wire.STATUS_BITS,
+        "logit_bits": wire.LOGIT_BITS,
         "logit_extra_bits": wire.LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),

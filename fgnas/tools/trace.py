@@ -12,11 +12,9 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tools.csim import run_csim
 from fgnas.tools.simulate import MAKE_FLAGS, run_simulation
-
-STAGES = ("linear", "target_scores", "source_scores", "row_maximum", "aggregate", "activate", "head_mean")
-"""Of a layer, in the order in which a node passes them; a layer has those that it needs."""
 
 Trace = dict[str, Codes]
 """{LAYER.STAGE: [nodes, width] codes} in the order in which they run; rows as the accelerator orders them."""
@@ -57,7 +55,7 @@ def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
 
 
 def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
-    """Build the project's RTL once more, with the taps of tb/fgnas_trace.sv, and simulate it."""
+    """Build the project's RTL once more, with the probes of tb/fgnas_trace.sv, and simulate it."""
     folder = _empty(directory.resolve() / "build" / "sim_trace.stages")
     nodes = run_simulation(directory, make_flags=make_flags, trace=folder)["nodes"]
     return read_trace(folder, nodes)
@@ -73,7 +71,7 @@ def parting_of_rtl(directory: Path) -> str:
 
 def read_trace(folder: Path, nodes: int) -> Trace:
     """The files of a trace: the first `nodes` lines of each."""
-    names = [f"{layer}.{stage}" for layer in range(len(list(folder.iterdir()))) for stage in STAGES]
+    names = [f"{layer}.{stage}" for layer in range(len(list(folder.iterdir()))) for stage in traced_values()]
     return {name: _read_rows(folder / name, nodes) for name in names if (folder / name).is_file()}
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry
 from fgnas.hardware.pipeline.memories import RING_ROWS
 from fgnas.hardware.pipeline.packing import pack_rows
-from fgnas.hardware.pipeline.stages import LOAD, parameter_beats, phase_graph
+from fgnas.hardware.pipeline.stages import LOAD, first_layer, parameter_beats, phase_graph
 from fgnas.hardware.recurrence import recurrence_cycles
 from fgnas.hardware.stage import Bools, StageGraph
 from fgnas.hardware.timeline import Phase, Timeline
@@ -99,7 +99,7 @@ class Run:
 def runs(phase: int, layers: Sequence[LayerGeometry], workload: Workload) -> Iterator[Run]:
     """A phase of n designs for one node at least, designs with the same stages and items together."""
     last = len(layers)
-    here = layers[max(0, phase - 1) : phase + 1]
+    here = layers[first_layer(phase) : phase + 1]
     never = np.zeros(np.size(layers[0].k), bool)
     attending = never if phase == 0 else never | here[0].gat
     scoring = never if phase == last else never | here[-1].gat
@@ -148,7 +148,7 @@ def phases(layers: Sequence[LayerGeometry], workload: Workload, read_latency: in
         run = next(run for run in runs(phase, layers, workload) if run.chosen[0])
         name, after = ("output", WRITE_LATENCY) if phase == last else (f"phase {phase}", TURN_CYCLES)
         services = run.graph.services(run.layers)
-        found.append(Phase(name, phase, max(0, phase - 1), services, run.items, run.release, fetch, after))
+        found.append(Phase(name, phase, first_layer(phase), services, run.items, run.release, fetch, after))
     return found
 
 

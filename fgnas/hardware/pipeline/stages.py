@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, bias_beats, score_beats, weight_beats
+from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, OneDesign, bias_beats, score_beats, weight_beats
 from fgnas.hardware.pipeline.memories import output_rows
 from fgnas.hardware.stage import Buffer, Size, Stage, StageGraph, none
+from fgnas.hardware.timeline import row_name
 
 # Pipeline depths of the RTL (templates/rtl), in cycles from a stage's last issue of a row to the cycle in which
 # the next stage sees the row, less one.
@@ -63,6 +65,51 @@ def phase_graph(phase: int, layers: int, attends: bool, scores: bool) -> StageGr
     if phase == 0:
         return first_graph(scores)
     return output_graph(attends) if phase == layers else hidden_graph(attends, scores)
+
+
+def first_layer(phase: int) -> int:
+    """Index of the first layer of a phase."""
+    return max(0, phase - 1)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One stage of a design.
+
+    Attributes:
+        phase: number of its phase.
+        stage: the stage in its phase's graph.
+        layer: index of the layer whose sizes it uses.
+        buffer: RTL name of the buffer before it; None for the first stage of a phase.
+    """
+
+    phase: int
+    stage: Stage
+    layer: int
+    buffer: str | None
+
+    @property
+    def row_name(self) -> str:
+        """The name of its rows in the record of a simulation."""
+        return row_name(self.phase, self.stage)
+
+
+def placed_stages(layers: Sequence[OneDesign]) -> list[Placed]:
+    """The stages of one design in the order in which a node passes them, from phase 0 on."""
+    found = []
+    for phase in range(len(layers) + 1):
+        first, second = first_layer(phase), min(phase, len(layers) - 1)
+        graph = phase_graph(phase, len(layers), layers[first].gat, layers[second].gat)
+        for stage, feeder, buffer in zip(graph.stages, graph.feeders, graph.buffers, strict=True):
+            name = buffer.name.format(layer=first + graph.stages[feeder].layer) if buffer else None
+            found.append(Placed(phase, stage, first + stage.layer, name))
+    return found
+
+
+def traced_values() -> tuple[str, ...]:
+    """Names of the values that a trace may hold for a layer, in the order in which a node passes their stages."""
+    graphs = (first_graph(True), hidden_graph(True, True), output_graph(True))
+    return tuple(dict.fromkeys(value for graph in graphs for stage in graph.stages for value in stage.values))
 
 
 @functools.cache
