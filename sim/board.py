@@ -1,4 +1,4 @@
-"""The cocotb test behind the driver's tests: a project's own driver.py, on a board that is simulated.
+"""The cocotb test for the driver's tests: a project's own driver.py on a simulated board.
 
 The driver runs in a thread and believes in PYNQ: its register accesses become AXI transactions of the kernel's control
 port, its buffers lie in the memory that the kernel reads and writes. A buffer has a cache as on a board: what is not
@@ -23,24 +23,24 @@ NAME = "fgnas_top_0"
 
 
 class Buffer(np.ndarray):
-    """What `pynq.allocate` returns."""
+    """A buffer as `pynq.allocate` returns it."""
 
     def flush(self):
         """Write the cache back."""
         self.board.memory[self.device_address : self.device_address + self.nbytes] = self.tobytes()
 
     def invalidate(self):
-        """Read memory anew."""
+        """Invalidate the cache."""
         content = self.board.memory[self.device_address : self.device_address + self.nbytes]
         self[...] = np.frombuffer(bytes(content), self.dtype).reshape(self.shape)
 
     def freebuffer(self):
-        """Give the memory back."""
+        """Free the memory."""
         self.board.live.remove(self.device_address)
 
 
 class Board:
-    """Memory and one kernel, under PYNQ's names."""
+    """Memory and one kernel, with PYNQ's interface."""
 
     def __init__(self, kernel):
         self.memory, self.live, self.place = kernel.memory, [], PAGE
@@ -59,7 +59,7 @@ class Board:
         self.pynq.allocate = self.allocate
 
     def allocate(self, shape, dtype):
-        """A buffer on a page of its own; never one that was used before."""
+        """A buffer on a new page, never one that was used before."""
         buffer = np.full(shape, 0x5A, dtype).view(Buffer)
         buffer.board, buffer.device_address = self, self.place
         self.live.append(self.place)
@@ -77,7 +77,7 @@ def load_driver(path):
 
 
 def host(board, job):
-    """What the program on the board does: every call of the job, and what came of each."""
+    """Run the board's program: every call of the job, with the result of each."""
     sys.modules["pynq"] = board.pynq
     driver = load_driver(job["driver"])
     kernel = driver.Kernel("design.bit")

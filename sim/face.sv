@@ -1,5 +1,5 @@
-// A kernel's face as plain AXI4 and AXI4-Lite, for bus models that take no vendor's extra signals: the unused halves of
-// either m_axi port are tied off, and a write on the read port or a read on the write port shows on `stray`.
+// A kernel's interface as plain AXI4 and AXI4-Lite, for bus models without vendor-specific signals. The unused half of
+// each m_axi port is tied off; a write on the read port or a read on the write port shows on `stray`.
 
 `default_nettype none
 `timescale 1ns / 1ps

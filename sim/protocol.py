@@ -1,4 +1,4 @@
-"""The cocotb test behind the protocol tests: many runs of one kernel against a memory that others wrote.
+"""The cocotb test for the protocol tests: many runs of one kernel against an independent memory model.
 
 Main memory and the control port's master come from cocotbext-axi, which checks bursts and WLAST on its own. The jobs
 are a JSON file (environment variable FGNAS_PROTOCOL_JOBS), run one after the other without a reset between them unless
@@ -31,7 +31,7 @@ class Reads(AxiRamRead):
 
 
 class Writes(AxiRamWrite):
-    """Answers SLVERR within `bad` and outside the memory; remembers where it was written."""
+    """Answers SLVERR within `bad` and outside the memory; records the addresses written."""
 
     bad = range(0)
     touched = set()
@@ -44,7 +44,7 @@ class Writes(AxiRamWrite):
 
 
 def pauses(seed, share):
-    """Whether a channel rests, cycle by cycle: now and then, for a while each time."""
+    """Pauses of a channel, cycle by cycle: at random times, for random durations."""
     chance = random.Random(seed)
     while True:
         rests = chance.random() < share
@@ -75,7 +75,7 @@ class Kernel:
         await ClockCycles(self.dut.ap_clk, 2)
 
     def stall(self, seed, share):
-        """Let all five channels of the memory rest at random, each in its own way; a share of 0 ends that."""
+        """Pause all five channels of the memory at random, independently; a share of 0 ends the pauses."""
         channels = (
             self.reads.ar_channel, self.reads.r_channel,
             self.writes.aw_channel, self.writes.w_channel, self.writes.b_channel,
@@ -85,7 +85,7 @@ class Kernel:
             channel.pause = False
 
     async def run(self, job):
-        """One start to one interrupt; what the host sees and what the memory saw."""
+        """Run from one start to one interrupt; returns the view of the host and of the memory."""
         image = Path(job["image"]).read_bytes()
         self.memory[: len(image)] = image
         self.reads.bad, self.writes.bad = range(*job["bad_reads"]), range(*job["bad_writes"])

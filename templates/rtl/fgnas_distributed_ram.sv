@@ -1,4 +1,4 @@
-// The same in LUTRAM, reading still takes a cycle.
+// One write port, one synchronous read port, in LUTRAM. Reading takes a cycle.
 
 `default_nettype none
 

@@ -1,4 +1,4 @@
-// numerator / denominator rounded to nearest, ties to even: a pipelined restoring divider, a result a cycle.
+// numerator / denominator rounded to nearest, ties to even: a pipelined restoring divider, one result per cycle.
 // The quotient's magnitude must fit in QuotientBits. Latency: QuotientBits + 3 cycles.
 
 `default_nettype none
@@ -13,14 +13,14 @@ module fgnas_divider #(
   input  wire         [DenominatorBits-1:0] denominator_i,
   output logic signed [QuotientBits:0]      quotient_o
 );
-  // The magnitude as QuotientBits that are shifted in, below a remainder that starts smaller than the denominator.
+  // QuotientBits of the magnitude are shifted in below a remainder that starts smaller than the denominator.
   localparam int unsigned MagnitudeBits = QuotientBits + DenominatorBits;
   localparam int unsigned Widest = (NumeratorBits > MagnitudeBits) ? NumeratorBits : MagnitudeBits;
 
   logic                       negative_q  [QuotientBits+1];
   logic [DenominatorBits-1:0] divisor_q   [QuotientBits+1];
   logic [DenominatorBits-1:0] remainder_q [QuotientBits+1];
-  logic [QuotientBits-1:0]    digits_q    [QuotientBits+1];  // numerator bits to come, quotient bits behind them
+  logic [QuotientBits-1:0]    digits_q    [QuotientBits+1];  // numerator bits to come, followed by quotient bits
 
   logic signed [Widest-1:0] extended;
   /* verilator lint_off UNUSEDSIGNAL */  // the quotient fits by contract: bits above it are zero
@@ -55,7 +55,7 @@ module fgnas_divider #(
     /* verilator lint_on UNUSEDSIGNAL */
   end
 
-  // Rounding and the sign take a cycle each.
+  // Rounding and the sign take one cycle each.
   logic [DenominatorBits:0]   twice;
   logic                       up_q, negative_r_q;
   logic [QuotientBits-1:0]    floor_q;

@@ -1,4 +1,4 @@
-// Two ports in one block RAM that both read, or both write. Reading takes a cycle.
+// A block RAM whose two ports both read or both write. Reading takes a cycle.
 
 `default_nettype none
 

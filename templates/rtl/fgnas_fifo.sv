@@ -1,7 +1,8 @@
-// A queue in block RAM that falls through: what is written in cycle t is in front in cycle t + 3 at the earliest, and
-// an entry a cycle from there. The front is a register behind the memory's own, for logic that began at a block RAM's
-// output would begin late; a spare one beside it takes what comes while the front is held, so that the memory need not
-// know in the same cycle what the reader takes. The writer keeps count: the queue never overflows.
+// A first-word fall-through queue in block RAM: an entry written in cycle t is at the front in cycle t + 3 at the
+// earliest, and one entry follows per cycle. The front is a register after the memory's output register, because logic
+// that starts at a block RAM's output starts late. A spare register takes an arriving entry while the front is held, so
+// that the memory need not know in the same cycle whether the reader takes one. The writer counts entries; the queue
+// never overflows.
 
 `default_nettype none
 
@@ -19,11 +20,11 @@ module fgnas_fifo #(
 );
   localparam int unsigned PointerBits = $clog2(Depth);
   logic [PointerBits-1:0] write_q, read_q;
-  logic [PointerBits:0] held_q;  // entries of the memory
+  logic [PointerBits:0] held_q;  // entries in the memory
   logic any_q;                   // whether there are any
   logic fetch, fetched_q, spare_valid_q, advance;
-  logic [1:0] claimed_q;         // entries fetched and not taken: of the front, the spare and the memory's register
-  logic room_q;                  // for one more of them
+  logic [1:0] claimed_q;         // entries fetched but not taken: front, spare and the memory's register
+  logic room_q;                  // room for one more of them
   assign advance = !valid_o || pop_i;
   assign fetch   = any_q && room_q;
 

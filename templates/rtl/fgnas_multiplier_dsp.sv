@@ -1,4 +1,4 @@
-// One product, registered, in a DSP slice. A module of its own, so that a tool can be told where it goes.
+// One registered product in a DSP slice. A separate module, so that a tool can be told how to bind it.
 
 `default_nettype none
 

@@ -1,4 +1,4 @@
-// The same product in LUTs.
+// One registered product in LUTs.
 
 `default_nettype none
 

@@ -1,5 +1,5 @@
-// Reads a region in bursts that never cross 4 KiB, ahead of its consumer: a burst is asked for as soon as the
-// buffer has room for the longest, so data are always taken at once. Two 4 KiB halves of buffer cover each other.
+// Reads a region ahead of its consumer, in bursts that never cross 4 KiB. A burst is requested as soon as the buffer
+// has room for the longest, so data are always accepted at once. While one 4 KiB half drains, the other fills.
 
 `default_nettype none
 
@@ -8,8 +8,8 @@ module fgnas_reader #(
 ) (
   input  wire          clk_i,
   input  wire          rst_i,
-  input  wire          start_i,     // a region begins; nothing may be outstanding
-  input  wire          cancel_i,    // ask for no more
+  input  wire          start_i,     // a region begins; no burst may be outstanding
+  input  wire          cancel_i,    // request no more bursts
   /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
   input  wire  [63:0]  address_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -17,7 +17,7 @@ module fgnas_reader #(
   output logic         outstanding_o,
   output logic         drained_o,   // every beat of the region was popped
   output logic         error_o,
-  output logic         valid_o,      // in the cycle of start_i: of what the last region left behind
+  output logic         valid_o,      // in the cycle of start_i it refers to the previous region
   output logic [127:0] beat_o,
   input  wire          pop_i,
   output logic [63:0]  araddr_o,
@@ -32,11 +32,11 @@ module fgnas_reader #(
   localparam int unsigned CountBits = $clog2(BufferBeats) + 1;
 
   logic [59:0] address_q;        // in beats
-  logic [31:0] left_q, rest;     // beats not yet asked for, before the burst in front and after it
+  logic [31:0] left_q, rest;     // beats not yet requested, before the front burst and after it
   logic asking_q;                // whether there are any
-  logic [CountBits-1:0] reserved_q;     // asked for and not popped
-  logic [CountBits-1:0] outstanding_q;  // asked for and not there
-  logic [CountBits-1:0] burst_q;        // beats of the burst in front: to the end of its page, or of the region
+  logic [CountBits-1:0] reserved_q;     // requested but not popped
+  logic [CountBits-1:0] outstanding_q;  // requested but not received
+  logic [CountBits-1:0] burst_q;        // beats of the front burst: to the end of its page, or of the region
   logic [CountBits-1:0] to_page;        // beats from the region's start to the end of its page
   logic beyond_page;                    // the region ends there or later
   assign to_page       = CountBits'(256) - CountBits'(address_i[11:4]);
@@ -53,11 +53,11 @@ module fgnas_reader #(
   assign asked   = arvalid_o && arready_i;
   assign arrived = rvalid_i;
   always_ff @(posedge clk_i) begin
-    popped_q      <= pop_i;  // counted a cycle later, for it is known late
+    popped_q      <= pop_i;  // counted a cycle later, because it is known late
     reserved_q    <= reserved_q + (asked ? burst_q : '0) - CountBits'(popped_q);
     outstanding_q <= outstanding_q + (asked ? burst_q : '0) - CountBits'(arrived);
     if (asked) begin
-      // Only the last burst ends within a page, and none follows it.
+      // Only the last burst ends within a page.
       address_q <= {address_q[59:8] + 1'b1, 8'b0};
       left_q    <= rest;
       burst_q   <= ((rest >> 8) != '0) ? CountBits'(256) : CountBits'(rest[7:0]);

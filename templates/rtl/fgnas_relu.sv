@@ -1,4 +1,4 @@
-// max(0, U), where Z has the fraction bits of U.
+// max(0, U), for Z with the fraction bits of U.
 
 `default_nettype none
 

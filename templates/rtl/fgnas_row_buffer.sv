@@ -1,9 +1,9 @@
-// A ring of rows between two stages that need not agree about lanes: written WriteLanes features at a time, read
-// ReadLanes at a time, each a tile a cycle, in feature order. Bank b holds the features f with f mod Banks = b,
-// so a tile that starts anywhere touches every bank at most once.
+// A ring of rows between two stages that may differ in lanes: it is written WriteLanes features at a time and read
+// ReadLanes at a time, one tile per cycle, in feature order. Bank b holds the features f with f mod Banks = b,
+// so a tile at any position touches every bank at most once.
 //
-// A producer starts a row only while free_o is high, and says so with reserve_i; a row counts as there (row_o)
-// once its last tile is written; reading its last tile frees it. Both are seen in the next cycle.
+// A producer starts a row only while free_o is high, and asserts reserve_i; a row is available (row_o) once its
+// last tile is written; reading its last tile frees it. Both take effect in the next cycle.
 
 `default_nettype none
 
@@ -13,7 +13,7 @@ module fgnas_row_buffer #(
   parameter int unsigned WriteLanes = 4,
   parameter int unsigned ReadLanes  = 3,
   parameter int unsigned Rows       = 32,
-  parameter int unsigned SkipLanes  = ReadLanes, // how far a read with read_skip_i goes on
+  parameter int unsigned SkipLanes  = ReadLanes, // features that a read with read_skip_i advances
   parameter bit          Rewinds    = 1'b0       // whether read_rewind_i is used
 ) (
   input  wire                             clk_i,
@@ -26,7 +26,7 @@ module fgnas_row_buffer #(
   output logic                            row_o,
   input  wire                             read_i,
   input  wire                             read_last_i,
-  input  wire                             read_skip_i,   // with read_i: go on by SkipLanes
+  input  wire                             read_skip_i,   // with read_i: advance by SkipLanes
   input  wire                             read_rewind_i, // without read_i: back to the row's first tile
   output logic [ReadLanes-1:0][Bits-1:0]  read_data_o
 );
@@ -37,7 +37,7 @@ module fgnas_row_buffer #(
   localparam int unsigned Depth = Rows * Words;
   localparam int unsigned AddressBits = (Depth > 1) ? $clog2(Depth) : 1;
   localparam int unsigned CountBits = $clog2(Rows + 1);
-  // A row's last tile may be short: what lies beyond the row must not reach the next one.
+  // A row's last tile may be short: lanes beyond the row must not reach the next row.
   localparam int unsigned LastLanes = Features - ((Features - 1) / WriteLanes) * WriteLanes;
 
   typedef logic [AddressBits-1:0] address_t;
@@ -51,14 +51,14 @@ module fgnas_row_buffer #(
     return (row == address_t'(Depth - Words)) ? '0 : row + address_t'(Words);
   endfunction
 
-  logic [31:0] read_place;  // of the next tile, from the word in front
+  logic [31:0] read_place;  // of the next tile, from the front word
   assign read_place = 32'(read_position_q) + (read_skip_i ? SkipLanes : ReadLanes);
 
   always_ff @(posedge clk_i) begin
-    // Chosen, not added up: what the stages do is known late.
+    // Selected, not added, because the requests of the stages arrive late.
     if (read_last_i != reserve_i) unreserved_q <= read_last_i ? unreserved_q + 1'b1 : unreserved_q - 1'b1;
     if (write_last_i != read_last_i) waiting_q <= write_last_i ? waiting_q + 1'b1 : waiting_q - 1'b1;
-    // Whether the counts will be above zero: registers, for the hand-shakes of two stages hang on them.
+    // Whether the counts will be above zero: registers, because two stages depend on them for their handshakes.
     free_o <= read_last_i || (unreserved_q >> 1) != '0 || (unreserved_q[0] && !reserve_i);
     row_o  <= write_last_i || (waiting_q >> 1) != '0 || (waiting_q[0] && !read_last_i);
     if (write_last_i) begin
@@ -94,8 +94,8 @@ module fgnas_row_buffer #(
     end
   end
 
-  // A bank takes the lane that its place in the tile says. Places beyond the tile's lanes are not written, so that they
-  // may hold what leaves the smallest multiplexer: the lanes again.
+  // A bank takes the lane at its place in the tile. Places beyond the tile's lanes are not written, so the multiplexer
+  // may repeat the lanes there, which makes it smallest.
   logic [Banks-1:0][Bits-1:0] write_lanes, bank_data;
   for (genvar b = 0; b < Banks; b++) begin : gen_place
     assign write_lanes[b] = write_data_i[b%WriteLanes];

@@ -1,4 +1,4 @@
-// Row buffer -> H, a word a cycle; counts the rows of the phase.
+// Row buffer -> H, one word per cycle; counts the rows of the phase.
 
 `default_nettype none
 

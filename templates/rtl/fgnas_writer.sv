@@ -1,18 +1,18 @@
-// Writes a region in bursts that never cross 4 KiB. Addresses go ahead of their data; a beat leaves as soon as it
-// is there. `flush_i` ends a region whose data will not come: the beats that are left go out with no byte enabled.
+// Writes a region in bursts that never cross 4 KiB. Addresses precede their data; a beat leaves as soon as it
+// arrives. `flush_i` ends a region whose data will not come: the remaining beats go out with no byte enabled.
 
 `default_nettype none
 
 module fgnas_writer (
   input  wire          clk_i,
   input  wire          rst_i,
-  input  wire          start_i,     // a region begins, of one beat at least
+  input  wire          start_i,     // a region of at least one beat begins
   input  wire          flush_i,
   /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
   input  wire  [63:0]  address_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire  [31:0]  beats_i,
-  output logic         done_o,      // a cycle after the last answer; of a region that begins, from the next cycle
+  output logic         done_o,      // a cycle after the last response; refers to a new region from the next cycle
   output logic         error_o,
   input  wire          valid_i,
   output logic         ready_o,
@@ -31,16 +31,16 @@ module fgnas_writer (
   output logic         bready_o
 );
   logic [59:0] address_q;         // of the next burst, in beats
-  logic [31:0] left_q, rest;      // beats without an address, before the burst in front and after it
-  logic [31:0] data_left_q;       // beats not yet taken in
-  logic asking_q, taking_q;       // whether there are any of the one, of the other
-  logic final_q;                  // the region's last beat is the next to be taken in
-  logic [7:0] place_q;            // of the next beat in its page
-  logic [4:0] open_q;             // bursts whose data have not all been taken in
+  logic [31:0] left_q, rest;      // beats without an address, before the front burst and after it
+  logic [31:0] data_left_q;       // beats not yet accepted
+  logic asking_q, taking_q;       // whether there are any of either
+  logic final_q;                  // the region's last beat is the next to be accepted
+  logic [7:0] place_q;            // place of the next beat in its page
+  logic [4:0] open_q;             // bursts whose data are not complete
   logic any_open_q;
-  logic [4:0] unanswered_q;       // bursts, the open ones among them
-  logic room_q;                   // for one more of them
-  logic [8:0] burst_q;            // beats of the burst in front: to the end of its page, or of the region
+  logic [4:0] unanswered_q;       // bursts without a response, including the open ones
+  logic room_q;                   // room for one more of them
+  logic [8:0] burst_q;            // beats of the front burst: to the end of its page, or of the region
   logic [8:0] to_page;            // beats from the region's start to the end of its page
   logic beyond_page;              // the region ends there or later
   assign to_page     = 9'd256 - 9'(address_i[11:4]);
@@ -60,7 +60,7 @@ module fgnas_writer (
 
   always_ff @(posedge clk_i) begin
     if (asked) begin
-      // Only the last burst ends within a page, and none follows it.
+      // Only the last burst ends within a page.
       address_q <= {address_q[59:8] + 1'b1, 8'b0};
       left_q    <= rest;
       burst_q   <= ((rest >> 8) != '0) ? 9'd256 : 9'(rest[7:0]);
@@ -76,7 +76,7 @@ module fgnas_writer (
       final_q     <= data_left_q == 32'd2;
     end
     wvalid_o <= take || (wvalid_o && !wready_i);
-    // Chosen, not added up: what the bus does is known late.
+    // Selected, not added, because the bus signals arrive late.
     if (asked != closed) open_q <= asked ? open_q + 1'b1 : open_q - 1'b1;
     any_open_q <= asked || (open_q >> 1) != '0 || (open_q[0] && !closed);
     if (asked != bvalid_i) unanswered_q <= asked ? unanswered_q + 1'b1 : unanswered_q - 1'b1;

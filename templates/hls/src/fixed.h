@@ -1,4 +1,4 @@
-// Rounding to nearest, ties to even, and saturation, on integers: every rounding in the kernel is one of these.
+// Rounding to nearest with ties to even, and saturation, on integers: the only roundings in the kernel.
 #pragma once
 
 #include <ap_int.h>
@@ -20,7 +20,7 @@ ap_int<larger(BITS - SHIFT, 1) + 1> shift_right_even(ap_int<BITS> x) {
     return floor + Wide(up);
 }
 
-/// x clipped into the range of OUT bits.
+/// x clipped to the range of OUT bits.
 template <int OUT, int BITS>
 ap_int<OUT> saturate(ap_int<BITS> x) {
 #pragma HLS INLINE
@@ -34,14 +34,14 @@ ap_int<OUT> saturate(ap_int<BITS> x) {
 
 /// numerator / denominator, rounded, for a quotient that fits in OUT bits.
 ///
-/// A restoring division, one bit of the quotient a step: unrolled in a pipeline it is one subtraction a stage, and
-/// its remainder is at hand for the rounding, where the operator / would need a multiplication to get it back.
+/// A restoring division with one quotient bit per step. Unrolled in a pipeline it is one subtraction per stage, and it
+/// leaves the remainder that the rounding needs; the operator / would need a multiplication to recover it.
 template <int OUT, int BITS, int DENOMINATOR>
 ap_int<OUT> divide_even(ap_int<BITS> numerator, ap_uint<DENOMINATOR> denominator) {
 #pragma HLS INLINE
     const int WIDE = larger(BITS, OUT) + 1;
     const bool negative = numerator < 0;
-    // Rounding to even is symmetric about 0, so the magnitude is divided and the sign put back.
+    // Rounding to even is symmetric about 0, so the magnitude is divided and the sign restored.
     const ap_uint<WIDE> magnitude = negative ? ap_int<WIDE>(-numerator) : ap_int<WIDE>(numerator);
     ap_uint<larger(DENOMINATOR, WIDE - OUT) + 1> rest = magnitude >> OUT;
     ap_uint<OUT + 1> quotient = 0;

@@ -1,8 +1,9 @@
-// The linear stage: H = X W, T_IN inputs times T_OUT outputs a cycle, rounded once.
+// The linear stage: H = X W, T_IN inputs times T_OUT outputs per cycle, rounded once.
 //
-// Groups of inputs outside, tiles of outputs inside: an input is read once and every tile keeps its own sums. The sums of
-// a tile come back after OUT_TILES cycles. With two tiles or more that leaves LUTRAM the time to be written and read;
-// a single tile needs its sums in the very next cycle, so it finds them in the register `recent`.
+// The outer loop runs over groups of inputs, the inner one over tiles of outputs: an input is read once, and every tile
+// keeps its own sums. The sums of a tile are needed again after OUT_TILES cycles. With two or more tiles, LUTRAM has
+// time for the write and the read; a single tile needs its sums in the next cycle and keeps them in the register
+// `recent`.
 #pragma once
 
 #include "fixed.h"
@@ -10,7 +11,7 @@
 #include "trace.h"
 #include "types.h"
 
-/// x * rows, T_IN x T_OUT products. Lane in * T_OUT + out has a multiplier of its own.
+/// x * rows, T_IN x T_OUT products. Lane in * T_OUT + out has its own multiplier.
 template <class L>
 void multiply(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN],
               ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT]) {
@@ -28,7 +29,7 @@ void multiply(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN],
     Multipliers<LANES, L::LINEAR_DSP>::run(left, right, product);
 }
 
-/// For each output: before, or 0 if `first`, plus its products of the input lanes from `from` up to `to`.
+/// For each output: `before`, or 0 if `first`, plus its products over the input lanes [from, to).
 template <class L>
 LinearSums<L> accumulate(const ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT], int from, int to,
                          bool first, const LinearSums<L>& before) {
@@ -59,8 +60,8 @@ LinearTile<L> requantise(const LinearSums<L>& sums) {
     return tile;
 }
 
-/// The first layer: only the non-zero features arrive, each with the column that names its row of W. A group that ends a
-/// node holds the first features of the next one too: what they add up to takes the place of the sums that leave.
+/// The first layer: only the non-zero features arrive, each with the column that names its row of W. A group that ends
+/// a node also holds the first features of the next node; their sums replace the sums that leave.
 template <class L>
 void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                    hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
@@ -80,7 +81,7 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
 #pragma HLS ARRAY_PARTITION variable=rows type=complete
         for (int lane = 0; lane < L::T_IN; ++lane) {
 #pragma HLS UNROLL
-            // Two lanes share a copy: block RAM has two ports.
+            // Two lanes share a copy, because block RAM has two ports.
             rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
         }
         const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];

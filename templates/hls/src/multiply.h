@@ -1,9 +1,9 @@
-// Multipliers with a stated home: the first DSP lanes of a stage take a DSP slice each, the rest are built in LUTs.
+// Multipliers with a fixed binding: the first DSP lanes of a stage take a DSP slice each, the others are built in LUTs.
 #pragma once
 
 #include <ap_int.h>
 
-/// A product in a DSP slice or in fabric. BIND_OP takes a literal, so each home has a body of its own.
+/// A product in a DSP slice or in fabric. BIND_OP takes a literal, so each binding has its own body.
 template <bool IN_DSP>
 struct Multiplier {
     template <class A, class B, class P>
@@ -26,7 +26,7 @@ struct Multiplier<false> {
     }
 };
 
-/// LANES products in one cycle. The recursion makes every lane number a constant, as choosing its home needs.
+/// LANES products in one cycle. The recursion makes every lane number a constant, so that it can select the binding.
 template <int LANES, int DSP, int LANE = 0>
 struct Multipliers {
     template <class A, class B, class P>

@@ -1,4 +1,4 @@
-// Behind the aggregation: the one rounding that turns an exact total into Y, and the division of the mean and of gat.
+// After the aggregation: the one rounding that turns an exact total into Y, and the division for the mean and for gat.
 #pragma once
 
 #include "fixed.h"

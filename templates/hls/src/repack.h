@@ -1,4 +1,4 @@
-// Between two stages of different width: tiles of IN features become tiles of OUT features.
+// Width conversion between two stages: tiles of IN features become tiles of OUT features.
 #pragma once
 
 #include "fixed.h"
@@ -7,13 +7,13 @@
 
 constexpr int tiles_of(int features, int lanes) { return (features + lanes - 1) / lanes; }
 
-/// Rows of FEATURES features, `nodes` of them. Lanes beyond FEATURES in a row's last tile leave as zeros.
+/// `nodes` rows of FEATURES features. Lanes beyond FEATURES in a row's last tile leave as zeros.
 ///
-/// One flat loop over all rows: a row follows the row before it without a gap. TRIPS is for the tool's report.
+/// One flat loop over all rows, so that rows follow each other without a gap. TRIPS is for the tool's report.
 template <class T, int FEATURES, int IN, int OUT,
           int TRIPS = DATASET_NODES * larger(tiles_of(FEATURES, IN), tiles_of(FEATURES, OUT))>
 void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
-    // Registers, since every lane moves in every cycle.
+    // Registers, because every lane moves in every cycle.
     T held[IN + OUT];
 #pragma HLS ARRAY_PARTITION variable=held type=complete
     int taken = 0, given = 0;  // features of this row that came in and went out
@@ -49,15 +49,16 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
     }
 }
 
-/// Rows of HEADS heads, each of PADDED features, in tiles of IN that pay no heed to heads, become tiles of OUT features
-/// that each belong to one head. Only the first FEATURES of a head leave, in whole tiles; the padding goes unseen.
+/// Rows of HEADS heads of PADDED features each, in tiles of IN features that may cross from one head to the next,
+/// become tiles of OUT features of one head. Only the first FEATURES of a head leave, in whole tiles; the padding is
+/// dropped.
 ///
-/// What stands in the lanes beyond FEATURES of a head's last tile is not defined: their weights are zeros.
+/// The lanes beyond FEATURES in a head's last tile are undefined: their weights are zeros.
 template <class T, int HEADS, int FEATURES, int PADDED, int IN, int OUT,
           int TRIPS = DATASET_NODES * larger(tiles_of(HEADS * PADDED, IN), HEADS * tiles_of(FEATURES, OUT))>
 void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
     const int TILES = tiles_of(FEATURES, OUT);
-    const int REST = PADDED - (TILES - 1) * OUT;  // what leaves the window with a head's last tile
+    const int REST = PADDED - (TILES - 1) * OUT;  // features that leave the window with a head's last tile
     const int MOST = larger(REST, OUT);
     T held[IN + MOST];
 #pragma HLS ARRAY_PARTITION variable=held type=complete
@@ -65,7 +66,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
 #pragma HLS UNROLL
         held[lane] = 0;
     }
-    int taken = 0, count = 0;  // features of this row that came in, and those that are held
+    int taken = 0, count = 0;  // features of this row that came in, and features held
     int head = 0, tile = 0;
     unsigned node = 0;
     while (node < nodes) {
@@ -89,7 +90,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
                 there.lane[lane] = held[lane];
             }
             out.write(there);
-            // Two fixed distances, so this is a multiplexer and no barrel shifter.
+            // Two fixed distances, so this is a multiplexer, not a barrel shifter.
             for (int lane = 0; lane < IN; ++lane) {
 #pragma HLS UNROLL
                 held[lane] = last ? held[lane + REST] : held[lane + OUT];
@@ -104,7 +105,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
     }
 }
 
-/// Every tile, TILES a row, to two readers.
+/// Copies every tile, TILES per row, to two readers.
 template <int TILES, class T, int TRIPS = DATASET_NODES * TILES>
 void duplicate(unsigned nodes, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
     const unsigned count = nodes * TILES;

@@ -1,10 +1,10 @@
-// gat's first pass over a row: how strongly each edge speaks, and the strongest edge of the row.
+// gat's first pass over a row: the exponent of each edge, and the largest exponent of the row.
 #pragma once
 
 #include "trace.h"
 #include "types.h"
 
-/// 5 LeakyReLU(s + r): the slope 0.2 has no fixed-point value, five times the function has.
+/// 5 LeakyReLU(s + r): the slope 0.2 is not a fixed-point value, but five times the function needs only integers.
 template <class L>
 Exponent<L> exponent(Value<L> s, Value<L> r) {
 #pragma HLS INLINE
@@ -12,19 +12,20 @@ Exponent<L> exponent(Value<L> s, Value<L> r) {
     return z < 0 ? z : Exponent<L>(z + (z << 2));
 }
 
-/// Edges outside, groups of heads inside. The exponents go into `ring`, which holds the edges of two rows: so the second
-/// pass, which must wait for the row's maxima, finds its edges there and main memory is read once.
+/// The outer loop runs over edges, the inner one over groups of heads. The exponents go into `ring`, which holds the
+/// edges of two rows. The second pass, which must wait for the row's maxima, reads its edges there, so main memory is
+/// read once.
 template <class L>
 void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH],
                  const ScoreWord<L> source_scores[L::SCORE_DEPTH], hls::stream<Edge>& edges,
                  hls::stream<ScoredEdge<L> >& ring, hls::stream<Exponents<L> >& maxima) {
-    // A single group needs its maxima in the very next cycle: it finds them in the register `recent`.
+    // A single group needs its maxima in the next cycle and keeps them in the register `recent`.
     Exponents<L> largest[L::HEAD_GROUPS], recent = {};
 #pragma HLS AGGREGATE variable=largest compact=bit
 #pragma HLS BIND_STORAGE variable=largest type=ram_s2p impl=lutram
 #pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
     Edge edge = {0, 0, false};
-    bool first = true;  // edge of its row
+    bool first = true;  // edge of the row
     int group = 0;
     unsigned node = 0, target = 0;  // target = node * HEAD_GROUPS, without a multiplier
     while (node < nodes) {

@@ -1,4 +1,4 @@
-// The scores of gat: s = a_l . h and r = a_r . h of every head, beside the storing of H.
+// The scores of gat: s = a_l . h and r = a_r . h of every head, computed while H is stored.
 #pragma once
 
 #include "fixed.h"
@@ -20,15 +20,15 @@ ap_int<L::SCORE_BITS> dot(const ScoreTile<L>& h, const AttentionWord<L>& a, ap_i
     return before;
 }
 
-/// Two cycles a tile: one for the target's vector, one for the source's. Both scores of GROUP_HEADS heads make a word of
-/// their memory; word g of node i lies at i * HEAD_GROUPS + g.
+/// Two cycles per tile: one for the target's vector, one for the source's. Each memory word holds the scores of
+/// GROUP_HEADS heads; word g of node i is at address i * HEAD_GROUPS + g.
 template <class L>
 void score(unsigned nodes, const AttentionWord<L> attention[L::ATTENTION_BEATS], hls::stream<ScoreTile<L> >& tiles,
            ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH]) {
     ap_int<L::SCORE_BITS> target_sum = 0, source_sum = 0;
     ScoreWord<L> target = {}, source = {};
     ScoreTile<L> h = {};
-    int index = 0, tile = 0, lane = 0;  // index: of the vector's word
+    int index = 0, tile = 0, lane = 0;  // index of the vector's word
     bool for_source = false;
     unsigned address = 0;
     const unsigned count = nodes * L::ATTENTION_BEATS;

@@ -1,6 +1,6 @@
-// For naming the first place where two levels part: with FGNAS_TRACE defined, which synthesis never does, the stages
-// write what they produce to files LAYER.STAGE in the folder that the environment variable FGNAS_TRACE_FOLDER names.
-// A line is a node's row, without the lanes that pad it; runs follow each other.
+// Locates the first mismatch between two levels. With FGNAS_TRACE defined, never in synthesis, the stages write their
+// results to files LAYER.STAGE in the folder that the environment variable FGNAS_TRACE_FOLDER names. A line is a node's
+// row without its padding lanes; the runs follow each other.
 #pragma once
 
 #ifdef FGNAS_TRACE
@@ -9,12 +9,12 @@
 #include <map>
 #include <string>
 
-/// One tile of a row that is WIDTH numbers wide.
+/// Writes one tile of a row of WIDTH numbers.
 template <int WIDTH, class T, int N>
 void trace_lanes(int layer, const char* stage, const T (&lanes)[N]) {
     struct File {
         std::ofstream stream;
-        int written = 0;  // numbers of the row that came so far
+        int written = 0;  // numbers of the row written so far
     };
     static std::map<std::string, File> files;
     const char* folder = std::getenv("FGNAS_TRACE_FOLDER");
@@ -24,7 +24,7 @@ void trace_lanes(int layer, const char* stage, const T (&lanes)[N]) {
     for (int lane = 0; lane < N && file.written < WIDTH; ++lane, ++file.written) {
         file.stream << lanes[lane].to_int64() << (file.written == WIDTH - 1 ? '\n' : ' ');
     }
-    if (file.written == WIDTH) file.written = 0;  // a row begins with a tile of its own
+    if (file.written == WIDTH) file.written = 0;  // a row begins with a new tile
 }
 
 #define TRACE_ROW(L, STAGE, LANES, WIDTH) trace_lanes<WIDTH>(L::INDEX, STAGE, LANES)
