@@ -18,7 +18,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.memories import memory_of
+from fgnas.hardware.pipeline.memories import memories_of, memory_of, reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
 from fgnas.network import Network
@@ -124,6 +124,8 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "counts": counts,
         "offsets": [0, *itertools.accumulate(beats)],
         "memory": lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
+        "memories": lambda layer: memories_of(layer.geometry, accelerator.shape),
+        "reader": reader_buffer().of(0),
         "registers": wire.CONTROL_REGISTERS + wire.ARGUMENT_REGISTERS,
         "control": wire.CONTROL_REGISTERS[0].offset,
         "arguments": wire.ARGUMENT_REGISTERS,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 from fgnas.backends.render import render
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.memories import memory_of, output_rows
+from fgnas.hardware.pipeline.memories import address_bits, memory_of, output_rows, reader_buffer, ring_edges
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
@@ -69,7 +67,9 @@ def _top(accelerator: Accelerator) -> str:
         place=lambda name, layer: list(regions).index(f"{name} {layer}"),
         is_plain_relu=is_plain_relu,
         memory=lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
-        address_bits=lambda depth: max(1, int(np.ceil(np.log2(depth)))),
+        reader=reader_buffer().of(0),
+        ring_edges=ring_edges(accelerator.shape),
+        address_bits=lambda depth: int(address_bits(depth)),
         extra_bits=wire.LOGIT_EXTRA_BITS,
         output_rows=int(output_rows(accelerator.logit_beats)),
     )

@@ -1,8 +1,8 @@
 // gat's first pass over a row: e = 5 LeakyReLU(s_i + r_j) of every edge and head goes into a ring with the edge's
 // source, and the row's largest e of every head into a row buffer. The edges are read from main memory once.
 //
-// A row starts only when the ring surely has room for it: with at most DegreeCapacity edges outstanding in a ring of
-// twice that. Reading a row's last entry gives its edges back.
+// A row starts only when the ring surely has room for the longest row: with at most RingEdges - DegreeCapacity edges
+// outstanding. Reading a row's last entry gives its edges back.
 
 `default_nettype none
 
@@ -15,6 +15,7 @@ module fgnas_row_maximum #(
   parameter int unsigned AddressBits    = 13,
   parameter int unsigned SourceBits     = 12,
   parameter int unsigned DegreeCapacity = 256,
+  parameter int unsigned RingEdges      = 512,   // edges that the ring holds
   parameter int unsigned DegreeBits     = $clog2(DegreeCapacity + 1) + 1
 ) (
   input  wire                                    clk_i,
@@ -45,7 +46,7 @@ module fgnas_row_maximum #(
   output logic                                   source_error_o
 );
   localparam int unsigned GroupBits = (HeadGroups > 1) ? $clog2(HeadGroups) : 1;
-  localparam int unsigned RingBits = $clog2(2 * DegreeCapacity + 1) + 1;
+  localparam int unsigned RingBits = $clog2(RingEdges + 1) + 1;
 
   // Issue: a group of heads of the edge in front.
   logic [1:0] edge_q;
@@ -68,7 +69,7 @@ module fgnas_row_maximum #(
   end
   assign group_last   = group_q == GroupBits'(HeadGroups - 1);
   assign row_last     = in_front[29];
-  assign issue        = beat_valid_i && (row_open_q || (free_i && outstanding_q <= RingBits'(DegreeCapacity)));
+  assign issue        = beat_valid_i && (row_open_q || (free_i && outstanding_q <= RingBits'(RingEdges - DegreeCapacity)));
   assign edge_done    = issue && group_last;
   assign beat_pop_o   = issue && beat_last_q;
   assign reserve_o    = issue && !row_open_q;

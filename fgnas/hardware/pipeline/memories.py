@@ -130,7 +130,12 @@ def layer_memories(layer: LayerGeometry, shape: GraphShape) -> list[Memory]:
 
 def memory_of(layer: OneDesign, shape: GraphShape, name: str) -> Memory:
     """The memory of that name of one lowered layer, in plain integers."""
-    return next(memory.of(0) for memory in layer_memories(layer, shape) if memory.name == name)
+    return next(memory for memory in memories_of(layer, shape) if memory.name == name)
+
+
+def memories_of(layer: OneDesign, shape: GraphShape) -> list[Memory]:
+    """The memories of one lowered layer, in plain integers."""
+    return [memory for kind in layer_memories(layer, shape) if (memory := kind.of(0)).copies]
 
 
 def _block(

@@ -31,6 +31,7 @@ from fgnas.hardware.pipeline.memories import (
     coefficient_sum_bits,
     layer_memories,
     output_rows,
+    ring_edges,
     source_bits,
 )
 
@@ -196,7 +197,7 @@ def _attention(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
     yield Use("fgnas_row_maximum", gat, {
         "GroupHeads": heads, "HeadGroups": groups, "ValueBits": layer.value_bits, "ExponentBits": layer.exponent_bits,
         "AddressBits": address_bits(groups * shape.node_capacity), "SourceBits": source,
-        "DegreeCapacity": shape.degree_capacity,
+        "DegreeCapacity": shape.degree_capacity, "RingEdges": ring_edges(shape),
     })  # fmt: skip
     yield row_buffer(gat, layer.exponent_bits, layer.k, heads, heads, layer.maximum_rows, rewinds=1)
     yield Use("fgnas_aggregate_gat", gat, {
