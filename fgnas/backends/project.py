@@ -18,7 +18,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.memories import memories_of, memory_of, reader_buffer
+from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
 from fgnas.network import Network
@@ -131,6 +131,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "arguments": wire.ARGUMENT_REGISTERS,
         "edges_per_beat": wire.EDGES_PER_BEAT,
         "status_bits": wire.STATUS_BITS,
+        "output_rows": output_rows,
         "logit_bits": wire.LOGIT_BITS,
         "logit_extra_bits": wire.LOGIT_EXTRA_BITS,
         # The test bench also sends a row that is longer than the capacity, four edges a beat.

@@ -1,8 +1,8 @@
 // The phases of the kernel: in each, stages that run side by side with streams between them.
 //
 // A phase ends when the whole H of its layer is written, because the next one gathers from it in any order. Every
-// stream has one writer and one reader, and no stage returns early: that is what DATAFLOW asks for. Deep streams are
-// the row buffers behind the stages whose time differs from node to node; the others just join two stages.
+// stream has one writer and one reader, and no stage returns early: DATAFLOW requires both. Deep streams are the row
+// buffers behind stages whose time differs from node to node; streams of depth 2 only join two functions.
 #pragma once
 
 #include "activate.h"
@@ -168,7 +168,7 @@ void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
 #pragma HLS STREAM variable=totals depth=2
 #pragma HLS STREAM variable=y depth=L::AGGR_FIFO
 #pragma HLS STREAM variable=classes depth=2
-#pragma HLS STREAM variable=rows depth=32
+#pragma HLS STREAM variable=rows depth=L::OUTPUT_FIFO
     read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);

@@ -1,0 +1,184 @@
+"""C++ sources for tests, parsed by tree-sitter: functions with their calls, streams and pragmas, and constants."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call: the function's name (CLASS::NAME for a static one), its template arguments and its arguments."""
+
+    name: str
+    parameters: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pragma:
+    """An HLS pragma: its name and its options by name; an option without a value has ""."""
+
+    name: str
+    options: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function.
+
+    Attributes:
+        name: CLASS::NAME with the template arguments of a specialisation, such as Keep<L, true>::run.
+        parameters: names of its template parameters, or of its class's.
+        arguments: names of its arguments; "" for one without a name.
+        body: the node of its body.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    arguments: tuple[str, ...]
+    body: Node
+
+    @property
+    def pragmas(self) -> list[Pragma]:
+        """The pragmas directly in the body."""
+        return [pragma_of(node) for node in self.body.named_children if node.type == "preproc_call"]
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams that the body declares, in order."""
+        declared = []
+        for node in self.body.named_children:
+            if node.type == "declaration" and text(node).startswith("hls::stream<"):
+                declarators = node.children_by_field_name("declarator")
+                declared += [text(one.child_by_field_name("declarator") or one) for one in declarators]
+        return declared
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that are statements of the body, in order."""
+        calls = []
+        for node in self.body.named_children:
+            if node.type == "expression_statement" and node.named_children[0].type == "call_expression":
+                calls.append(call_of(node.named_children[0]))
+        return calls
+
+
+def text(node: Node) -> str:
+    """The source of a node."""
+    return (node.text or b"").decode()
+
+
+@functools.cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_cpp.language()))
+
+
+def parse(source: str) -> Node:
+    """The tree of a source; raises ValueError where it is not C++."""
+    root = _parser().parse(source.encode()).root_node
+    if root.has_error:
+        raise ValueError("the source does not parse")
+    return root
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it, in order."""
+    yield node
+    for child in node.named_children:
+        yield from walk(child)
+
+
+def functions(source: str) -> dict[str, Function]:
+    """The functions of a source by name."""
+    found = {}
+    for node in walk(parse(source)):
+        if node.type != "function_definition":
+            continue
+        declarator = node.child_by_field_name("declarator")
+        while declarator.type != "function_declarator":
+            declarator = declarator.named_children[-1]
+        owner, parameters = "", ()
+        parent = node.parent
+        while parent is not None:
+            if parent.type in ("struct_specifier", "class_specifier"):
+                owner = text(parent.child_by_field_name("name")) + "::"
+            if parent.type == "template_declaration":
+                parameters = _template_parameters(parent)
+            parent = parent.parent
+        name = owner + text(declarator.child_by_field_name("declarator"))
+        arguments = tuple(
+            _identifier(one.child_by_field_name("declarator"))
+            for one in declarator.child_by_field_name("parameters").named_children
+            if one.type == "parameter_declaration"
+        )
+        found[name] = Function(name, parameters, arguments, node.child_by_field_name("body"))
+    return found
+
+
+def _template_parameters(template: Node) -> tuple[str, ...]:
+    listed = template.child_by_field_name("parameters").named_children
+    return tuple(text(next(node for node in walk(one) if node.type.endswith("identifier"))) for one in listed)
+
+
+def _identifier(declarator: Node | None) -> str:
+    """The name in a declarator; "" for an argument without one."""
+    names = [text(node) for node in walk(declarator) if node.type == "identifier"] if declarator else []
+    return names[0] if names else ""
+
+
+def call_of(node: Node) -> Call:
+    """The call of a call_expression."""
+    called = node.child_by_field_name("function")
+    arguments = tuple(text(one) for one in node.child_by_field_name("arguments").named_children)
+    inner = called
+    if called.type == "qualified_identifier":
+        inner = called.child_by_field_name("scope")
+    given = next((one for one in inner.named_children if one.type == "template_argument_list"), None)
+    parameters = tuple(text(one) for one in given.named_children) if given else ()
+    return Call(text(called).replace(text(given), "") if given else text(called), parameters, arguments)
+
+
+def pragma_of(node: Node) -> Pragma:
+    """The pragma of a preproc_call."""
+    _, name, *options = text(node).removeprefix("#pragma").split()
+    pairs = (option.partition("=") for option in options)
+    return Pragma(name, {key: value for key, _, value in pairs})
+
+
+def constants(source: str) -> dict[str, int]:
+    """The integer constants of a source by [CLASS::]NAME; each is a product of numbers and earlier constants."""
+    found: dict[str, int] = {}
+    for node in walk(parse(source)):
+        if node.type not in ("declaration", "field_declaration") or "constexpr int" not in text(node):
+            continue
+        scope = ""
+        parent = node.parent
+        while parent is not None:
+            if parent.type == "struct_specifier":
+                scope = text(parent.child_by_field_name("name")) + "::"
+            parent = parent.parent
+        for name, value in _initialised(node):
+            factors = [factor.strip() for factor in value.split("*")]
+            numbers = [int(f) if f.isdigit() else found.get(scope + f, found.get(f)) for f in factors]
+            if None not in numbers:
+                found[scope + name] = math.prod(numbers)
+    return found
+
+
+def _initialised(node: Node) -> list[tuple[str, str]]:
+    """Names and values of a declaration: a field has its value beside its name, a variable in a declarator."""
+    if node.type == "declaration":
+        pairs = [
+            (one.child_by_field_name("declarator"), one.child_by_field_name("value"))
+            for one in node.named_children if one.type == "init_declarator"
+        ]  # fmt: skip
+    else:
+        names, values = node.children_by_field_name("declarator"), node.children_by_field_name("default_value")
+        pairs = list(zip(names, values, strict=False))
+    return [(text(name), text(value)) for name, value in pairs]
