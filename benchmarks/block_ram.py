@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ import numpy as np
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
 from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import accelerator_resources
 from fgnas.space import fgnas_space
-from fgnas.tools.characterise import code_digest, random_accelerator
+from fgnas.tools.characterise import code_digest, random_network
 from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
 
 SEED = 2718
@@ -31,6 +34,7 @@ SHAPE = GraphShape(1433, 7, 3072, 256)
 DESIGNS, CHECKED = 200, 3
 BATCH = 20
 """Designs that one run of Yosys maps: reading the library and its templates takes longer than a design."""
+SCALES = ("weight_scale", "value_scale", "output_scale")
 COMMAND = "make bench-memory"
 
 Count = dict[str, Any]
@@ -45,9 +49,20 @@ def random_designs(count: int) -> list[Design]:
     return [space.design(row, budget) for row, budget in zip(rows[:count], budgets[:count], strict=True)]
 
 
+def lowered(design: Design) -> Accelerator:
+    """A design with random weights and, as training chooses them, scales: they decide what the tables hold."""
+    rng = np.random.default_rng(int(design.hash, 16))
+    plain = random_network(design, SHAPE, SEED)
+    layers = [
+        replace(layer, **dict(zip(SCALES, rng.integers(-2, 4, len(SCALES)).tolist(), strict=True)))
+        for layer in plain.layers
+    ]
+    return lower(design, replace(plain, layers=tuple(layers)), SHAPE)
+
+
 def write(design: Design, folder: Path) -> str:
-    """Write the RTL of a design with random weights; returns its digest."""
-    files = write_rtl(random_accelerator(design, SHAPE, 0), folder)
+    """Write the RTL of a design; returns its digest."""
+    files = write_rtl(lowered(design), folder)
     return code_digest(path.read_text(encoding="utf-8") for path in files if path.suffix == ".sv")
 
 
@@ -93,7 +108,7 @@ def compare(designs: list[Design], counts: list[Count], family: str) -> list[dic
     return [
         {
             "design": design.to_dict(), "family": family, "rtl": count["rtl"], "built": count["bram36"],
-            "predicted": design_resources(design, SHAPE, family)["bram36"], "instances": count["instances"],
+            "predicted": accelerator_resources(lowered(design), family)["bram36"], "instances": count["instances"],
         }
         for design, count in zip(designs, counts, strict=True)
     ]  # fmt: skip
@@ -105,8 +120,8 @@ def page(rows: list[dict[str, Any]], checks: list[dict[str, Any]], tool: str) ->
     lines = [
         "# Block RAM, built and predicted", "",
         f"`{COMMAND}` wrote this page. {len({row['rtl'] for row in rows})} uniform draws from the whole space for",
-        "Cora, with random weights and a DSP budget of 0 to 99, none of them used to fit the model. Each design's top",
-        f"is mapped with {tool} up to and including memory mapping, which decides the number of",
+        "Cora, with random weights and scales and a DSP budget of 0 to 99, none of them used to fit the model.",
+        f"Each design's top is mapped with {tool} up to and including memory mapping, which decides the number of",
         "block RAMs. A RAMB18 counts as half a BRAM36.", "",
         "| family | designs | exact | BRAM36: median | most |", "|---|---|---|---|---|",
     ]  # fmt: skip

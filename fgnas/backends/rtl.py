@@ -9,6 +9,7 @@ from fgnas.backends.render import render
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.memories import address_bits, memory_of, output_rows, reader_buffer, ring_edges
+from fgnas.hardware.pipeline.tables import is_plain_relu
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
@@ -27,7 +28,7 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
             files.append(target / f"fgnas_exponential_{layer.index}.sv")
             text = render("rtl/fgnas_exponential.sv.j2", accelerator=accelerator, layer=layer)
             files[-1].write_text(text, encoding="utf-8")
-        if not layer.geometry.last and not is_plain_relu(layer):
+        if not layer.geometry.last and not _is_plain_relu(layer):
             files.append(target / f"fgnas_activation_{layer.index}.sv")
             files[-1].write_text(_activation(accelerator, layer), encoding="utf-8")
     files.append(target / f"{TOP}.sv")
@@ -37,9 +38,8 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     return [*files, listing]
 
 
-def is_plain_relu(layer: LayerAccelerator) -> bool:
-    """Whether the activation's table is max(0, U), which needs no table."""
-    return layer.activation == "relu" and layer.output_format == layer.value_format
+def _is_plain_relu(layer: LayerAccelerator) -> bool:
+    return is_plain_relu(layer.activation, layer.value_format, layer.output_format)
 
 
 def _activation(accelerator: Accelerator, layer: LayerAccelerator) -> str:
@@ -65,7 +65,7 @@ def _top(accelerator: Accelerator) -> str:
         accelerator=accelerator,
         regions=regions,
         place=lambda name, layer: list(regions).index(f"{name} {layer}"),
-        is_plain_relu=is_plain_relu,
+        is_plain_relu=_is_plain_relu,
         memory=lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
         reader=reader_buffer().of(0),
         ring_edges=ring_edges(accelerator.shape),

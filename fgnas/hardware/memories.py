@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 
 MULTIPLEXER_COST, DECODER_COST = 0.5, 0.5
 """Cost of a 2:1 multiplexer bit and of a decoded write enable, in Yosys's units."""
+ROM_BIT_COST = 1 / 64
+"""Cost of a bit of a read-only memory that is built from LUTs, in Yosys's units."""
 BYTE = 9
 """Bits that a block RAM's write enable covers."""
 
@@ -70,6 +72,12 @@ def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
     return Built(units, banks)
 
 
+def rom_units(rules: Rules, words: int, width: int) -> int:
+    """What a read-only memory without a style takes: 0 where LUTs cost less than the cheapest block RAM."""
+    units, _, cost = _cheapest(rules, words, width, 1)
+    return int(units) if cost < ROM_BIT_COST * words * width else 0
+
+
 @numba.njit(cache=True)
 def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
     units, banks = np.empty(len(depth), np.int64), np.empty(len(depth), np.int64)
@@ -82,13 +90,15 @@ def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, In
         if other >= 0 and depth[other] == depth[i] and width[other] == width[i]:
             units[i], banks[i] = units[other], banks[other]
         else:
-            units[i], banks[i] = _cheapest(rules, depth[i], width[i], reads)
+            units[i], banks[i], _ = _cheapest(rules, depth[i], width[i], reads)
             seen[slot] = i
     return units, banks
 
 
 @numba.njit(cache=True)
-def _cheapest(rules: Rules, depth: int, width: int, reads: int) -> tuple[int, int]:  # pragma: no cover - compiled
+def _cheapest(
+    rules: Rules, depth: int, width: int, reads: int
+) -> tuple[int, int, float]:  # pragma: no cover - compiled
     best, units, banks = np.inf, 0, 0
     for rule in range(len(rules)):
         words, unit, byte = 1 << int(rules[rule, 0]), int(rules[rule, 1]), int(rules[rule, 2])
@@ -101,4 +111,4 @@ def _cheapest(rules: Rules, depth: int, width: int, reads: int) -> tuple[int, in
             cost += DECODER_COST * deep
         if cost < best:
             best, units, banks = cost, count * int(rules[rule, 5]), deep
-    return units, banks
+    return units, banks, best

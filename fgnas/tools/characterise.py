@@ -35,9 +35,10 @@ from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, EXPONENT_EXTRA_BITS, GraphShape, geometry
-from fgnas.hardware.pipeline.lowering import activation_table, exponential_table, lower
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
+from fgnas.hardware.pipeline.tables import activation_table, exponential_table
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import fgnas_space
@@ -320,6 +321,11 @@ MEASURES = {"activation": _activations, "exponential": _exponentials, "fixed": _
 
 def random_accelerator(design: Design, shape: GraphShape, seed: int) -> Accelerator:
     """A design with random weights, lowered: what synthesis needs and no training."""
+    return lower(design, random_network(design, shape, seed), shape)
+
+
+def random_network(design: Design, shape: GraphShape, seed: int) -> Network:
+    """Random weights of a design, without scales."""
     rng = np.random.default_rng(seed)
 
     def normal(*size: int) -> NDArray[np.float32]:
@@ -333,7 +339,7 @@ def random_accelerator(design: Design, shape: GraphShape, seed: int) -> Accelera
         source, target = (normal(layer.k, features) if layer.attention == "gat" else None for _ in range(2))
         layers.append(LayerParameters(weight, bias, source, target))
         width = layer.k * features
-    return lower(design, Network(tuple(layers), TYPICAL_INPUT_SCALE), shape)
+    return Network(tuple(layers), TYPICAL_INPUT_SCALE)
 
 
 def write_table(family: str, folder: Path) -> Path:

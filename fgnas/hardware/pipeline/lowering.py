@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,15 +11,9 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
+from fgnas.hardware.pipeline.tables import activation_table, exponential_table
 from fgnas.network import LayerParameters, Network
 from fgnas.space import columns_of
-
-ACTIVATIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "relu": lambda u: np.maximum(u, 0.0),
-    "tanh": np.tanh,
-    "sigmoid": lambda u: 1.0 / (1.0 + np.exp(-u)),
-    "elu": lambda u: np.where(u > 0, u, np.expm1(np.minimum(u, 0.0))),
-}
 
 
 def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:
@@ -101,18 +93,3 @@ def _spread_rows(weight: Codes, rows: NDArray[np.int64], input_width: int) -> Co
     spread = np.zeros((input_width, weight.shape[1]), np.int64)
     spread[rows] = weight
     return spread
-
-
-def exponential_table(value: FixedPoint) -> Codes:
-    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
-    largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
-    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
-    difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
-    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
-
-
-def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:
-    """[2**width] codes of act(U) in the output's format, indexed by the bits of U taken as unsigned."""
-    bits = np.arange(1 << value.width, dtype=np.int64)
-    codes = np.where(bits > value.maximum, bits - (1 << value.width), bits)
-    return output.quantise(ACTIVATIONS[activation](value.value(codes)))

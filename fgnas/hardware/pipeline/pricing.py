@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
 from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, OneDesign, geometry, over_designs
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, resources
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
+from fgnas.hardware.pipeline.tables import layer_tables
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
 from fgnas.space import Columns, columns_of
 from fgnas.tasks.nodes import GraphData
@@ -180,13 +182,28 @@ def price_accelerator(accelerator: Accelerator, data: GraphData, family: str = D
     layers = [over_designs(layer.geometry) for layer in accelerator.layers]
     # A row of gat waits for room in the ring that is built, whatever ring this graph would need.
     workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
+    used = _lowered_resources(accelerator, family)
+    cycles, traffic = latency_cycles(layers, workload), memory_bytes(layers, workload)
+    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+
+
+def accelerator_resources(accelerator: Accelerator, family: str = DEFAULT_FAMILY) -> dict[str, float]:
+    """Resources by name of one lowered design, read from the accelerator itself."""
+    return {name: float(value[0]) for name, value in vars(_lowered_resources(accelerator, family)).items()}
+
+
+def _lowered_resources(accelerator: Accelerator, family: str) -> Resources:
+    layers = [over_designs(layer.geometry) for layer in accelerator.layers]
     bound = [
         replace(group, dsp=np.array([getattr(accelerator.layers[group.layer], f"{group.stage}_dsp")]))
         for group in stage_multipliers(layers)
     ]
-    used = resources(layers, bound, accelerator.shape, family)
-    cycles, traffic = latency_cycles(layers, workload), memory_bytes(layers, workload)
-    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+    tables = [
+        table
+        for layer in accelerator.layers
+        for table in layer_tables(layer.geometry, layer.value_format, layer.output_format)
+    ]
+    return with_tables(resources(layers, bound, accelerator.shape, family), layers, tables, family)
 
 
 def written_layers(summary: dict[str, Any]) -> list[OneDesign]:
@@ -212,6 +229,12 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
             replace(group, dsp=np.array([int(summary["layers"][group.layer][f"{group.stage}_dsp"])]))
             for group in stage_multipliers(layers)
         ]
+        formats = [
+            (FixedPoint(**layer["value_format"]), FixedPoint(**layer["output_format"])) for layer in summary["layers"]
+        ]
     except (KeyError, TypeError, ValueError):
         raise UserError(OTHER_VERSION) from None
-    return {name: float(value[0]) for name, value in vars(resources(layers, bound, shape, family)).items()}
+    written = zip(written_layers(summary), formats, strict=True)
+    tables = [table for layer, (value, output) in written for table in layer_tables(layer, value, output)]
+    found = with_tables(resources(layers, bound, shape, family), layers, tables, family)
+    return {name: float(value[0]) for name, value in vars(found).items()}

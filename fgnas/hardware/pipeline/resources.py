@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fgnas.hardware.pipeline.binding import Multipliers
 from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.pipeline.memories import Memory, layer_memories, reader_buffer
 from fgnas.hardware.pipeline.operators import Use, denominators, masked_sums, terms, uses, weighted_sum
+from fgnas.hardware.pipeline.tables import Table
 
 CHARACTERISATION = Path(__file__).parent / "characterisation"
 DEFAULT_FAMILY = "xc7"
@@ -100,7 +101,10 @@ def _by_format(measured: dict[str, list[float]]) -> Sizes:
 def resources(
     layers: list[LayerGeometry], multipliers: list[Multipliers], shape: GraphShape, family: str = DEFAULT_FAMILY
 ) -> Resources:
-    """The resources of n designs on a family of devices (xc7, xcup)."""
+    """The resources of n designs on a family of devices (xc7, xcup).
+
+    Tables of functions are those of formats without a scale; see `with_tables`.
+    """
     measured = characterisation(family)
     found = []
     for start in range(0, max(1, len(layers[0].k)), TOGETHER):
@@ -123,10 +127,7 @@ def _resources(
         for memory in layer_memories(layer, shape):
             if np.any(memory.block):
                 halves += block_halves(memory, family)
-        integer, fraction = format_of(layer)
-        tables = layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
-        if not layer.last:
-            tables += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
+        tables = table_sizes(layer, measured)
         total += tables[:2]
         total[0] += masked_sums(layer) * UNITS
         halves += tables[2].astype(np.int64) * 2 // UNITS
@@ -139,6 +140,23 @@ def operator_size(use: Use, measured: Characterisation, family: str, room: NDArr
     """[2, n] LUT and FF of one operator of each design, in ten-thousandths."""
     found = weighted_sum(terms(use.module, use.parameters, family), measured.weights[use.module], room)
     return np.maximum(found, 0.0)
+
+
+def with_tables(found: Resources, layers: list[LayerGeometry], tables: list[Table], family: str) -> Resources:
+    """The resources of one lowered design, with the block RAM of its own tables."""
+    measured = characterisation(family)
+    assumed = sum(table_sizes(layer, measured)[2] for layer in layers) / UNITS
+    own = sum(table.halves(family) for table in tables) / 2
+    return replace(found, bram36=found.bram36 + own - assumed)
+
+
+def table_sizes(layer: LayerGeometry, measured: Characterisation) -> Sizes:
+    """[3, n] LUT, FF and BRAM36 of a layer's tables, for formats without a scale, in ten-thousandths."""
+    integer, fraction = format_of(layer)
+    sizes: Sizes = layer.gat * layer.group_heads * measured.exponential[:, integer, fraction]
+    if not layer.last:
+        sizes += layer.t_act * measured.activation[:, layer.activation, integer, fraction]
+    return sizes
 
 
 def block_halves(memory: Memory, family: str) -> Ints:

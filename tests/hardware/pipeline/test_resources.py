@@ -1,5 +1,6 @@
 """The resource model: what it keeps to by itself, and against synthesis of a whole top."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +8,17 @@ import pytest
 from support import random_design
 
 from fgnas.backends.rtl import write_rtl
+from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
-from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import accelerator_resources, design_resources
 from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
 from fgnas.space import columns_of, fgnas_space
-from fgnas.tools.characterise import random_accelerator
-from fgnas.tools.synth import TOP, instance_totals, synthesise
+from fgnas.tools.characterise import random_accelerator, random_network
+from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
 
 SHAPE = GraphShape(200, 7, 1024, 64)
 FAMILIES = ("xc7", "xcup")
@@ -68,3 +72,43 @@ def test_whole_tops_take_what_is_predicted(seed: int, family: str, tmp_path: Pat
     assert {name: used[name] for name in ("dsp", "bram36")} == {name: predicted[name] for name in ("dsp", "bram36")}
     for name in ("lut", "ff"):
         assert abs(predicted[name] - used[name]) <= 0.15 * used[name]
+
+
+NAMED = {
+    "schema": 1, "dsp": 20, "layers": [
+        {"d": 16, "attention": "gcn", "aggregation": "add", "k": 4, "activation": "relu", "t_in": 5, "t_out": 2,
+         "t_attn": None, "t_aggr": 2, "t_act": 1, "ai": 3, "af": 6, "wi": 1, "wf": 1},
+        {"d": None, "attention": "constant", "aggregation": "max", "k": 8, "activation": None, "t_in": 5, "t_out": 5,
+         "t_attn": None, "t_aggr": 1, "t_act": None, "ai": 1, "af": 0, "wi": 3, "wf": 5},
+    ],
+}  # fmt: skip
+"""A scaled relu of ten bits needs a table, and synthesis puts that table into block RAM."""
+
+
+def scaled(design: Design, shape: GraphShape, scale: int) -> Accelerator:
+    """A design with random weights, and this scale of every output."""
+    network = random_network(design, shape, 0)
+    layers = tuple(replace(layer, output_scale=scale) for layer in network.layers)
+    return lower(design, replace(network, layers=layers), shape)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_block_rams_of_lowered_designs_are_exact(family: str, tmp_path: Path) -> None:
+    """Tables of scaled activations included; the first design is the one in which half a block was missing."""
+    pytest.importorskip("pyosys")
+    cora = GraphShape(1433, 7, 3072, 256)
+    named = Design.model_validate(NAMED)
+    made = {f"named_{scale}": scaled(named, cora, scale) for scale in (0, 1)}
+    for seed, choices in enumerate(({"attention": "gat", "t_attn": 4}, {"activation": "sigmoid", "ai": 3, "af": 6})):
+        design = random_design(np.random.default_rng(seed), 2, (choices, {}))
+        made[f"random_{seed}"] = scaled(design, SHAPE, 3)
+    folders = {name: tmp_path / name for name in made}
+    for name, accelerator in made.items():
+        write_rtl(accelerator, folders[name])
+    rtl = {name: folder / "rtl" for name, folder in folders.items()}
+    built = {
+        name: sum(count_cells(cells)["bram36"] for cells in blocks.values())
+        for name, blocks in count_block_rams(rtl, family, tmp_path / "log").items()
+    }
+    assert built == {name: accelerator_resources(accelerator, family)["bram36"] for name, accelerator in made.items()}
+    assert (built["named_0"], built["named_1"]) == (104.5, 105)

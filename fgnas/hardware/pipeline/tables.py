@@ -1,0 +1,88 @@
+"""Tables of functions: their contents, and the block RAM that synthesis builds for them.
+
+A table's contents depend on the scales that training chose, and synthesis drops bits that never change. So the block
+RAM of tables is exact for a lowered design; before training, formats without a scale stand in for the trained ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware import wire
+from fgnas.hardware.memories import BLOCK, rom_units
+from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, OneDesign, ceil_log2
+
+ACTIVATIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "relu": lambda u: np.maximum(u, 0.0),
+    "tanh": np.tanh,
+    "sigmoid": lambda u: 1.0 / (1.0 + np.exp(-u)),
+    "elu": lambda u: np.where(u > 0, u, np.expm1(np.minimum(u, 0.0))),
+}
+
+
+def exponential_table(value: FixedPoint) -> Codes:
+    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
+    largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
+    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
+    difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
+    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
+
+
+def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:
+    """[2**width] codes of act(U) in the output's format, indexed by the bits of U taken as unsigned."""
+    bits = np.arange(1 << value.width, dtype=np.int64)
+    codes = np.where(bits > value.maximum, bits - (1 << value.width), bits)
+    return output.quantise(ACTIVATIONS[activation](value.value(codes)))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A read-only memory of a layer.
+
+    Attributes:
+        name: of the function.
+        words: a power of two.
+        width: bits of a word.
+        varying: those of them that are not the same in every word; synthesis builds no others.
+        copies: one for each value that is looked up in a cycle.
+    """
+
+    name: str
+    words: int
+    width: int
+    varying: int
+    copies: int
+
+    def halves(self, family: str) -> int:
+        """RAMB18s of all copies, a RAMB36 counting as two; 0 where synthesis builds the table from LUTs."""
+        return self.copies * rom_units(BLOCK[family, False], self.words, self.varying)
+
+
+def layer_tables(layer: OneDesign, value: FixedPoint, output: FixedPoint) -> list[Table]:
+    """The tables of a lowered layer whose values and outputs have these formats."""
+    found: list[Table] = []
+    if layer.gat:
+        found.append(_table("exponential", exponential_table(value), wire.COEFFICIENT_BITS, layer.group_heads))
+    if not layer.last:
+        name = ACTIVATION_NAMES[layer.activation]
+        if not is_plain_relu(name, value, output):
+            found.append(_table(name, activation_table(name, value, output), value.width, layer.t_act))
+    return found
+
+
+def is_plain_relu(activation: str | None, value: FixedPoint, output: FixedPoint) -> bool:
+    """Whether the activation's table is max(0, U), which needs no table."""
+    return activation == "relu" and output == value
+
+
+def _table(name: str, contents: Codes, width: int, copies: int) -> Table:
+    """Words beyond the contents are zero."""
+    words = 1 << int(ceil_log2(len(contents)))
+    filled = np.pad(contents, (0, words - len(contents)))
+    bits = (filled[:, None] >> np.arange(width)) & 1
+    return Table(name, words, width, int((bits.min(axis=0) != bits.max(axis=0)).sum()), copies)
