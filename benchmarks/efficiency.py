@@ -1,4 +1,4 @@
-"""How near the best designs come to their own arithmetic, in simulation; and their time beside PyG's on this CPU."""
+"""How close the best designs come to their own arithmetic in simulation, and their time compared with PyG's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import RESULTS, Record, Silent, code_version
+from common import Record, Silent, code_version
+from pages import render, write_page
 from search import Plain
 
 from fgnas.backends.project import write_project
@@ -48,7 +49,7 @@ def name_of(case: Case) -> str:
 
 
 def best_of(case: Case, children: int, workers: int) -> RunStore:
-    """The finished search of a case: what stands in the build folder goes on, or is used as it is."""
+    """The finished search of a case: one in the build folder is continued, or used if it is complete."""
     dataset, specification = case
     config, data = SearchConfig.of(dataset, specification=specification, children=children), load(dataset)
     name = f"{dataset}-{specification.latency_ms}-{children}-{code_version()}"
@@ -126,75 +127,36 @@ def pyg_milliseconds(data: GraphData, design: Design, threads: int) -> float:
     return 1000 * min(taken)
 
 
-def page(results: dict[str, dict[str, Any]], options: argparse.Namespace, machine: str) -> str:
-    """The tables."""
-    lines = [
-        "# Hardware efficiency",
-        "",
-        f"The best designs of searches with {options.children} children under 100,000 LUT and FF, simulated with",
-        "Verilator on the whole graph, every logit compared. Cycles run from the accepted start to the interrupt.",
-        "",
-        "| design | test | simulated | predicted | tile bound | without load | unrounded | multiplier use |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, found in results.items():
-        cycles, bound = found["cycles"], found["tile_bound"]
-        lines.append(
-            f"| {name} | {found['test']:.1%} | {cycles:,} | {found['predicted_cycles']:,} | {bound / cycles:.1%} | "
-            f"{(bound - found['load_beats']) / cycles:.1%} | {found['unrounded_bound'] / cycles:.1%} | "
-            f"{found['multiplier_use']:.1%} |"
-        )
-    lines += [
-        "",
-        "- *Tile bound*: Σ over phases of the work of the busiest stage, as if it never waited, over simulated cycles.",
-        "  Tiles of outputs and of lanes are rounded up, non-zeros are not. The load is a phase, one beat a cycle;",
-        "  *without load* its beats do not count as work, while its cycles still count.",
-        "- *Unrounded*: the same with nothing rounded up and no padding.",
-        "- *Multiplier use*: the multiplications that the network needs on this graph, over cycles × multipliers.",
-        "  Every layer and stage has multipliers of its own, and one phase follows another: while a layer works, the",
-        "  multipliers of the others rest. Published for their accelerators: I-GCN 79 %, LW-GCN 33 %.",
-        "",
-        "## Where the cycles go",
-    ]
-    for name, found in results.items():
-        lines += ["", f"{name}: {describe(found)}", ""]
-        lines += ["| phase | cycles | busiest stage | its work | waits | other stages |", "|---|---|---|---|---|---|"]
-        for phase in found["phases"]:
-            taken, bound = phase["cycles"], phase["bound"]
-            others = [f"{stage} {work:,.0f}" for stage, work in phase["stages"].items() if stage != phase["busiest"]]
-            lines.append(
-                f"| {phase['phase']} | {taken:,} | {phase['busiest']} | {bound:,.0f} | {1 - bound / taken:.1%} | "
-                f"{', '.join(others) or '-'} |"
-            )
-    threads = [f"PyG, {count} thread{'s' if count > 1 else ''}" for count in THREADS]
-    lines += [
-        "",
-        "## Beside PyG on the CPU",
-        "",
-        "The same network in float32 by PyTorch Geometric (`GCNConv`, `GATConv`, `SimpleConv`; dense features,",
-        f"coefficients of `gcn` cached), the fastest of {PASSES} passes or more,",
-        f"measured on {machine}.",
-        "Where the load average is above the number of cores, others ran beside PyG and its times are upper bounds.",
-        "",
-        f"| design | accelerator at {CLOCK_MHZ:.0f} MHz | {' | '.join(threads)} | load average before |",
-        "|---|---|" + "---|" * len(THREADS) + "---|",
-    ]
-    for name, found in results.items():
-        own = found["cycles"] / CLOCK_MHZ / 1000
-        cells = [f"{found['pyg_ms'][str(n)]:.2f} ms, {found['pyg_ms'][str(n)] / own:.1f} times" for n in THREADS]
-        lines.append(f"| {name} | {own:.3f} ms | {' | '.join(cells)} | {found['load_average']:.1f} |")
-    command = "make bench-efficiency" + (f" CHILDREN={options.children}" if options.children != CHILDREN else "")
-    return "\n".join([*lines, "", f"Made by `{command}`; the numbers are in `efficiency.json`."]) + "\n"
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    designs = {}
+    for case in CASES:
+        name = name_of(case)
+        found = record[f"{name} | {record['children']}"]
+        phases = [
+            phase | {"others": [f"{s} {work:,.0f}" for s, work in phase["stages"].items() if s != phase["busiest"]]}
+            for phase in found["phases"]
+        ]
+        layers = [describe(layer) for layer in found["design"]["layers"]]
+        designs[name] = found | record[f"pyg | {name}"] | {"layers": layers, "phases": phases}
+    option = f" CHILDREN={record['children']}" if record["children"] != CHILDREN else ""
+    return render(
+        "efficiency.md",
+        children=record["children"],
+        designs=designs,
+        passes=PASSES,
+        machine=record["machine"],
+        clock_mhz=CLOCK_MHZ,
+        threads=THREADS,
+        command=f"make bench-efficiency{option}",
+    )
 
 
-def describe(found: dict[str, Any]) -> str:
-    """A design in a line."""
-    layers = []
-    for layer in found["design"]["layers"]:
-        size = f"{layer['k']} × {layer['d']}" if layer["d"] else f"{layer['k']} head{'s' if layer['k'] > 1 else ''}"
-        lanes = f"{layer['t_in']} × {layer['t_out']} multipliers, {layer['t_aggr']} aggregation lanes"
-        layers.append(f"{layer['attention']} {layer['aggregation']} {size}, {lanes}")
-    return "; then ".join(layers) + "."
+def describe(layer: dict[str, Any]) -> str:
+    """A layer in a few words."""
+    size = f"{layer['k']} × {layer['d']}" if layer["d"] else f"{layer['k']} head{'s' if layer['k'] > 1 else ''}"
+    lanes = f"{layer['t_in']} × {layer['t_out']} multipliers, {layer['t_aggr']} aggregation lanes"
+    return f"{layer['attention']} {layer['aggregation']} {size}, {lanes}"
 
 
 def main() -> None:
@@ -203,19 +165,14 @@ def main() -> None:
     parser.add_argument("--children", type=int, default=CHILDREN)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    record = Record("efficiency.json")
+    record = Record("efficiency")
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    machine = f"{cpu_name()} ({os.cpu_count()} cores), {versions}"
-    results = {}
+    record.note(children=options.children, machine=f"{cpu_name()} ({os.cpu_count()} cores), {versions}")
     for case in CASES:
         key = f"{name_of(case)} | {options.children}"
-        results[name_of(case)] = record.fill(key, lambda case=case: measure(case, options.children, options.workers))
-    for case in CASES:
-        found = results[name_of(case)]
-        timed = record.fill(f"pyg | {name_of(case)}", lambda case=case, found=found: time_pyg(case, found["design"]))
-        results[name_of(case)] = found | timed
-    (RESULTS / "efficiency.md").write_text(text := page(results, options, machine))
-    print(text)
+        found = record.fill(key, lambda case=case: measure(case, options.children, options.workers))
+        record.fill(f"pyg | {name_of(case)}", lambda case=case, found=found: time_pyg(case, found["design"]))
+    write_page("efficiency.md", page(record.results))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any
 
 import calibration
 import controllers
+import efficiency
 import every_design
 import finetuning
 import hardware_model
@@ -17,6 +18,7 @@ from pages import read_record, write_page
 FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "calibration.md": ("calibration", calibration.page),
     "controllers.md": ("controllers", controllers.page),
+    "efficiency.md": ("efficiency", efficiency.page),
     "every-design.md": ("every-design", every_design.page),
     "finetuning.md": ("finetuning", finetuning.page),
     "hardware-model.md": ("hardware-model", hardware_model.page),
