@@ -35,7 +35,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape, ManyDesigns, over_designs
+from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, timeline
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import Network
@@ -161,11 +161,11 @@ def put_graph(project: Path, accelerator: Accelerator, data: GraphData) -> None:
     (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
 
 
-def _model(accelerator: Accelerator, data: GraphData) -> tuple[list[ManyDesigns], Workload]:
+def _model(accelerator: Accelerator, data: GraphData) -> tuple[list[OneDesign], Workload]:
     """The latency model's arguments for an accelerator that is built already and a graph for it."""
     # A row of gat waits for room in the ring that was built, not in the one that this graph would need.
     workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
-    return [over_designs(layer.geometry) for layer in accelerator.layers], workload
+    return [layer.geometry for layer in accelerator.layers], workload
 
 
 def _check_cpp(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:

@@ -157,24 +157,12 @@ def _side_by_side(
 ) -> None:  # pragma: no cover - compiled
     """Last finishes of up to LANES designs with the same buffers.
 
-    `finish` is flat. For each stage it holds the last rows that another stage may wait for, LANES designs a row. Their
-    number is a power of two, and at least two: `_serve` only becomes vector code if no row is written while it is read.
-    Then comes a row of zeros, for a stage without a feeder and a buffer that is not yet full, and a row for `_hold`.
+    `finish` is flat: LANES designs a row, and for each stage as many rows as `_rings` gives. Then comes a row of zeros,
+    for a stage without a feeder and a buffer that is not yet full, and a row for `_hold`.
     """
     stages, nodes = len(feeders), len(items)
     count, readers, rows = _readers(feeders, table[0])
-    place, mask = np.zeros(stages + 1, np.int64), np.zeros(stages, np.int64)
-    for s in range(stages):
-        kept = np.int64(table[0, 4 * s + 3])
-        if s == items_reader:
-            for i in range(nodes):
-                if release[i] >= 0:
-                    kept = max(kept, i - release[i])
-        ring = 2
-        while ring < kept:
-            ring *= 2
-        mask[s] = ring - 1
-        place[s + 1] = place[s] + ring * LANES
+    place, mask = _rings(table[0], release, items_reader)
     zeros = place[stages]
     held = zeros + LANES
     finish = np.zeros(held + LANES, table.dtype)
@@ -211,6 +199,29 @@ def _side_by_side(
     for lane in range(len(table)):
         for s in range(stages):
             result[lane, s] = finish[place[s] + ((nodes - 1) & mask[s]) * LANES + lane]
+
+
+@numba.njit(cache=True)
+def _rings(design: Reals, release: Ints, items_reader: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
+    """[stages + 1] where each stage's last finishes begin, and [stages] the mask of a row's place among them.
+
+    A stage keeps the rows that another one may wait for. Their number is a power of two, and at least two: `_serve`
+    only becomes vector code if no row is written while it is read.
+    """
+    stages = len(design) // 4
+    place, mask = np.zeros(stages + 1, np.int64), np.zeros(stages, np.int64)
+    for s in range(stages):
+        kept = np.int64(design[4 * s + 3])
+        if s == items_reader:
+            for i in range(len(release)):
+                if release[i] >= 0:
+                    kept = max(kept, i - release[i])
+        ring = 2
+        while ring < kept:
+            ring *= 2
+        mask[s] = ring - 1
+        place[s + 1] = place[s] + ring * LANES
+    return place, mask
 
 
 @numba.njit(cache=True)

@@ -36,7 +36,7 @@ class Stage:
         layer: the layer whose sizes it uses, counted from the first layer of its phase.
         per_item, per_row: cycles for an item, and for a row beyond its items.
         depth: cycles between its last cycle for a row and the row's arrival in the buffers behind, less one.
-        reads, writes: memories that it uses beyond its buffers; "{layer}" stands for the layer's index.
+        reads, writes: memories that it uses beyond its buffers; "{layer}" is replaced by the layer's index.
         values: names of the values that a trace records for it, in order.
     """
 
@@ -60,7 +60,7 @@ class Buffer:
     """The row buffer between two stages.
 
     Attributes:
-        name: its name in the RTL; "{layer}" stands for the index of the layer that writes it.
+        name: its name in the RTL; "{layer}" is replaced by the index of the layer that writes it.
         rows: rows that it holds, from the sizes of the layer that writes it.
         holds_items: whether the items themselves wait there too. Then the writer starts row i only when the reader has
             finished row release[i], which the caller works out from the capacity.

@@ -14,8 +14,9 @@ from fgnas.hardware.pipeline.latency import (
     latency_cycles,
     timeline,
 )
-from fgnas.hardware.stage import Stage
-from fgnas.hardware.timeline import StageTimes, as_seen
+from fgnas.hardware.stage import Buffer, Stage, StageGraph
+from fgnas.hardware.timeline import Phase, StageTimes, as_seen
+from fgnas.hardware.timeline import timeline as phases_timeline
 from fgnas.space import columns_of
 
 
@@ -93,3 +94,25 @@ def test_busy_share_of_equal_parts() -> None:
     stage = StageTimes(Stage("linear"), 0, 1, 0, 0, np.array([2, 6, 9]), np.array([6, 7, 10]))
     assert stage.busy_share(0, 15, 3) == pytest.approx([3 / 5, 3 / 5, 0])
     assert stage.busy == 6
+
+
+def test_phases_of_any_accelerator() -> None:
+    """Two phases of a graph that is no pipeline of this package: a multiplier array, fed and drained, used twice."""
+    feed, array = Stage("feed", per_item=lambda s: 1), Stage("array", per_row=lambda s: s["tiles"], depth=lambda s: 4)
+    drain = Stage("drain it", per_row=lambda s: 2)
+    double = Buffer("b", lambda s: 2)
+    graph = StageGraph([feed, array, drain], {("feed", "array"): double, ("array", "drain it"): double})
+    items = np.array([3, 1, 1])
+    phases = [
+        Phase(f"pass {number}", number, 0, graph.services([{"tiles": tiles}]), items, None, before=5, after=1)
+        for number, tiles in enumerate((1, 10))
+    ]
+    found = phases_timeline(phases, start=2, finish=7)
+    first, second = found.phases
+    assert (first.begin, first.end, second.begin, found.cycles) == (2, second.begin, first.end, second.end + 7)
+    assert [stage.starts.tolist() for stage in first.stages] == [[7, 10, 11], [10, 11, 17], [15, 17, 22]]
+    assert first.end == 22 + 2 + 1
+    # The array takes ten cycles a row: for its third row, feed waits until the array has finished the first.
+    begin = second.begin + 5
+    assert [(stage.starts - begin).tolist() for stage in second.stages] == [[0, 3, 13], [3, 13, 23], [17, 27, 37]]
+    assert second.busiest.name == "array" and list(second.recorded) == ["1.feed", "1.array", "1.drain_it"]

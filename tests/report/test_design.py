@@ -196,3 +196,14 @@ def test_vectors_that_do_not_fit_are_refused(project, tmp_path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": 5}))
     with pytest.raises(UserError, match="do not fit"):
         ProjectRecord.read(tmp_path / "p")
+
+
+def test_the_time_line_is_that_of_the_written_accelerator(record) -> None:
+    """A size that is changed in the project is seen on its page; the design alone would not tell."""
+    summary = json.loads(json.dumps(record.summary))
+    layer = summary["layers"][0]["geometry"]
+    layer["act_tiles"] += 7
+    page = design_page(dataclasses.replace(record, summary=summary))
+    assert page.cycles > record.price["latency_cycles"] and not page.model_agrees
+    box = next(box for phase in page.phases for column in phase.columns for box in column if box.title == "activate 0")
+    assert any(line == f"{layer['act_tiles']} cycles a row" for line in box.lines)

@@ -10,10 +10,8 @@ from support import Choices, late_rows, random_accelerator, random_design, rando
 
 from fgnas.backends.project import write_project
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.timeline import Timeline
-from fgnas.space import columns_of
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import read_sources, run_simulation
 
@@ -38,7 +36,7 @@ def assert_right(accelerator, data: GraphData, folder: Path, **options: int) -> 
 
 
 def times_of(accelerator, data: GraphData) -> Timeline:
-    return timeline(geometry(columns_of([accelerator.design]), accelerator.shape), Workload.of(data))
+    return timeline([layer.geometry for layer in accelerator.layers], Workload.of(data))
 
 
 def assert_as_predicted(report: dict, accelerator, data: GraphData, folder: Path) -> None:
