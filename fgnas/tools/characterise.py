@@ -36,9 +36,10 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, EXPONENT_EXTRA_BITS, GraphShape, geometry
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.operators import FIXED, TYPICAL_INPUT_SCALE, columns, terms, uses
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
+from fgnas.hardware.pipeline.sizes import Lookup, Terms, columns, terms
 from fgnas.hardware.pipeline.tables import activation_table, exponential_table
+from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import fgnas_space
@@ -132,7 +133,7 @@ def is_current(module: str, names: Sequence[str], table: dict[str, Any]) -> bool
     if module in MEASURES:
         return True
     one = dict.fromkeys(names, np.ones(1, np.int64))
-    return len(table["modules"][module]["lut"]) == len(columns(terms(module, one, table["family"])))
+    return list(table["modules"][module]["lut"]) == list(terms(module, one, table["family"]))
 
 
 def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
@@ -398,16 +399,30 @@ def fit(
     What the points leave open is as in the entry `like` of another family, or 0.
     """
     points = np.array([row["point"] for row in rows], np.int64)
-    found = columns(terms(module, dict(zip(names, points.T, strict=True)), family))
-    matrix = np.stack([np.broadcast_to(column, len(points)) for column in found], axis=-1).astype(float)
+    found = terms(module, dict(zip(names, points.T, strict=True)), family)
+    matrix = np.stack([np.broadcast_to(column, len(points)) for column in columns(found)], axis=-1).astype(float)
     result: dict[str, Any] = {"points": len(points)}
     for resource in ("lut", "ff"):
         size = np.array([row[resource] for row in rows])
-        prior = np.array(like[resource]) if like else np.zeros(matrix.shape[1])
+        prior = np.hstack([*like[resource].values()]) if like else np.zeros(matrix.shape[1])
         weights = prior + least_squares(matrix, size - matrix @ prior)
         error = np.abs(matrix @ weights - size)
-        result[resource] = [round(float(weight), 4) for weight in weights]
+        result[resource] = by_name(found, [round(float(weight), 4) for weight in weights])
         result[f"{resource}_error"] = round(float(error.mean() / max(size.mean(), 1)), 4)
+    return result
+
+
+def by_name(terms: Terms, weights: Sequence[float]) -> dict[str, Any]:
+    """Coefficients, one for each column of the terms, by the names of the terms; a list of them for a lookup."""
+    result: dict[str, Any] = {}
+    place = 0
+    for name, term in terms.items():
+        if isinstance(term, Lookup):
+            result[name] = list(weights[place : place + term.size])
+            place += term.size
+        else:
+            result[name] = weights[place]
+            place += 1
     return result
 
 

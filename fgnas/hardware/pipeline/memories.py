@@ -199,8 +199,7 @@ def _attention(layer: LayerGeometry, shape: GraphShape) -> list[Memory]:
     return [
         _row_buffer("score_buffer", layer.value_bits, layer.features, lanes, layer.score_rows, gat),
         _by_depth("attention", "u_score.u_vectors", words, vector, gat),
-        _block("target_scores", "u_target", scores, layer.value_bits, gat * heads),
-        _block("source_scores", "u_source", scores, layer.value_bits, gat * heads),
+        _block("scores", "u_scores", scores, layer.value_bits, 2 * gat * heads),  # of targets and of sources
         _distributed("row_maxima", "u_row_maximum", groups, heads * layer.exponent_bits, gat),
         _block("ring", "u_ring", ring, ring_width(layer, shape), gat, alone=False),
         _row_buffer("maximum_buffer", layer.exponent_bits, layer.k, heads, layer.maximum_rows, gat),

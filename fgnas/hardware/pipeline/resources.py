@@ -20,8 +20,9 @@ from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.binding import Multipliers
 from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.pipeline.memories import Memory, layer_memories, reader_buffer
-from fgnas.hardware.pipeline.operators import Use, denominators, masked_sums, terms, uses, weighted_sum
+from fgnas.hardware.pipeline.sizes import Coefficients, terms, weighted_sum
 from fgnas.hardware.pipeline.tables import Table
+from fgnas.hardware.pipeline.uses import Use, denominators, masked_sums, uses
 
 CHARACTERISATION = Path(__file__).parent / "characterisation"
 DEFAULT_FAMILY = "xc7"
@@ -53,14 +54,14 @@ class Characterisation:
 
     Attributes:
         fixed: [2] LUT and FF of what every accelerator has once.
-        weights: {module: [2, columns]} coefficients of LUT and FF.
+        weights: {module: coefficients of LUT and FF}, in ten-thousandths.
         activation: [3, kinds, FORMAT_BITS, FORMAT_BITS] LUT, FF and BRAM36 of one lane, by kind, integer bits and
             fraction bits: synthesis puts large tables into block RAM.
         exponential: [3, FORMAT_BITS, FORMAT_BITS] of one lane of gat's table.
     """
 
     fixed: Sizes
-    weights: dict[str, Sizes]
+    weights: dict[str, Coefficients]
     activation: Sizes
     exponential: Sizes
 
@@ -77,10 +78,15 @@ def characterisation(family: str) -> Characterisation:
     if not place.is_file():
         raise UserError(f"no characterisation of family {family!r}; there are {', '.join(characterised())}")
     table = json.loads(place.read_text(encoding="utf-8"))
-    weights = {name: _exact([module["lut"], module["ff"]]) for name, module in table["modules"].items()}
+    weights = {name: coefficients(module) for name, module in table["modules"].items()}
     activation = np.stack([_by_format(table["activation"][name]) for name in ACTIVATION_NAMES], axis=1)
     fixed = _exact([table["fixed"]["lut"], table["fixed"]["ff"]])
     return Characterisation(fixed, weights, activation, _by_format(table["exponential"]))
+
+
+def coefficients(module: dict[str, Any]) -> Coefficients:
+    """The coefficients of an operator's entry in a table, by the names of its terms."""
+    return Coefficients({name: _exact([value, module["ff"][name]]) for name, value in module["lut"].items()})
 
 
 def _exact(sizes: list[Any]) -> Sizes:
@@ -120,7 +126,7 @@ def _resources(
 ) -> Resources:  # fmt: skip
     total: NDArray[Any] = np.repeat(measured.fixed[:, None], len(layers[0].k), axis=1)
     halves: Ints = np.repeat(block_halves(reader_buffer(), family), len(layers[0].k))
-    room = np.empty((max(weights.shape[1] for weights in measured.weights.values()), len(halves)))
+    room = np.empty((max(len(weights.by_name) for weights in measured.weights.values()), len(halves)))
     for use in uses(layers, multipliers, shape):
         total += use.count * operator_size(use, measured, family, room)
     for layer in layers:

@@ -45,7 +45,7 @@ def place(path: str, last: int) -> str:
     """An instance path without generate blocks, and its layer, the last by default: "u_linear.u_weights 0"."""
     layer = re.search(r"_(\d+)", path)
     parts = [re.sub(r"_\d+$", "", part) for part in path.split(".") if not part.startswith("gen_")]
-    name = ".".join(parts)
+    name = re.sub("^u_(target|source)$", "u_scores", ".".join(parts))
     if name == "u_reader.u_buffer":
         return name
     return f"{name} {layer[1] if layer else last}"

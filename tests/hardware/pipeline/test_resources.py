@@ -47,8 +47,8 @@ def test_a_dsp_slice_saves_the_luts_of_one_product(family: str) -> None:
 
 def test_multipliers_are_tables_of_what_was_measured() -> None:
     """8 x 8 bits in LUTs: 16 flip-flops less the product's redundant one."""
-    weights = characterisation("xc7").weights["fgnas_multiplier_fabric"]
-    lut, ff = (weights[:, 0] + weights[:, 1 + 8 * 11 + 8]) / UNITS
+    weights = characterisation("xc7").weights["fgnas_multiplier_fabric"].by_name
+    lut, ff = (weights["1"] + weights["by 11 * left bits + right bits"][:, 8 * 11 + 8]) / UNITS
     assert 100 <= lut <= 140
     assert 15 <= ff <= 16.5
 

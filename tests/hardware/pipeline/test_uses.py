@@ -11,7 +11,7 @@ from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
-from fgnas.hardware.pipeline.operators import Lookup, columns, uses, weighted_sum
+from fgnas.hardware.pipeline.uses import uses
 from fgnas.space import columns_of, fgnas_space
 from fgnas.tools.characterise import random_accelerator
 
@@ -56,11 +56,3 @@ def test_parameters_are_those_of_the_rtl(seed: int, tmp_path: Path) -> None:
             if name == module and all(settings.get(key, value) == value for key, value in values.items())
         ]  # fmt: skip
         assert matches, f"{module} with {values} is not in the top"
-
-
-def test_a_lookup_is_a_column_for_each_kind() -> None:
-    terms = [1, Lookup(np.array([0, 2]), 3, np.array([10, 20])), np.array([5, 6])]
-    expanded = [np.broadcast_to(column, (2,)).tolist() for column in columns(terms)]
-    assert expanded == [[1, 1], [10, 0], [0, 0], [0, 20], [5, 6]]
-    weights = np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])
-    assert weighted_sum(terms, weights, np.empty((5, 2))).tolist() == [[1 + 2 * 10 + 5 * 5, 1 + 4 * 20 + 5 * 6]]
