@@ -127,7 +127,7 @@ class StageGraph:
 
     @functools.cached_property
     def order(self) -> tuple[str, ...]:
-        """Names of the stages, each behind the one that feeds it."""
+        """Names of the stages, each behind its feeder; the readers of a stage in the order of their buffers."""
         return tuple(nx.topological_sort(self.graph))
 
     @functools.cached_property
