@@ -126,16 +126,9 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "memory": lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
         "memories": lambda layer: memories_of(layer.geometry, accelerator.shape),
         "reader": reader_buffer().of(0),
-        "registers": wire.CONTROL_REGISTERS + wire.ARGUMENT_REGISTERS,
-        "control": wire.CONTROL_REGISTERS[0].offset,
-        "arguments": wire.ARGUMENT_REGISTERS,
-        "edges_per_beat": wire.EDGES_PER_BEAT,
-        "status_bits": wire.STATUS_BITS,
         "output_rows": output_rows,
-        "logit_bits": wire.LOGIT_BITS,
-        "logit_extra_bits": wire.LOGIT_EXTRA_BITS,
-        # The test bench also sends a row that is longer than the capacity, four edges a beat.
-        "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // 4 + 2),
+        # The test bench also sends a row that is longer than the capacity.
+        "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
         "part": specification.part or find_device(DEFAULT_DEVICES[specification.family]).part,
         "clock_mhz": f"{specification.clock_mhz:g}",
         "clock_ns": f"{1000 / specification.clock_mhz:g}",

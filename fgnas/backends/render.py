@@ -7,14 +7,18 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from fgnas.hardware import wire
 from fgnas.paths import templates_directory
 
 SUFFIX = ".j2"
 
 
 def environment() -> Environment:
-    """The environment: an unknown name is an error, a line with only a tag leaves no line behind."""
-    return Environment(
+    """The environment: an unknown name is an error, a line with only a tag leaves no line behind.
+
+    Every template may read `wire`, the facts of the kernel's interface, and `camel`, which turns a_name into AName.
+    """
+    found = Environment(
         loader=FileSystemLoader(templates_directory()),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -22,6 +26,9 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    found.globals["wire"] = wire
+    found.filters["camel"] = lambda name: "".join(part.capitalize() for part in name.split("_"))
+    return found
 
 
 def render(template: str, **values: Any) -> str:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from pathlib import Path
 
 from fgnas.backends.render import render
-from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.memories import address_bits, memory_of, output_rows, reader_buffer, ring_edges
+from fgnas.hardware.pipeline.memories import memory_of, output_rows, reader_buffer, ring_edges
 from fgnas.hardware.pipeline.tables import is_plain_relu
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
+PACKAGE = "fgnas_pkg"
+
+Settings = dict[str, int]
+"""Values of a module's parameters by name; a truth value becomes one bit."""
 
 
 def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     """Write `rtl/` below `directory`: the files in compile order, which files.f lists."""
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
+    files = [write_package(target)]
     for source in sorted((templates_directory() / "rtl").glob("*.sv")):
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
@@ -36,6 +40,18 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     listing = target / "files.f"
     listing.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
     return [*files, listing]
+
+
+def write_package(folder: Path) -> Path:
+    """Write the SystemVerilog package of the kernel's interface into `folder`; every module may need it first."""
+    path = folder / f"{PACKAGE}.sv"
+    path.write_text(package_text(), encoding="utf-8")
+    return path
+
+
+def package_text() -> str:
+    """The SystemVerilog package of the kernel's interface; it is the same for every design."""
+    return render(f"rtl/{PACKAGE}.sv.j2")
 
 
 def _is_plain_relu(layer: LayerAccelerator) -> bool:
@@ -58,6 +74,59 @@ def parameter_regions(accelerator: Accelerator) -> dict[str, int]:
     return regions
 
 
+def layer_settings(accelerator: Accelerator, layer: LayerAccelerator) -> Settings:
+    """Parameters of the layer's fgnas_layer; those of stages that it lacks keep their defaults."""
+    g, shape = layer.geometry, accelerator.shape
+    found: Settings = {
+        "First": g.first, "Gat": g.gat, "NodeCapacity": shape.node_capacity, "DegreeCapacity": shape.degree_capacity,
+        "InputWidth": g.input_width, "InGroups": g.in_groups, "InLanes": g.t_in, "OutLanes": g.t_out,
+        "OutTiles": g.out_tiles, "InputBits": g.input_bits, "WeightBits": g.weight_bits, "LinearBits": g.linear_bits,
+        "LinearShift": layer.linear_shift, "LinearDsp": layer.linear_dsp,
+        "WeightsDistributed": not memory_of(g, shape, "weight").block,
+        "Features": g.features, "ValueBits": g.value_bits, "StoreRows": g.store_rows, "HLanes": g.h_lanes,
+        "HWords": g.h_words, "HDepth": memory_of(g, shape, "h").depth,
+        "Heads": g.k, "GroupHeads": g.group_heads, "HeadGroups": g.head_groups,
+        "AggregateLanes": g.t_aggr, "AggregateTiles": g.aggr_tiles, "Weighted": layer.weighted, "Maximum": g.maximum,
+        "Mean": g.mean, "AggregateBits": g.aggregate_bits, "AggregateShift": layer.aggregate_shift,
+        "AggregateDsp": layer.aggregate_dsp, "YBits": g.y_bits, "YRows": g.aggr_rows,
+        "YLanes": g.t_aggr if g.last else g.t_act,
+    }  # fmt: skip
+    if g.gat:
+        found |= {
+            "ScoreLanes": g.t_attn, "ScoreTiles": g.score_tiles,
+            "SkipLanes": g.d_padded - (g.score_tiles - 1) * g.t_attn, "ScoreRows": g.score_rows,
+            "ScoreBits": g.score_bits, "ScoreShift": layer.weight_format.fraction_bits, "ScoreDsp": layer.score_dsp,
+            "ScoreDepth": memory_of(g, shape, "scores").depth,
+            "VectorsDistributed": not memory_of(g, shape, "attention").block,
+            "ExponentBits": g.exponent_bits, "MaximumRows": g.maximum_rows,
+            "RingEdges": ring_edges(shape), "RingDepth": memory_of(g, shape, "ring").depth,
+            "HeadLanes": min(g.t_aggr, g.d_padded), "GroupTiles": g.group_tiles,
+        }  # fmt: skip
+    return found
+
+
+def output_settings(accelerator: Accelerator) -> Settings:
+    """Parameters of fgnas_output, from the last layer."""
+    g = accelerator.layers[-1].geometry
+    return {
+        "Gat": g.gat, "Classes": accelerator.shape.classes, "LogitBeats": g.logit_beats, "Heads": g.k,
+        "GroupHeads": g.group_heads, "HeadGroups": g.head_groups, "Lanes": g.t_aggr, "ClassLanes": g.class_lanes,
+        "ClassTiles": g.class_tiles, "HeadTiles": g.head_tiles, "YBits": g.y_bits, "ValueBits": g.value_bits,
+        "Rows": int(output_rows(g.logit_beats)),
+    }  # fmt: skip
+
+
+def as_parameters(values: Settings) -> str:
+    """Settings as a SystemVerilog parameter list, indented, in lines of at most 120 columns."""
+    words = [f".{name}({_literal(value)})" for name, value in values.items()]
+    # A setting holds no blank, so that no line breaks within it.
+    return textwrap.fill(", ".join(words), 120, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+
+
+def _literal(value: int | bool) -> str:
+    return f"1'b{int(value)}" if isinstance(value, bool) else str(value)
+
+
 def _top(accelerator: Accelerator) -> str:
     regions = parameter_regions(accelerator)
     return render(
@@ -66,10 +135,8 @@ def _top(accelerator: Accelerator) -> str:
         regions=regions,
         place=lambda name, layer: list(regions).index(f"{name} {layer}"),
         is_plain_relu=_is_plain_relu,
-        memory=lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
+        layer_settings=lambda layer: layer_settings(accelerator, layer),
+        output_settings=output_settings(accelerator),
+        settings=as_parameters,
         reader=reader_buffer().of(0),
-        ring_edges=ring_edges(accelerator.shape),
-        address_bits=lambda depth: int(address_bits(depth)),
-        extra_bits=wire.LOGIT_EXTRA_BITS,
-        output_rows=int(output_rows(accelerator.logit_beats)),
     )

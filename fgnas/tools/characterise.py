@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from fgnas.backends.render import render
-from fgnas.backends.rtl import write_rtl
+from fgnas.backends.rtl import PACKAGE, package_text, write_package, write_rtl
 from fgnas.design import Design
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
@@ -204,8 +204,9 @@ def source_digest(module: str) -> str:
 
 
 def rtl_source(module: str) -> str:
-    """The text of a hand-written module."""
-    return (templates_directory() / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
+    """The text of a hand-written module, and the package before it where it reads that."""
+    text = (templates_directory() / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
+    return package_text() + text if f"{PACKAGE}::" in text else text
 
 
 def measure(batch: Batch, family: str, folder: Path) -> None:
@@ -225,7 +226,8 @@ def _modules(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]
     for number, point in enumerate(batch.points):
         settings = ", ".join(f".{name}({value})" for name, value in zip(batch.names, point, strict=True))
         lines.append(f"(* keep *) {batch.module} #({settings}) u_{number} ();")
-    sources = sorted(str(path) for path in (templates_directory() / "rtl").glob("*.sv"))
+    package = write_package(scratch).name
+    sources = [package, *sorted(str(path) for path in (templates_directory() / "rtl").glob("*.sv"))]
     return _own_sizes(sources, lines, [batch.module], family, scratch)
 
 

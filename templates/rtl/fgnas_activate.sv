@@ -1,4 +1,4 @@
-// Z = table[U], U = saturate(Y + b). The table stands outside, one a lane; it answers a cycle later.
+// Z = table[U], U = saturate(Y + b). The table is outside, one a lane; it answers a cycle later.
 
 `default_nettype none
 
@@ -12,7 +12,7 @@ module fgnas_activate #(
   input  wire                              rst_i,
   input  wire                              load_i,       // a tile of biases
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  [127:0]                     load_data_i,
+  input  wire  fgnas_pkg::beat_t           load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire                              row_i,
   output logic                             read_o,
@@ -56,7 +56,7 @@ module fgnas_activate #(
   (* ram_style = "distributed" *) logic [Lanes*ValueBits-1:0] biases[Tiles];
   logic [Lanes*ValueBits-1:0] load_word, bias_q;
   for (genvar l = 0; l < Lanes; l++) begin : gen_word
-    assign load_word[l*ValueBits+:ValueBits] = load_data_i[16*l+:ValueBits];
+    assign load_word[l*ValueBits+:ValueBits] = load_data_i[fgnas_pkg::WordBits*l+:ValueBits];
   end
   always_ff @(posedge clk_i) begin
     if (load_i) biases[load_tile_q] <= load_word;

@@ -1,4 +1,4 @@
-// Edges come four a beat, {source 20, coefficient 9, last-of-row 1}, rows by target; H answers a cycle later.
+// Edges come four a beat, rows by target; H answers a cycle later.
 
 `default_nettype none
 
@@ -23,7 +23,7 @@ module fgnas_aggregate #(
   input  wire  [31:0]                    nodes_i,
   input  wire                            beat_valid_i,
   /* verilator lint_off UNUSEDSIGNAL */  // the top byte of an edge beat is empty
-  input  wire  [127:0]                   beat_i,
+  input  wire  fgnas_pkg::beat_t         beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic                           beat_pop_o,
   output logic [HAddressBits-1:0]        h_address_o,
@@ -40,13 +40,20 @@ module fgnas_aggregate #(
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
   localparam int unsigned Parts = HLanes / Lanes;
   localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
+  localparam int unsigned LaneBits = (HLanes > 1) ? $clog2(HLanes) : 1;
+  localparam int unsigned PlaceBits = LaneBits + $clog2(ValueBits + 1);  // of a bit in a word of H
   localparam int unsigned DegreeBits = $clog2(DegreeCapacity + 1) + 1;
-  localparam int unsigned ProductBits = ValueBits + (Weighted ? 9 : 0);
+  localparam int unsigned CoefficientBits = fgnas_pkg::EdgeCoefficientBits;
+  localparam int unsigned ProductBits = ValueBits + (Weighted ? CoefficientBits : 0);
+
+  if (fgnas_pkg::EdgesPerBeat != 4) begin : gen_check
+    $error("a beat has four edges here");
+  end
 
   // Issue: a tile of the edge in front, every cycle that the buffer behind has room for the row.
   logic [1:0] edge_q;
   /* verilator lint_off UNUSEDSIGNAL */  // plain sums leave the coefficient alone
-  logic [29:0] in_front;
+  fgnas_pkg::edge_t in_front;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [TileBits-1:0] tile_q;
   logic [PartBits-1:0] part_q;
@@ -56,14 +63,14 @@ module fgnas_aggregate #(
 
   always_comb begin
     unique case (edge_q)
-      2'd0: in_front = beat_i[29:0];
-      2'd1: in_front = beat_i[59:30];
-      2'd2: in_front = beat_i[89:60];
-      default: in_front = beat_i[119:90];
+      2'd0: in_front = beat_i[0*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      2'd1: in_front = beat_i[1*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      2'd2: in_front = beat_i[2*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      default: in_front = beat_i[3*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
     endcase
   end
   assign tile_last    = tile_q == TileBits'(Tiles - 1);
-  assign row_last     = in_front[29];
+  assign row_last     = in_front.last;
   assign first_edge   = degree_q == '0;
   assign issue        = beat_valid_i && (row_open_q || free_i);
   assign edge_done    = issue && tile_last;
@@ -76,7 +83,7 @@ module fgnas_aggregate #(
       tile_q     <= tile_last ? '0 : tile_q + 1'b1;
       part_q     <= (tile_last || part_q == PartBits'(Parts - 1)) ? '0 : part_q + 1'b1;
       row_open_q <= !row_issued_o;
-      // Whether the beat's last issue is next: a register, for the beats behind it hang on it.
+      // Whether the beat's last issue is next: a register, because the beats behind it depend on it.
       beat_last_q <= (Tiles == 1) ? edge_q == 2'd2 : edge_q == 2'd3 && 32'(tile_q) == Tiles - 2;
       if (tile_last) base_q <= '0;
       else if (part_q == PartBits'(Parts - 1)) base_q <= base_q + HAddressBits'(HCapacity);
@@ -86,7 +93,7 @@ module fgnas_aggregate #(
       degree_q <= row_last ? '0 : degree_q + 1'b1;
     end
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
-    source_error_o <= issue && (32'(in_front[19:0]) >= nodes_i);
+    source_error_o <= issue && (32'(in_front.source) >= nodes_i);
     if (rst_i) begin
       tile_q         <= '0;
       part_q         <= '0;
@@ -102,11 +109,13 @@ module fgnas_aggregate #(
 
   // Address, memory, operands, product: what belongs to an issue walks beside it.
   logic [HAddressBits-1:0] address_q;
+  /* verilator lint_off UNUSEDSIGNAL */  // a word of H may have a single part
   logic [PartBits-1:0] part_0_q, part_1_q, part_2_q;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [4:0] valid_q, first_q, last_q, row_last_q;
   assign h_address_o = address_q;
   always_ff @(posedge clk_i) begin
-    address_q  <= base_q + HAddressBits'(in_front[19:0]);
+    address_q  <= base_q + HAddressBits'(in_front.source);
     part_0_q   <= part_q;
     part_1_q   <= part_0_q;
     part_2_q   <= part_1_q;
@@ -116,32 +125,36 @@ module fgnas_aggregate #(
     row_last_q <= {row_last_q[3:0], row_last && tile_last};
   end
 
-  // Twice: a block RAM answers late, and lies far from some of its multipliers. The whole word first, then its part.
+  // Two registers: a block RAM answers late and is far from some of its multipliers. First the word, then its part.
   logic [HLanes*ValueBits-1:0] word_q;
   logic [Lanes-1:0][ValueBits-1:0] value_q;
   always_ff @(posedge clk_i) begin
     word_q <= h_data_i;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      value_q[l] <= word_q[(32'(part_2_q)*Lanes+l)*ValueBits+:ValueBits];
+      // The lane is cut to LaneBits, so that synthesis finds a multiplexer here and no product.
+      /* verilator lint_off WIDTHTRUNC */
+      value_q[l] <=
+          word_q[PlaceBits'(LaneBits'(part_2_q)*LaneBits'(Lanes)+LaneBits'(l))*PlaceBits'(ValueBits)+:ValueBits];
+      /* verilator lint_on WIDTHTRUNC */
     end
   end
 
   logic [Lanes-1:0][ProductBits-1:0] message;
   if (Weighted) begin : gen_weighted
-    logic [8:0] coefficient_q[4];
+    logic [CoefficientBits-1:0] coefficient_q[4];
     always_ff @(posedge clk_i) begin
-      coefficient_q <= '{in_front[28:20], coefficient_q[0], coefficient_q[1], coefficient_q[2]};
+      coefficient_q <= '{in_front.coefficient, coefficient_q[0], coefficient_q[1], coefficient_q[2]};
     end
     for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-      // The coefficient is unsigned; its product keeps ValueBits + 9 bits, for it is at most 256.
-      logic signed [ValueBits+9:0] product;
-      fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
+      // The coefficient is unsigned; its product keeps one bit less than both: it is at most 256.
+      logic signed [ValueBits+CoefficientBits:0] product;
+      fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(CoefficientBits + 1), .UseDsp(l < DspLanes)) u_multiplier (
         .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[3]}), .product_o(product)
       );
       assign message[l] = product[ProductBits-1:0];
       /* verilator lint_off UNUSEDSIGNAL */
       logic unused;
-      assign unused = product[ValueBits+9];
+      assign unused = product[ValueBits+CoefficientBits];
       /* verilator lint_on UNUSEDSIGNAL */
     end
   end else begin : gen_plain

@@ -5,7 +5,7 @@
 
 module fgnas_aggregate_gat #(
   parameter int unsigned Lanes          = 8,
-  parameter int unsigned HeadLanes      = 8,     // lanes of a head: GroupHeads heads stand side by side
+  parameter int unsigned HeadLanes      = 8,     // lanes of a head: GroupHeads heads are side by side
   parameter int unsigned GroupHeads     = 1,
   parameter int unsigned HeadGroups     = 2,
   parameter int unsigned GroupTiles     = 1,     // tiles of a group
@@ -16,7 +16,7 @@ module fgnas_aggregate_gat #(
   parameter int unsigned ValueBits      = 8,
   parameter int unsigned ExponentBits   = 12,
   parameter bit          Maximum        = 1'b0,  // else add
-  parameter bit          Mean           = 1'b0,  // divide by the degree besides
+  parameter bit          Mean           = 1'b0,  // also divide by the degree
   parameter int unsigned SumBits        = 26,    // neither rounds nor overflows
   parameter int unsigned Left           = 0,     // fraction bits that Y has beyond those of H
   parameter int unsigned YBits          = 8,
@@ -39,7 +39,7 @@ module fgnas_aggregate_gat #(
   output logic                                    maximum_rewind_o,
   output logic                                    maximum_last_o,
   output logic [GroupHeads-1:0][ExponentBits-1:0] difference_o,    // to the table, which answers a cycle later
-  input  wire  [GroupHeads-1:0][8:0]              coefficient_i,
+  input  wire  [GroupHeads-1:0][fgnas_pkg::EdgeCoefficientBits-1:0] coefficient_i,
   output logic [HAddressBits-1:0]                 h_address_o,
   input  wire  [HLanes*ValueBits-1:0]             h_data_i,
   input  wire                                     free_i,
@@ -54,7 +54,10 @@ module fgnas_aggregate_gat #(
   localparam int unsigned GroupBits = (HeadGroups > 1) ? $clog2(HeadGroups) : 1;
   localparam int unsigned Parts = HLanes / Lanes;
   localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
-  localparam int unsigned CoefficientSumBits = 9 + $clog2(DegreeCapacity);
+  localparam int unsigned LaneBits = (HLanes > 1) ? $clog2(HLanes) : 1;
+  localparam int unsigned PlaceBits = LaneBits + $clog2(ValueBits + 1);  // of a bit in a word of H
+  localparam int unsigned CoefficientBits = fgnas_pkg::EdgeCoefficientBits;
+  localparam int unsigned CoefficientSumBits = CoefficientBits + $clog2(DegreeCapacity);
   localparam int unsigned DenominatorBits = CoefficientSumBits + (Mean ? DegreeBits : 0);
 
   // Issue: a tile of the group of heads in front.
@@ -98,10 +101,12 @@ module fgnas_aggregate_gat #(
   end
 
   // Address and difference; memory and table; operands; product.
+  /* verilator lint_off UNUSEDSIGNAL */  // a word of H may have a single part
   logic [PartBits-1:0] part_0_q, part_1_q, part_2_q;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [4:0] valid_q, first_q, last_q, row_last_q, fresh_q;  // fresh: the group's first tile
-  // Operands twice: a block RAM answers late, and lies far from some of its multipliers. The whole word first.
-  logic [2:0][GroupHeads-1:0][8:0] coefficient_q;
+  // Two registers: a block RAM answers late and is far from some of its multipliers. The whole word first.
+  logic [2:0][GroupHeads-1:0][CoefficientBits-1:0] coefficient_q;
   logic [HLanes*ValueBits-1:0] word_q;
   logic [Lanes-1:0][ValueBits-1:0] value_q;
   always_ff @(posedge clk_i) begin
@@ -118,7 +123,11 @@ module fgnas_aggregate_gat #(
     fresh_q         <= {fresh_q[3:0], tile_q == '0};
     for (int unsigned g = 0; g < GroupHeads; g++) difference_o[g] <= maximum_i[g] - ring_exponent_i[g];
     for (int unsigned l = 0; l < Lanes; l++) begin
-      value_q[l] <= word_q[(32'(part_2_q)*Lanes+l)*ValueBits+:ValueBits];
+      // The lane is cut to LaneBits, so that synthesis finds a multiplexer here and no product.
+      /* verilator lint_off WIDTHTRUNC */
+      value_q[l] <=
+          word_q[PlaceBits'(LaneBits'(part_2_q)*LaneBits'(Lanes)+LaneBits'(l))*PlaceBits'(ValueBits)+:ValueBits];
+      /* verilator lint_on WIDTHTRUNC */
     end
   end
 
@@ -175,12 +184,12 @@ module fgnas_aggregate_gat #(
   end
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     localparam int unsigned Head = (l / HeadLanes) % GroupHeads;
-    logic signed [ValueBits+9:0] product;
+    logic signed [ValueBits+CoefficientBits:0] product;
     logic signed [SumBits-1:0] message;
-    fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(10), .UseDsp(l < DspLanes)) u_multiplier (
+    fgnas_multiplier #(.LeftBits(ValueBits), .RightBits(CoefficientBits + 1), .UseDsp(l < DspLanes)) u_multiplier (
       .clk_i(clk_i), .left_i(value_q[l]), .right_i({1'b0, coefficient_q[1][Head]}), .product_o(product)
     );
-    assign message = SumBits'(signed'(product[ValueBits+8:0]));
+    assign message = SumBits'(signed'(product[ValueBits+CoefficientBits-1:0]));
     if (Maximum) begin : gen_maximum
       assign total_d[l] = (first_q[4] || message > signed'(stored[l])) ? message : stored[l];
     end else begin : gen_sum
@@ -188,7 +197,7 @@ module fgnas_aggregate_gat #(
     end
     /* verilator lint_off UNUSEDSIGNAL */
     logic unused;
-    assign unused = product[ValueBits+9];
+    assign unused = product[ValueBits+CoefficientBits];
     /* verilator lint_on UNUSEDSIGNAL */
   end
   logic done_q, row_done_q;

@@ -35,7 +35,6 @@ module fgnas_control (
   output logic [63:0] edges_o,
   output logic [63:0] logits_o
 );
-  localparam logic [6:0] Control = 7'h00, GlobalEnable = 7'h04, Enable = 7'h08, Status = 7'h0c;
 
   // A write is taken when its address and its data are both there.
   logic write, read;
@@ -49,23 +48,23 @@ module fgnas_control (
 
   logic start_q, restart_q, done_q, global_enable_q, status_valid_q;
   logic [1:0] enable_q, interrupt_q;
-  logic [31:0] argument_q[11];  // words at 0x10 to 0x50 that exist, in order
+  logic [31:0] argument_q[11];  // the words of the arguments that the host writes, in order
   assign start_o     = start_q;
   assign interrupt_o = global_enable_q && |interrupt_q;
 
   function automatic logic [3:0] argument(input logic [6:0] address);
     unique case (address)
-      7'h10: return 4'd0;
-      7'h18: return 4'd1;
-      7'h20: return 4'd2;
-      7'h28: return 4'd3;
-      7'h2c: return 4'd4;
-      7'h34: return 4'd5;
-      7'h38: return 4'd6;
-      7'h40: return 4'd7;
-      7'h44: return 4'd8;
-      7'h4c: return 4'd9;
-      7'h50: return 4'd10;
+      fgnas_pkg::AtNodes: return 4'd0;
+      fgnas_pkg::AtFeatureBeats: return 4'd1;
+      fgnas_pkg::AtEdgeBeats: return 4'd2;
+      fgnas_pkg::AtParameters: return 4'd3;
+      fgnas_pkg::AtParameters + 7'd4: return 4'd4;
+      fgnas_pkg::AtFeatures: return 4'd5;
+      fgnas_pkg::AtFeatures + 7'd4: return 4'd6;
+      fgnas_pkg::AtEdges: return 4'd7;
+      fgnas_pkg::AtEdges + 7'd4: return 4'd8;
+      fgnas_pkg::AtLogits: return 4'd9;
+      fgnas_pkg::AtLogits + 7'd4: return 4'd10;
       default: return 4'd15;
     endcase
   endfunction
@@ -91,19 +90,19 @@ module fgnas_control (
       done_q         <= 1'b1;
       status_valid_q <= 1'b1;
       interrupt_q    <= interrupt_q | enable_q;
-    end else if (read && araddr_i == Control) begin
+    end else if (read && araddr_i == fgnas_pkg::AtControl) begin
       done_q <= 1'b0;
-    end else if (read && araddr_i == 7'h5c) begin
+    end else if (read && araddr_i == fgnas_pkg::AtStatus + 7'd4) begin
       status_valid_q <= 1'b0;
     end
     if (write && wstrb_i[0]) begin
-      if (awaddr_i == Control) begin
+      if (awaddr_i == fgnas_pkg::AtControl) begin
         if (wdata_i[0]) start_q <= 1'b1;
         restart_q <= wdata_i[7];
       end
-      if (awaddr_i == GlobalEnable) global_enable_q <= wdata_i[0];
-      if (awaddr_i == Enable) enable_q <= wdata_i[1:0];
-      if (awaddr_i == Status) interrupt_q <= interrupt_q ^ wdata_i[1:0];
+      if (awaddr_i == fgnas_pkg::AtGlobalInterruptEnable) global_enable_q <= wdata_i[0];
+      if (awaddr_i == fgnas_pkg::AtInterruptEnable) enable_q <= wdata_i[1:0];
+      if (awaddr_i == fgnas_pkg::AtInterruptStatus) interrupt_q <= interrupt_q ^ wdata_i[1:0];
     end
     bvalid_o <= write || (bvalid_o && !bready_i);
     rvalid_o <= read || (rvalid_o && !rready_i);
@@ -123,12 +122,14 @@ module fgnas_control (
   always_ff @(posedge clk_i) begin
     if (read) begin
       unique case (araddr_i)
-        Control: rdata_o <= {22'b0, interrupt_o, 1'b0, restart_q, 3'b0, done_i, idle_i, done_q || done_i, start_q};
-        GlobalEnable: rdata_o <= {31'b0, global_enable_q};
-        Enable: rdata_o <= {30'b0, enable_q};
-        Status: rdata_o <= {30'b0, interrupt_q};
-        7'h58: rdata_o <= status_i;
-        7'h5c: rdata_o <= {31'b0, status_valid_q};
+        fgnas_pkg::AtControl: begin
+          rdata_o <= {22'b0, interrupt_o, 1'b0, restart_q, 3'b0, done_i, idle_i, done_q || done_i, start_q};
+        end
+        fgnas_pkg::AtGlobalInterruptEnable: rdata_o <= {31'b0, global_enable_q};
+        fgnas_pkg::AtInterruptEnable: rdata_o <= {30'b0, enable_q};
+        fgnas_pkg::AtInterruptStatus: rdata_o <= {30'b0, interrupt_q};
+        fgnas_pkg::AtStatus: rdata_o <= status_i;
+        fgnas_pkg::AtStatus + 7'd4: rdata_o <= {31'b0, status_valid_q};
         default: rdata_o <= (argument(araddr_i) == 4'd15) ? '0 : argument_q[argument(araddr_i)];
       endcase
     end

@@ -12,14 +12,14 @@ module fgnas_head_mean_gat #(
   parameter int unsigned ClassTiles = 1,
   parameter int unsigned YBits      = 20,
   parameter int unsigned ValueBits  = 8,
-  parameter int unsigned ExtraBits  = 4,
-  parameter int unsigned LogitBits  = 16
+  parameter int unsigned ExtraBits  = fgnas_pkg::LogitExtraBits,
+  parameter int unsigned LogitBits  = fgnas_pkg::LogitBits
 ) (
   input  wire                                  clk_i,
   input  wire                                  rst_i,
   input  wire                                  load_i,       // a tile of biases
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  [127:0]                         load_data_i,
+  input  wire  fgnas_pkg::beat_t               load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire                                  row_i,
   output logic                                 read_o,
@@ -75,7 +75,7 @@ module fgnas_head_mean_gat #(
   (* ram_style = "distributed" *) logic [ClassLanes*ValueBits-1:0] biases[ClassTiles];
   logic [ClassLanes*ValueBits-1:0] load_word, bias_q, bias_r_q;
   for (genvar c = 0; c < ClassLanes; c++) begin : gen_word
-    assign load_word[c*ValueBits+:ValueBits] = load_data_i[16*c+:ValueBits];
+    assign load_word[c*ValueBits+:ValueBits] = load_data_i[fgnas_pkg::WordBits*c+:ValueBits];
   end
   logic [GroupHeads*ClassLanes-1:0][YBits-1:0] y_q;
   always_ff @(posedge clk_i) begin

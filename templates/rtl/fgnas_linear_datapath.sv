@@ -25,7 +25,7 @@ module fgnas_linear_datapath #(
   input  wire                                             last_i,      // last group of the row
   input  wire                                             row_last_i,  // ... and last tile
   /* verilator lint_off UNUSEDSIGNAL */
-  input  wire  [2:0]                                      split_i,
+  input  wire  [fgnas_pkg::FeatureTailSplitBits-1:0]      split_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire  [InLanes-1:0][InBits-1:0]                  input_i,
   input  wire  [InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_i,
@@ -37,8 +37,8 @@ module fgnas_linear_datapath #(
   localparam int unsigned GroupBits = ProductBits + $clog2(InLanes);  // of the sum of a group
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
 
-  // Operands are registered twice behind the memories, for a block RAM answers late and lies far from some of its
-  // multipliers; then multiplied, then summed in two steps: five cycles.
+  // Operands are registered twice behind the memories, because a block RAM answers late and is far from some of its
+  // multipliers; then they are multiplied and summed in two steps: five cycles.
   logic [1:0][InLanes-1:0][InBits-1:0] input_q;
   logic [1:0][InLanes-1:0][OutLanes-1:0][WeightBits-1:0] weight_q;
   logic [InLanes-1:0][OutLanes-1:0][ProductBits-1:0] product;
@@ -75,7 +75,8 @@ module fgnas_linear_datapath #(
   always_ff @(posedge clk_i) begin
     for (int unsigned o = 0; o < OutLanes; o++) begin
       for (int unsigned i = 0; i < InLanes; i++) begin
-        pair_q[o][i] <= GroupBits'(signed'(product[i][o])) + ((i % 2 == 1) ? GroupBits'(signed'(product[i-i%2][o])) : '0);
+        pair_q[o][i] <= GroupBits'(signed'(product[i][o])) +
+                        ((i % 2 == 1) ? GroupBits'(signed'(product[i-i%2][o])) : '0);
       end
     end
   end

@@ -17,9 +17,9 @@ module fgnas_linear_dense #(
 ) (
   input  wire                               clk_i,
   input  wire                               rst_i,
-  input  wire                               load_i,        // words of W for two lanes; groups outside, then tiles, then lanes
+  input  wire                               load_i,        // words of W for two lanes: group, tile, lane
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  [127:0]                      load_data_i,
+  input  wire  fgnas_pkg::beat_t            load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire                               row_i,
   output logic                              read_o,
@@ -96,7 +96,7 @@ module fgnas_linear_dense #(
     logic write;
     logic [WordBits-1:0] load_word;
     assign write     = load_i && (load_pair_q == PairBits'(i / 2));
-    assign load_word = load_data_i[64*(i%2)+:WordBits];
+    assign load_word = load_data_i[fgnas_pkg::MemoryWordBits*(i%2)+:WordBits];
     if (Distributed) begin : gen_distributed
       fgnas_distributed_ram #(.Depth(Words), .Width(WordBits)) u_weights (
         .clk_i(clk_i), .write_i(write), .write_address_i(load_address_q), .write_data_i(load_word),

@@ -20,9 +20,9 @@ module fgnas_linear_sparse #(
   input  wire                               rst_i,
   input  wire                               load_i,         // two words of W; tiles outside, columns inside
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  [127:0]                      load_data_i,
+  input  wire  fgnas_pkg::beat_t            load_data_i,
   input  wire                               beat_valid_i,
-  input  wire  [127:0]                      beat_i,
+  input  wire  fgnas_pkg::beat_t            beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic                              beat_pop_o,
   input  wire                               free_i,
@@ -39,15 +39,18 @@ module fgnas_linear_sparse #(
   localparam int unsigned Copies = (InLanes + 1) / 2;
   localparam int unsigned WordBits = OutLanes * WeightBits;
 
+  fgnas_pkg::feature_tail_t tail;
+  assign tail = beat_i[fgnas_pkg::FeatureTailAt+:fgnas_pkg::FeatureTailBits];
+
   // Issue: a tile of the beat in front, every cycle that the buffer behind has room for the row.
   logic [TileBits-1:0] tile_q;
   logic [AddressBits-1:0] base_q;
   logic row_open_q, issue;
-  logic tile_last_q;  // whether the tile is a beat's last: a register, for the beats behind it hang on it
+  logic tile_last_q;  // whether the tile is a beat's last: a register, because the beats behind it depend on it
   assign issue        = beat_valid_i && (row_open_q || free_i);
   assign beat_pop_o   = issue && tile_last_q;
   assign reserve_o    = issue && !row_open_q;
-  assign row_issued_o = beat_pop_o && beat_i[123];
+  assign row_issued_o = beat_pop_o && tail.last;
 
   logic first_beat_q;  // of the run: before it, no sum holds anything
   always_ff @(posedge clk_i) begin
@@ -71,14 +74,20 @@ module fgnas_linear_sparse #(
   logic [InLanes-1:0][InBits-1:0] input_q, input_r_q;
   logic [InLanes-1:0] out_of_range;
   logic [1:0] valid_q, first_q, last_q, row_last_q;
-  logic [1:0][2:0] split_q;
+  logic [1:0][fgnas_pkg::FeatureTailSplitBits-1:0] split_q;
   for (genvar i = 0; i < InLanes; i++) begin : gen_lane
+    localparam int unsigned CountBits = fgnas_pkg::FeatureTailCountBits;
+    localparam int unsigned ColumnBits = fgnas_pkg::FeatureColumnBits;
+    /* verilator lint_off UNUSEDSIGNAL */  // an input may be narrower than its field
+    fgnas_pkg::feature_t feature;
+    /* verilator lint_on UNUSEDSIGNAL */
     logic used;
-    assign used            = 3'(i) < beat_i[122:120];
-    assign out_of_range[i] = used && (beat_i[24*i+:14] >= 14'(InputWidth));
+    assign feature         = beat_i[fgnas_pkg::FeatureBits*i+:fgnas_pkg::FeatureBits];
+    assign used            = CountBits'(i) < tail.count;
+    assign out_of_range[i] = used && (feature.column >= ColumnBits'(InputWidth));
     always_ff @(posedge clk_i) begin
-      address_q[i] <= base_q + AddressBits'(beat_i[24*i+:14]);
-      input_q[i]   <= used ? beat_i[24*i+14+:InBits] : '0;
+      address_q[i] <= base_q + AddressBits'(feature.column);
+      input_q[i]   <= used ? feature.value[InBits-1:0] : '0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -86,12 +95,12 @@ module fgnas_linear_sparse #(
     column_error_o <= issue && |out_of_range;
     valid_q        <= rst_i ? '0 : {valid_q[0], issue};
     first_q        <= {first_q[0], first_beat_q};
-    last_q         <= {last_q[0], beat_i[123]};
-    row_last_q     <= {row_last_q[0], beat_i[123] && tile_last_q};
-    split_q        <= {split_q[0], beat_i[126:124]};
+    last_q         <= {last_q[0], tail.last};
+    row_last_q     <= {row_last_q[0], tail.last && tile_last_q};
+    split_q        <= {split_q[0], tail.split};
   end
 
-  // Weights: loading borrows both ports of each copy. Of an odd number of words the last has no place, and is not written.
+  // Weights: loading borrows both ports of each copy. The spare word behind an odd number of words is not written.
   logic [AddressBits-1:0] load_address_q;
   always_ff @(posedge clk_i) begin
     if (load_i) load_address_q <= load_address_q + AddressBits'(2);
@@ -109,7 +118,7 @@ module fgnas_linear_sparse #(
       .clk_i      (clk_i),
       .write_i    (load_i),
       .write_a_i  (load_data_i[0+:WordBits]),
-      .write_b_i  (load_data_i[64+:WordBits]),
+      .write_b_i  (load_data_i[fgnas_pkg::MemoryWordBits+:WordBits]),
       .address_a_i(address[2*c]),
       .read_a_o   (weight[2*c]),
       .address_b_i(address[2*c+1]),

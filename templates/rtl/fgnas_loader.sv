@@ -1,4 +1,4 @@
-// Deals the parameter region out: `Beats[r]` beats to region r, in order, a strobe for each.
+// Distributes the parameter region: `Beats[r]` beats to region r, in order, a strobe for each.
 
 `default_nettype none
 
@@ -9,9 +9,9 @@ module fgnas_loader #(
   input  wire                clk_i,
   input  wire                rst_i,
   input  wire                valid_i,
-  input  wire  [127:0]       beat_i,
+  input  wire  fgnas_pkg::beat_t beat_i,
   output logic [Regions-1:0] strobe_o,
-  output logic [127:0]       data_o
+  output fgnas_pkg::beat_t   data_o
 );
   localparam int unsigned RegionBits = (Regions > 1) ? $clog2(Regions) : 1;
   logic [RegionBits-1:0] region_q;

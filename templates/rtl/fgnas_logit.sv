@@ -7,8 +7,8 @@ module fgnas_logit #(
   parameter int unsigned HeadBits  = 0,   // k = 2**HeadBits
   parameter int unsigned YBits     = 20,
   parameter int unsigned ValueBits = 8,
-  parameter int unsigned ExtraBits = 4,   // fraction bits of a logit beyond those of the bias
-  parameter int unsigned LogitBits = 16
+  parameter int unsigned ExtraBits = fgnas_pkg::LogitExtraBits,   // fraction bits of a logit beyond those of the bias
+  parameter int unsigned LogitBits = fgnas_pkg::LogitBits
 ) (
   input  wire signed  [SumBits-1:0]   sum_i,
   input  wire signed  [ValueBits-1:0] bias_i,

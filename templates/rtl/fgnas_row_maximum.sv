@@ -23,7 +23,7 @@ module fgnas_row_maximum #(
   input  wire  [31:0]                            nodes_i,
   input  wire                                    beat_valid_i,
   /* verilator lint_off UNUSEDSIGNAL */  // gat leaves the coefficients alone
-  input  wire  [127:0]                           beat_i,
+  input  wire  fgnas_pkg::beat_t                 beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic                                   beat_pop_o,
   output logic [AddressBits-1:0]                 target_address_o,
@@ -48,10 +48,14 @@ module fgnas_row_maximum #(
   localparam int unsigned GroupBits = (HeadGroups > 1) ? $clog2(HeadGroups) : 1;
   localparam int unsigned RingBits = $clog2(RingEdges + 1) + 1;
 
+  if (fgnas_pkg::EdgesPerBeat != 4) begin : gen_check
+    $error("a beat has four edges here");
+  end
+
   // Issue: a group of heads of the edge in front.
   logic [1:0] edge_q;
   /* verilator lint_off UNUSEDSIGNAL */
-  logic [29:0] in_front;
+  fgnas_pkg::edge_t in_front;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [GroupBits-1:0] group_q;
   logic [AddressBits-1:0] base_q, row_q;
@@ -61,15 +65,16 @@ module fgnas_row_maximum #(
 
   always_comb begin
     unique case (edge_q)
-      2'd0: in_front = beat_i[29:0];
-      2'd1: in_front = beat_i[59:30];
-      2'd2: in_front = beat_i[89:60];
-      default: in_front = beat_i[119:90];
+      2'd0: in_front = beat_i[0*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      2'd1: in_front = beat_i[1*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      2'd2: in_front = beat_i[2*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
+      default: in_front = beat_i[3*fgnas_pkg::EdgeBits+:fgnas_pkg::EdgeBits];
     endcase
   end
   assign group_last   = group_q == GroupBits'(HeadGroups - 1);
-  assign row_last     = in_front[29];
-  assign issue        = beat_valid_i && (row_open_q || (free_i && outstanding_q <= RingBits'(RingEdges - DegreeCapacity)));
+  assign row_last     = in_front.last;
+  assign issue        = beat_valid_i &&
+                        (row_open_q || (free_i && outstanding_q <= RingBits'(RingEdges - DegreeCapacity)));
   assign edge_done    = issue && group_last;
   assign beat_pop_o   = issue && beat_last_q;
   assign reserve_o    = issue && !row_open_q;
@@ -81,7 +86,7 @@ module fgnas_row_maximum #(
       group_q    <= group_last ? '0 : group_q + 1'b1;
       base_q     <= group_last ? '0 : base_q + AddressBits'(Capacity);
       row_open_q <= !row_issued_o;
-      // Whether the beat's last issue is next: a register, for the beats behind it hang on it.
+      // Whether the beat's last issue is next: a register, because the beats behind it depend on it.
       beat_last_q <= (HeadGroups == 1) ? edge_q == 2'd2 : edge_q == 2'd3 && 32'(group_q) == HeadGroups - 2;
     end
     if (edge_done) begin
@@ -90,7 +95,7 @@ module fgnas_row_maximum #(
     end
     if (row_issued_o) row_q <= row_q + 1'b1;
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
-    source_error_o <= issue && (32'(in_front[19:0]) >= nodes_i);
+    source_error_o <= issue && (32'(in_front.source) >= nodes_i);
     if (rst_i) begin
       outstanding_q  <= '0;
       group_q        <= '0;
@@ -109,12 +114,12 @@ module fgnas_row_maximum #(
   logic [SourceBits-1:0] source_q[3];
   always_ff @(posedge clk_i) begin
     target_address_o <= base_q + row_q;
-    source_address_o <= base_q + AddressBits'(in_front[19:0]);
+    source_address_o <= base_q + AddressBits'(in_front.source);
     valid_q          <= rst_i ? '0 : {valid_q[1:0], issue};
     first_q          <= {first_q[1:0], degree_q == '0};
     last_q           <= {last_q[1:0], row_last};
     row_last_q       <= {row_last_q[1:0], row_last && group_last};
-    source_q         <= '{in_front[SourceBits-1:0], source_q[0], source_q[1]};
+    source_q         <= '{in_front.source[SourceBits-1:0], source_q[0], source_q[1]};
   end
 
   // 0.2 has no fixed-point value; LeakyReLU scaled by 5 has: 5 z where z >= 0, z elsewhere.

@@ -1,5 +1,5 @@
 // gat's scores: s = a_l . h and r = a_r . h of every head, a tile of t_attn features at a time, each tile once for
-// either vector. Scores go to memories of GroupHeads lanes; head h stands in lane h mod GroupHeads, word h / GroupHeads.
+// either vector. Scores go to memories of GroupHeads lanes: head h to lane h mod GroupHeads, word h / GroupHeads.
 
 `default_nettype none
 
@@ -22,7 +22,7 @@ module fgnas_score #(
   input  wire  [31:0]                    nodes_i,
   input  wire                            load_i,       // a word of a vector: head, then tile, then target and source
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  [127:0]                   load_data_i,
+  input  wire  fgnas_pkg::beat_t         load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire                            row_i,
   output logic                           read_o,
@@ -91,7 +91,7 @@ module fgnas_score #(
   logic [WordBits-1:0] load_word_q;
   logic [Lanes*WeightBits-1:0] load_word, weight;
   for (genvar l = 0; l < Lanes; l++) begin : gen_word
-    assign load_word[l*WeightBits+:WeightBits] = load_data_i[16*l+:WeightBits];
+    assign load_word[l*WeightBits+:WeightBits] = load_data_i[fgnas_pkg::WordBits*l+:WeightBits];
   end
   always_ff @(posedge clk_i) begin
     if (load_i) load_word_q <= load_word_q + 1'b1;

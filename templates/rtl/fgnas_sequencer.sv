@@ -27,7 +27,7 @@ module fgnas_sequencer #(
   /* verilator lint_on UNUSEDSIGNAL */
   output logic              stage_reset_o,    // between runs
   output logic              load_o,           // the beats in front are parameters
-  output logic [Layers:0]   rows_left_o,      // one bit a phase: rows are in front, not what lies behind the last
+  output logic [Layers:0]   rows_left_o,      // one bit a phase: the beats in front are its rows
   output logic              read_start_o,
   output logic              read_cancel_o,
   output logic [63:0]       read_address_o,
@@ -61,7 +61,7 @@ module fgnas_sequencer #(
   assign done_o        = state_q == Done;
   assign status_o      = {24'b0, status_q};
   assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
-  assign load_o        = (state_q == Load) && !first_q;  // what the last run left in front is no parameter
+  assign load_o        = (state_q == Load) && !first_q;  // a beat that the last run left in front is no parameter
 
   assign read_start_o   = first_q;
   assign read_cancel_o  = (state_q == Abort) || (phase_done && !first_q);
@@ -79,8 +79,10 @@ module fgnas_sequencer #(
     if (output_phase) phase_done = write_done_i && !first_q;
   end
 
-  logic [3:0] unaligned;
-  assign unaligned = parameters_i[3:0] | features_i[3:0] | edges_i[3:0] | logits_i[3:0];
+  localparam int unsigned AlignBits = fgnas_pkg::AlignBits;
+  logic [AlignBits-1:0] unaligned;
+  assign unaligned = parameters_i[AlignBits-1:0] | features_i[AlignBits-1:0] |
+                     edges_i[AlignBits-1:0] | logits_i[AlignBits-1:0];
   assign refused   = (nodes_i > NodeCapacity) || (unaligned != '0);
   assign starved   = (state_q == Run) && !first_q && read_drained_i && (rows_left_o != '0);
   assign failed    = degree_error_i || source_error_i || column_error_i || read_error_i || starved;
@@ -92,12 +94,12 @@ module fgnas_sequencer #(
     if (first_q) rows_left_o <= phase_q;
     else if (row_issued_i && (count_q + 1'b1) == nodes_i) rows_left_o <= '0;
 
-    if (degree_error_i) status_q[2] <= 1'b1;
-    if (starved) status_q[3] <= 1'b1;
-    if (read_error_i) status_q[4] <= 1'b1;
-    if (write_error_i) status_q[5] <= 1'b1;
-    if (source_error_i) status_q[6] <= 1'b1;
-    if (column_error_i) status_q[7] <= 1'b1;
+    if (degree_error_i) status_q[fgnas_pkg::StatusDegreeOverCapacity] <= 1'b1;
+    if (starved) status_q[fgnas_pkg::StatusStreamTooShort] <= 1'b1;
+    if (read_error_i) status_q[fgnas_pkg::StatusReadError] <= 1'b1;
+    if (write_error_i) status_q[fgnas_pkg::StatusWriteError] <= 1'b1;
+    if (source_error_i) status_q[fgnas_pkg::StatusSourceOutOfRange] <= 1'b1;
+    if (column_error_i) status_q[fgnas_pkg::StatusColumnOutOfRange] <= 1'b1;
 
     unique case (state_q)
       Idle: begin
@@ -108,8 +110,8 @@ module fgnas_sequencer #(
         end
       end
       Check: begin
-        status_q[0] <= nodes_i > NodeCapacity;
-        status_q[1] <= unaligned != '0;
+        status_q[fgnas_pkg::StatusNodesOverCapacity] <= nodes_i > NodeCapacity;
+        status_q[fgnas_pkg::StatusUnalignedAddress] <= unaligned != '0;
         if (refused || nodes_i == '0) begin
           state_q <= Done;
         end else begin

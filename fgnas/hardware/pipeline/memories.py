@@ -40,8 +40,8 @@ class Memory:
 
     Attributes:
         name: unique within its layer.
-        instance: path in the RTL's top of the instance that contains the array, without the layer's index and without
-            generate blocks.
+        instance: path in the RTL's top of the instance that contains the array, without the frame of the layer or of
+            the output, the layer's index, and generate blocks.
         depth, width: words, and bits of a word.
         copies: how many there are; 0 where a design has none.
         block: whether it is in block RAM; otherwise in LUTRAM.

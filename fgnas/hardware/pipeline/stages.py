@@ -80,7 +80,8 @@ class Placed:
         phase: number of its phase.
         stage: the stage in its phase's graph.
         layer: index of the layer whose sizes it uses.
-        buffer: RTL name of the buffer before it; None for the first stage of a phase.
+        buffer: RTL path and prefix of the signals of the buffer before it; None for the first stage of
+            a phase.
     """
 
     phase: int
@@ -147,7 +148,7 @@ def output_graph(attends: bool) -> StageGraph:
     write = Stage("write", per_row=lambda layer: layer.logit_beats, writes=("logits",))
     buffers = {
         ("aggregate", "head mean"): Buffer("y{layer}", lambda layer: layer.aggr_rows),
-        ("head mean", "write"): Buffer("o", lambda layer: output_rows(layer.logit_beats)),
+        ("head mean", "write"): Buffer("u_output.output", lambda layer: output_rows(layer.logit_beats)),
     }
     return StageGraph([*gathering, mean, write], joined | buffers)
 
@@ -159,10 +160,10 @@ def _linear(layer: int, per_item: Size = none, per_row: Size = none, reads: tupl
 def _kept(layer: int, scores: bool) -> tuple[list[Stage], dict[tuple[str, str], Buffer]]:
     """The stages behind linear: its rows become H, and scores where the layer attends."""
     store = Stage("store", layer, per_row=lambda layer: layer.h_words, writes=("H {layer}",))
-    stages, buffers = [store], {("linear", "store"): Buffer("h{layer}", lambda layer: layer.store_rows)}
+    stages, buffers = [store], {("linear", "store"): Buffer("u_layer_{layer}.store", lambda layer: layer.store_rows)}
     if scores:
         stages.append(_score(layer))
-        buffers["linear", "score"] = Buffer("s{layer}", lambda layer: layer.score_rows)
+        buffers["linear", "score"] = Buffer("u_layer_{layer}.gen_gat.score", lambda layer: layer.score_rows)
     return stages, buffers
 
 
@@ -187,5 +188,5 @@ def _gathering(attends: bool) -> tuple[list[Stage], dict[tuple[str, str], Buffer
         reads=("edges", "scores {layer}"), values=("row_maximum",),
     )  # fmt: skip
     # Scored edges wait in a ring until their row's maximum is known.
-    ring = Buffer("m{layer}", lambda layer: layer.maximum_rows, holds_items=True)
+    ring = Buffer("u_layer_{layer}.gen_gat.maximum", lambda layer: layer.maximum_rows, holds_items=True)
     return [maximum, aggregate], {("row maximum", "aggregate"): ring}

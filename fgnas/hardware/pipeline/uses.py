@@ -34,9 +34,10 @@ Parameters = dict[str, Any]
 """Parameter of the SystemVerilog module -> [n] integers, or one integer for all."""
 
 FIXED = (
-    "fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer", "fgnas_sequencer", "fgnas_loader", "fgnas_top",
+    "fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer", "fgnas_sequencer", "fgnas_loader", "fgnas_layer",
+    "fgnas_output", "fgnas_top",
 )  # fmt: skip
-"""Modules that every accelerator has once; fgnas_fifo is the reader's."""
+"""Modules that every accelerator has once, and the frame of its layers; fgnas_fifo is the reader's."""
 TYPICAL_INPUT_SCALE = 3
 """The exponent s of stored inputs x * 2**s: 3 on Cora. A dataset's own moves a rounding by a bit or two."""
 

@@ -7,11 +7,11 @@
 /// The messages c * h of one tile, a coefficient for each of its heads; without coefficients h itself, and no multiplier
 /// is built.
 template <class L>
-void weigh(const HWord<L>& word, int first_lane, const ap_uint<9> coefficient[L::GROUP_HEADS],
+void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS],
            AggregateSum<L> message[L::T_AGGR]) {
 #pragma HLS INLINE
     Value<L> value[L::T_AGGR];
-    ap_uint<9> weight[L::T_AGGR];
+    ap_uint<COEFFICIENT_BITS> weight[L::T_AGGR];
 #pragma HLS ARRAY_PARTITION variable=value type=complete
 #pragma HLS ARRAY_PARTITION variable=weight type=complete
     for (int lane = 0; lane < L::T_AGGR; ++lane) {
@@ -64,7 +64,7 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
         const HWord<L> word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
 #pragma HLS ARRAY_PARTITION variable=message type=complete
-        const ap_uint<9> coefficient[1] = {edge.coefficient};
+        const ap_uint<COEFFICIENT_BITS> coefficient[1] = {edge.coefficient};
 #pragma HLS ARRAY_PARTITION variable=coefficient type=complete
         weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
 

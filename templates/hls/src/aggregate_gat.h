@@ -6,7 +6,7 @@
 
 /// The coefficients of one edge, 256 for the strongest of its row; the table holds 256 exp(-D 2^-f / 5).
 template <class L, class Exponential>
-void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<9> coefficient[L::GROUP_HEADS]) {
+void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS]) {
 #pragma HLS INLINE
     for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
 #pragma HLS UNROLL
@@ -35,7 +35,7 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
 #pragma HLS DEPENDENCE variable=weights type=inter direction=RAW distance=2 dependent=true
 #pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
     ScoredEdge<L> edge = {};
-    ap_uint<9> coefficient[L::GROUP_HEADS] = {};
+    ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS] = {};
 #pragma HLS ARRAY_PARTITION variable=coefficient type=complete
     ap_uint<L::DEGREE_BITS> degree = 1;
     int tile = 0, group = 0, group_tile = 0;  // tile = group * GROUP_TILES + group_tile

@@ -1,4 +1,4 @@
-// The end of the last layer: the mean over heads, rounded, plus the bias, saturated to 16 bits, is a logit.
+// The end of the last layer: the mean over heads, rounded, plus the bias, saturated to LOGIT_BITS, is a logit.
 #pragma once
 
 #include "fixed.h"
@@ -10,7 +10,7 @@
 /// lie head by head: CLASS_TILES tiles hold all classes of TILE_HEADS heads, and HEAD_TILES times as many all heads.
 template <class L>
 void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::stream<YTile<L> >& tiles,
-               hls::stream<Lanes<ap_int<16>, L::CLASS_LANES> >& logits) {
+               hls::stream<Lanes<Logit, L::CLASS_LANES> >& logits) {
     const int TO_HEAD = L::GAT ? L::CLASS_LANES : 1, TO_CLASS = L::GAT ? 1 : L::TILE_HEADS;  // lanes to the next one
     const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the tile before are those that go on
     typedef ap_int<L::Y_BITS + L::LOG2_HEADS> Sum;
@@ -27,7 +27,7 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
         const YTile<L> y = tiles.read();
         const BiasWord<L> b = bias[class_tile];
         const Lanes<Sum, L::CLASS_LANES> before = IN_TURN ? sums[class_tile] : recent;
-        Lanes<ap_int<16>, L::CLASS_LANES> logit;
+        Lanes<Logit, L::CLASS_LANES> logit;
         for (int lane = 0; lane < L::CLASS_LANES; ++lane) {
 #pragma HLS UNROLL
             Sum sum = head_tile == 0 ? Sum(0) : before.lane[lane];
@@ -36,9 +36,9 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
                 sum += y.lane[lane * TO_CLASS + head * TO_HEAD];
             }
             recent.lane[lane] = sum;
-            const ap_int<L::VALUE_BITS + L::LOGIT_EXTRA_BITS> offset =
-                ap_int<L::VALUE_BITS + L::LOGIT_EXTRA_BITS>(b.lane[lane]) << L::LOGIT_EXTRA_BITS;
-            logit.lane[lane] = saturate<16>(shift_right_even<L::LOG2_HEADS>(sum) + offset);
+            const ap_int<L::VALUE_BITS + LOGIT_EXTRA_BITS> offset =
+                ap_int<L::VALUE_BITS + LOGIT_EXTRA_BITS>(b.lane[lane]) << LOGIT_EXTRA_BITS;
+            logit.lane[lane] = saturate<LOGIT_BITS>(shift_right_even<L::LOG2_HEADS>(sum) + offset);
         }
         sums[class_tile] = recent;
         const bool classes_end = class_tile == L::CLASS_TILES - 1, heads_end = head_tile == L::HEAD_TILES - 1;

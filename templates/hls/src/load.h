@@ -3,26 +3,26 @@
 
 #include "types.h"
 
-/// The 16-bit words of a beat as N codes of a layer; the words hold them sign-extended.
+/// The words of a beat as N codes of a layer; the words hold them sign-extended.
 template <class T, int N>
 Lanes<T, N> unpack_words(const Beat& beat) {
 #pragma HLS INLINE
     Lanes<T, N> word;
     for (int lane = 0; lane < N; ++lane) {
 #pragma HLS UNROLL
-        word.lane[lane] = T(beat.range(16 * lane + 15, 16 * lane).to_int());
+        word.lane[lane] = T(beat.range(WORD_BITS * lane + WORD_BITS - 1, WORD_BITS * lane).to_int());
     }
     return word;
 }
 
-/// Memory word `place`, 0 or 1, of a beat of weights, as it lies in its memory.
+/// Memory word `place`, 0 or 1, of a beat of weights, as it is stored in its memory.
 template <class L>
 WeightWord<L> unpack_weights(const Beat& beat, int place) {
 #pragma HLS INLINE
     WeightWord<L> word;
     for (int lane = 0; lane < L::T_OUT; ++lane) {
 #pragma HLS UNROLL
-        const int first = 64 * place + L::WEIGHT_BITS * lane;
+        const int first = MEMORY_WORD_BITS * place + L::WEIGHT_BITS * lane;
         word.lane[lane] = Weight<L>(beat.range(first + L::WEIGHT_BITS - 1, first));
     }
     return word;

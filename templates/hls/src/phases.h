@@ -161,8 +161,8 @@ void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
     hls::stream<Edge> checked("edges");
     hls::stream<TotalTile<L> > totals("totals");
     hls::stream<YTile<L> > y("Y");
-    hls::stream<Lanes<ap_int<16>, L::CLASS_LANES> > classes("logits, by class tile");
-    hls::stream<Lanes<ap_int<16>, 8> > rows("logits, by beat");
+    hls::stream<Lanes<Logit, L::CLASS_LANES> > classes("logits, by class tile");
+    hls::stream<LogitBeat> rows("logits, by beat");
 #pragma HLS STREAM variable=beats depth=32
 #pragma HLS STREAM variable=checked depth=2
 #pragma HLS STREAM variable=totals depth=2
@@ -174,6 +174,6 @@ void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
     normalise<L>(nodes, totals, y);
     head_mean<L>(nodes, bias, y, classes);
-    repack<ap_int<16>, L::CLASSES, L::CLASS_LANES, 8>(nodes, classes, rows);
+    repack<Logit, L::CLASSES, L::CLASS_LANES, BEAT_WORDS>(nodes, classes, rows);
     write_logits<L>(nodes, rows, logits);
 }

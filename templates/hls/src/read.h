@@ -18,22 +18,29 @@ void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
     }
 }
 
+/// BITS bits of a beat, from bit `first` on.
+template <int BITS>
+ap_uint<BITS> field(const Beat& beat, int first) {
+#pragma HLS INLINE
+    return beat.range(first + BITS - 1, first);
+}
+
 /// A beat of the feature region as a group; lanes that are empty or name no column become zeros.
 template <class L>
 FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
 #pragma HLS INLINE
-    const int COLUMN = 14, FIELD = 24, COUNT_AT = 120, LAST_AT = 123, SPLIT_AT = 124;
     FeatureGroup<L> group;
-    const int count = ap_uint<3>(beat.range(COUNT_AT + 2, COUNT_AT)).to_int();
-    group.last = beat[LAST_AT];
-    group.split = beat.range(SPLIT_AT + 2, SPLIT_AT);
+    const int count = field<FEATURE_TAIL_COUNT_BITS>(beat, FEATURE_TAIL_COUNT_AT).to_int();
+    group.last = beat[FEATURE_TAIL_LAST_AT];
+    group.split = field<FEATURE_TAIL_SPLIT_BITS>(beat, FEATURE_TAIL_SPLIT_AT);
     for (int lane = 0; lane < L::T_IN; ++lane) {
 #pragma HLS UNROLL
-        const ap_uint<COLUMN> column = beat.range(FIELD * lane + COLUMN - 1, FIELD * lane);
-        const ap_int<FIELD - COLUMN> value = beat.range(FIELD * lane + FIELD - 1, FIELD * lane + COLUMN);
+        const int first = FEATURE_BITS * lane;
+        const ap_uint<FEATURE_COLUMN_BITS> column = field<FEATURE_COLUMN_BITS>(beat, first + FEATURE_COLUMN_AT);
+        const ap_int<FEATURE_VALUE_BITS> value = field<FEATURE_VALUE_BITS>(beat, first + FEATURE_VALUE_AT);
         const bool used = lane < count, known = column < L::INPUT_WIDTH;
         if (used && !known) problems[COLUMN_OUT_OF_RANGE] = 1;
-        group.column[lane] = used && known ? column : ap_uint<COLUMN>(0);
+        group.column[lane] = used && known ? column : ap_uint<FEATURE_COLUMN_BITS>(0);
         group.value[lane] = used && known ? Input<L>(value) : Input<L>(0);
     }
     return group;
@@ -48,7 +55,7 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
     while (node < nodes || beat < beats) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT max=DATASET_FEATURE_BEATS
-        Beat word = Beat(1) << 123;  // a row that ends and holds nothing
+        Beat word = Beat(1) << FEATURE_TAIL_LAST_AT;  // a row that ends and holds nothing
         if (beat < beats) {
             word = in.read();
             ++beat;
@@ -67,11 +74,11 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
 /// Edge slot `slot` of a beat of the graph region.
 inline Edge unpack_edge(const Beat& beat, int slot) {
 #pragma HLS INLINE
-    const ap_uint<30> field = beat >> (30 * slot);
+    const Beat here = beat >> (EDGE_BITS * slot);
     Edge edge;
-    edge.source = field.range(19, 0);
-    edge.coefficient = field.range(28, 20);
-    edge.last = field[29];
+    edge.source = field<EDGE_SOURCE_BITS>(here, EDGE_SOURCE_AT);
+    edge.coefficient = field<EDGE_COEFFICIENT_BITS>(here, EDGE_COEFFICIENT_AT);
+    edge.last = here[EDGE_LAST_AT];
     return edge;
 }
 
@@ -112,7 +119,7 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
             }
         }
         // Once all rows are there, what is left of the region is read a beat a cycle and dropped.
-        slot = exhausted || slot == 3 || node == nodes ? 0 : slot + 1;
+        slot = exhausted || slot == EDGES_PER_BEAT - 1 || node == nodes ? 0 : slot + 1;
     }
     status = problems;
 }

@@ -3,7 +3,7 @@
 
 #include "types.h"
 
-/// Row i of H lies at words i * H_WORDS to (i + 1) * H_WORDS - 1.
+/// Row i of H is in words i * H_WORDS to (i + 1) * H_WORDS - 1.
 template <class L>
 void store(unsigned nodes, hls::stream<HWord<L> >& words, HWord<L> h[L::H_DEPTH]) {
     const unsigned count = nodes * L::H_WORDS;
@@ -15,19 +15,19 @@ void store(unsigned nodes, hls::stream<HWord<L> >& words, HWord<L> h[L::H_DEPTH]
     }
 }
 
-/// Eight logits a beat, every node's row padded to whole beats.
+/// A logit in each word of a beat, the row of every node padded to whole beats.
 template <class L>
-void write_logits(unsigned nodes, hls::stream<Lanes<ap_int<16>, 8> >& rows, Beat* logits) {
+void write_logits(unsigned nodes, hls::stream<LogitBeat>& rows, Beat* logits) {
     const unsigned count = nodes * L::LOGIT_BEATS;
 #pragma HLS BIND_OP variable=count op=mul impl=fabric
     for (unsigned address = 0; address < count; ++address) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT max=L::LOGIT_TRIPS
-        const Lanes<ap_int<16>, 8> row = rows.read();
+        const LogitBeat row = rows.read();
         Beat beat = 0;
-        for (int lane = 0; lane < 8; ++lane) {
+        for (int lane = 0; lane < BEAT_WORDS; ++lane) {
 #pragma HLS UNROLL
-            beat.range(16 * lane + 15, 16 * lane) = ap_uint<16>(row.lane[lane]);
+            beat.range(WORD_BITS * lane + WORD_BITS - 1, WORD_BITS * lane) = ap_uint<WORD_BITS>(ap_int<WORD_BITS>(row.lane[lane]));
         }
         logits[address] = beat;
     }

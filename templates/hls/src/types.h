@@ -4,10 +4,12 @@
 #include <ap_int.h>
 #include <hls_stream.h>
 
-/// What one transfer on the memory bus carries: 16 bytes, least significant byte at the lowest address.
-typedef ap_uint<128> Beat;
+#include "wire.h"
 
-/// One bit for each reason to refuse; the bits have names in parameters.h.
+/// One transfer on the memory bus, the least significant byte at the lowest address.
+typedef ap_uint<BEAT_BITS> Beat;
+
+/// One bit for each reason to refuse; the bits have names in wire.h.
 typedef ap_uint<32> Status;
 
 /// N values that move together in one cycle.
@@ -18,10 +20,14 @@ struct Lanes {
 
 /// One entry of a neighbourhood S(i), as its row of the graph region lists it.
 struct Edge {
-    ap_uint<20> source;      ///< the node whose features are gathered
-    ap_uint<9> coefficient;  ///< 0 to 256, stands for 0 to 1
-    bool last;               ///< the row ends here
+    ap_uint<EDGE_SOURCE_BITS> source;       ///< the node whose features are gathered
+    ap_uint<COEFFICIENT_BITS> coefficient;  ///< 0 to 256, represents 0 to 1
+    bool last;                              ///< the row ends here
 };
+
+/// A logit, and the logits of a beat.
+typedef ap_int<LOGIT_BITS> Logit;
+typedef Lanes<Logit, BEAT_WORDS> LogitBeat;
 
 // Of a layer L. The widths of the sums are such that they neither round nor overflow.
 template <class L> using Input = ap_int<L::INPUT_BITS>;
@@ -53,10 +59,10 @@ template <class L> using Exponents = Lanes<Exponent<L>, L::GROUP_HEADS>;
 /// value 0, which adds nothing.
 template <class L>
 struct FeatureGroup {
-    ap_uint<14> column[L::T_IN];
+    ap_uint<FEATURE_COLUMN_BITS> column[L::T_IN];
     Input<L> value[L::T_IN];
-    bool last;         ///< a node ends here: the lanes from `split` on belong to the next one
-    ap_uint<3> split;  ///< in a group that ends no node: how many lanes hold something
+    bool last;                               ///< a node ends here: lanes from `split` on belong to the next one
+    ap_uint<FEATURE_TAIL_SPLIT_BITS> split;  ///< in a group that ends no node: the lanes that hold a feature
 };
 
 /// A tile of a node's aggregate before its one rounding, with what each of its heads is divided by.
@@ -69,7 +75,7 @@ struct TotalTile {
 /// An entry of a neighbourhood on its way to the second pass of gat, for one group of heads.
 template <class L>
 struct ScoredEdge {
-    ap_uint<20> source;
+    ap_uint<EDGE_SOURCE_BITS> source;
     Exponents<L> exponents;  ///< 5 LeakyReLU(s + r)
     bool last;               ///< the row ends here
 };

@@ -1,9 +1,9 @@
-// Runs the kernel on the golden vectors and holds every logit against the integer reference, as integers.
+// Runs the kernel on the golden vectors and compares every logit with the integer reference.
 //
 //   testbench [folder of the vectors]     ends with 0 only if everything is equal
 //
-// Besides the whole graph it runs it once more in the same process (nothing may be left over from the first run),
-// a graph of no nodes, and small graphs that the kernel must refuse.
+// It also runs the whole graph a second time in the same process (the first run must leave nothing behind), a graph of
+// no nodes, and small graphs that the kernel must refuse.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,6 @@
 
 typedef std::vector<Beat> Region;
 
-static const int BEAT_BYTES = 16, WORDS_A_BEAT = 8;
 static const int UNTOUCHED = 0x5A5A;  // what the logit region holds before a run
 
 struct Vectors {
@@ -73,15 +72,15 @@ static Vectors read_vectors(const std::string& folder) {
     return v;
 }
 
-/// 16-bit word `word` of a region of logits.
+/// Word `word` of a region of logits.
 static int word_of(const Region& region, std::size_t word) {
-    const int low = int(word % WORDS_A_BEAT) * 16;
-    return ap_int<16>(region[word / WORDS_A_BEAT].range(low + 15, low)).to_int();
+    const int low = int(word % BEAT_WORDS) * WORD_BITS;
+    return ap_int<WORD_BITS>(region[word / BEAT_WORDS].range(low + WORD_BITS - 1, low)).to_int();
 }
 
 static Region untouched(unsigned beats) {
     Beat value = 0;
-    for (int word = 0; word < WORDS_A_BEAT; ++word) value = (value << 16) | UNTOUCHED;
+    for (int word = 0; word < BEAT_WORDS; ++word) value = (value << WORD_BITS) | UNTOUCHED;
     return Region(beats, value);
 }
 
@@ -104,7 +103,7 @@ static unsigned run(unsigned nodes, const Vectors& v, Region& logits) {
 
 /// Mismatches of one run on the whole graph, every logit and every padding word counted; all, if it was refused.
 static unsigned long compare(const Vectors& v, const char* which) {
-    const std::size_t row_words = std::size_t(v.logit_beats) * WORDS_A_BEAT;
+    const std::size_t row_words = std::size_t(v.logit_beats) * BEAT_WORDS;
     Region found = untouched(v.nodes * v.logit_beats);
     const unsigned status = run(v.nodes, v, found);
     if (status != 0) {
@@ -136,13 +135,16 @@ static int check(const char* what, unsigned nodes, const Vectors& v, unsigned ex
 }
 
 static Beat feature_beat(unsigned column, unsigned count, unsigned last) {
-    return (Beat(last) << 123) | (Beat(count) << 120) | Beat(column);
+    return (Beat(last) << FEATURE_TAIL_LAST_AT) | (Beat(count) << FEATURE_TAIL_COUNT_AT) |
+           (Beat(column) << FEATURE_COLUMN_AT);
 }
 
 /// One edge in slot 0; the other slots hold the same, which a kernel that has all its rows ignores.
 static Beat edge_beat(unsigned source, unsigned last) {
-    const Beat field = (Beat(last) << 29) | (Beat(256) << 20) | Beat(source);
-    return field | (field << 30) | (field << 60) | (field << 90);
+    const Beat field = (Beat(last) << EDGE_LAST_AT) | (Beat(256) << EDGE_COEFFICIENT_AT) | (Beat(source) << EDGE_SOURCE_AT);
+    Beat beat = 0;
+    for (int slot = 0; slot < EDGES_PER_BEAT; ++slot) beat |= field << (EDGE_BITS * slot);
+    return beat;
 }
 
 /// Empty graphs and graphs of one node, each wrong in one way. Returns how many checks failed.
@@ -160,7 +162,7 @@ static int check_refusals(const Vectors& golden) {
     bad.edges = Region(1, edge_beat(1, 1));
     failed += check("a source beyond the graph", 1, bad, 1u << SOURCE_OUT_OF_RANGE);
     bad = one;
-    bad.edges = Region(DEGREE_CAPACITY / 4 + 1, edge_beat(0, 0));  // more than DEGREE_CAPACITY edges
+    bad.edges = Region(DEGREE_CAPACITY / EDGES_PER_BEAT + 1, edge_beat(0, 0));  // more than DEGREE_CAPACITY edges
     bad.edges.push_back(edge_beat(0, 1));
     failed += check("a row that is too long", 1, bad, 1u << DEGREE_OVER_CAPACITY);
     bad = one;

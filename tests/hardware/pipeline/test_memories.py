@@ -20,6 +20,8 @@ from fgnas.tools.synth import list_memories
 SHAPE = GraphShape(50, 7, 1024, 16)
 REGISTERS = ("u_control", "u_divider")
 """Instances whose arrays are registers: they have several write ports, or fixed addresses."""
+FRAMES = re.compile(r"gen_|u_layer_|u_output$")
+"""Parts of a path that only hold instances together."""
 TABLE = "u_table"
 """Instances that are a table of a function: read-only, and without a name for the array."""
 
@@ -42,9 +44,9 @@ def listed(design: Design) -> dict[str, Counter[Words]]:
 
 
 def place(path: str, last: int) -> str:
-    """An instance path without generate blocks, and its layer, the last by default: "u_linear.u_weights 0"."""
+    """An instance path without frames, and its layer, the last by default: "u_linear.u_weights 0"."""
     layer = re.search(r"_(\d+)", path)
-    parts = [re.sub(r"_\d+$", "", part) for part in path.split(".") if not part.startswith("gen_")]
+    parts = [re.sub(r"_\d+$", "", part) for part in path.split(".") if not FRAMES.match(part)]
     name = re.sub("^u_(target|source)$", "u_scores", ".".join(parts))
     if name == "u_reader.u_buffer":
         return name
