@@ -99,6 +99,10 @@ bench-model: ## compare the resource model with synthesis of held-out designs: W
 	@scripts/setup.sh
 	$(python) benchmarks/hardware_model.py --workers $(or $(WORKERS),2)
 
+bench-memory: ## block RAM of 200 designs of both families, built and predicted; continues where it stopped
+	@scripts/setup.sh
+	$(python) benchmarks/block_ram.py
+
 bench-search: ## throughput of the search: pricing, children, trainings, compared with plain PyG
 	@scripts/setup.sh
 	$(python) benchmarks/search.py --workers $(or $(WORKERS),2)

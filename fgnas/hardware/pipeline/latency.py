@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry
-from fgnas.hardware.pipeline.memories import RING_ROWS
+from fgnas.hardware.pipeline.memories import ring_edges_before_a_row
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.hardware.pipeline.stages import LOAD, first_layer, parameter_beats, phase_graph
 from fgnas.hardware.recurrence import recurrence_cycles
@@ -56,7 +56,7 @@ class Workload:
     def __post_init__(self) -> None:
         before = np.concatenate([[0], np.cumsum(self.degrees)])
         # Rows j .. i-1 hold before[i] - before[j] edges: too many for every j below the first that fits.
-        room = (RING_ROWS - 1) * self.degree_capacity
+        room = ring_edges_before_a_row(self.degree_capacity)
         first_fit = np.searchsorted(before, before[:-1] - room, side="left")
         object.__setattr__(self, "ring_release", first_fit.astype(np.int64) - 1)
 

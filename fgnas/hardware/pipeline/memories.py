@@ -100,6 +100,11 @@ def ring_edges(shape: GraphShape) -> int:
     return RING_ROWS * shape.degree_capacity
 
 
+def ring_edges_before_a_row(degree_capacity: int) -> int:
+    """Edges that may still be in the ring when a row starts, so that the longest row fits."""
+    return (RING_ROWS - 1) * degree_capacity
+
+
 def ring_width(layer: LayerGeometry, shape: GraphShape) -> Number:
     """Bits of an entry of the gat ring: end of row, source, and an exponent for each head of a group."""
     return 1 + source_bits(shape) + layer.group_heads * layer.exponent_bits

@@ -1,7 +1,7 @@
 """Tables of functions: their contents, and the block RAM that synthesis builds for them.
 
 A table's contents depend on the scales that training chose, and synthesis drops bits that never change. So the block
-RAM of tables is exact for a lowered design; before training, formats without a scale stand in for the trained ones.
+RAM of tables is exact for a lowered design; before training, formats without a scale are assumed.
 """
 
 from __future__ import annotations

@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import random_design
+from support import random_accelerator as lowered
+from support import random_design, random_graph
 
+from fgnas.backends.project import write_project
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
+from fgnas.hardware.pipeline import memories
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.memories import layer_memories, reader_buffer
+from fgnas.hardware.pipeline.pricing import design_resources
 from fgnas.space import columns_of
 from fgnas.tools.characterise import random_accelerator
-from fgnas.tools.synth import list_memories
+from fgnas.tools.simulate import run_simulation
+from fgnas.tools.synth import count_block_rams, count_cells, list_memories
 
 SHAPE = GraphShape(50, 7, 1024, 16)
 REGISTERS = ("u_control", "u_divider")
@@ -56,9 +61,14 @@ def place(path: str, last: int) -> str:
 def elaborated(design: Design, folder: Path) -> dict[str, Counter[Words]]:
     """The same of the RTL, as Yosys reads it."""
     write_rtl(random_accelerator(design, SHAPE, 1), folder)
+    return read_back(folder, len(design.layers) - 1)
+
+
+def read_back(folder: Path, last: int) -> dict[str, Counter[Words]]:
+    """The memories of the RTL in a folder."""
     found: dict[str, Counter[Words]] = {}
     for memory in list_memories(folder / "rtl", folder / "log"):
-        name = place(memory["instance"], len(design.layers) - 1)
+        name = place(memory["instance"], last)
         if memory["depth"] > 1 and name.split()[0].split(".")[-1] not in (*REGISTERS, TABLE):
             words = (memory["depth"], memory["width"], memory["reads"], memory["style"])
             found.setdefault(name, Counter())[words] += 1
@@ -94,3 +104,68 @@ def test_every_memory_of_the_rtl_is_listed(layers: int, choices: dict[str, Any],
     overrides = tuple({**choices, **(lanes if "attention" in choices else {})} for _ in range(layers))
     design = random_design(rng, layers, overrides)
     assert differences(listed(design), elaborated(design, tmp_path)) == []
+
+
+def attending() -> Design:
+    """A design in which every fact below matters: gat twice, and small weight memories behind the first layer."""
+    choices = {"attention": "gat", "t_attn": 2, "aggregation": "add", "k": 2, "t_aggr": 4}
+    return random_design(np.random.default_rng(5), 2, ({**choices, "d": 8, "t_in": 3}, {**choices, "t_in": 4}))
+
+
+FACTS = [("LUTRAM_WORDS", 16), ("RING_ROWS", 4), ("READER_BEATS", 1024)]
+"""Facts of the list, and another value for each."""
+
+
+@pytest.mark.parametrize(("fact", "value"), FACTS)
+def test_rtl_model_and_readme_follow_a_changed_fact(
+    fact: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list changes, the RTL has the memories of the list, and the block RAM built is the block RAM predicted."""
+    pytest.importorskip("pyosys")
+    design, before = attending(), listed(attending())
+    monkeypatch.setattr(memories, fact, value)
+    assert listed(design) != before
+    assert differences(listed(design), elaborated(design, tmp_path)) == []
+    (blocks,) = count_block_rams({"design": tmp_path / "rtl"}, "xc7", tmp_path / "log").values()
+    built = sum(count_cells(cells)["bram36"] for cells in blocks.values())
+    assert built == design_resources(design, SHAPE)["bram36"]
+
+
+@pytest.mark.parametrize(("fact", "value"), [FACTS[0], FACTS[1]])
+def test_the_cpp_follows_a_changed_fact(fact: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storage of weights and vectors, and the depth of the ring; the reader's buffer is the vendor tool's own."""
+    rng = np.random.default_rng(0)
+    data = random_graph(rng, 20, 30, 5, 40)
+    monkeypatch.setattr(memories, fact, value)
+    accelerator = lowered(rng, attending(), data)
+    write_project(accelerator, data, tmp_path / "p")
+    top, numbers = ((tmp_path / "p" / "src" / name).read_text() for name in ("fgnas_top.cpp", "parameters.h"))
+    for layer in accelerator.layers:
+        own = {memory.name: memory for memory in memories.memories_of(layer.geometry, accelerator.shape)}
+        for name in ("weight", "attention", "bias", "h"):
+            assert re.search(rf"variable={name}_{layer.index} type=\w+ impl={own[name].implementation}\n", top), name
+        assert f"RING_FIFO = {own['ring'].depth};" in numbers
+        assert f"| {own['ring'].depth} | {own['ring'].width} |" in (tmp_path / "p" / "README.md").read_text()
+
+
+def test_cycles_follow_a_longer_ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated RTL takes the predicted cycles, and other ones than with the shorter ring."""
+    rng = np.random.default_rng(1)
+    data = random_graph(rng, 60, 20, 5, 400)
+    monkeypatch.setattr(memories, "RING_ROWS", 4)
+    accelerator = lowered(rng, attending(), data)
+    write_project(accelerator, data, tmp_path / "p")
+    report = run_simulation(tmp_path / "p")
+    assert (report["mismatches"], report["cycles"]) == (0, report["predicted_cycles"])
+
+
+def test_another_memory_in_the_rtl_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyosys")
+    design = attending()
+    write_rtl(random_accelerator(design, SHAPE, 1), tmp_path)
+    top = tmp_path / "rtl" / "fgnas_top.sv"
+    text = top.read_text()
+    assert text.count("BufferBeats(512)") == 1
+    top.write_text(text.replace("BufferBeats(512)", "BufferBeats(1024)"))
+    (line,) = differences(listed(design), read_back(tmp_path, 1))
+    assert line.startswith("u_reader.u_buffer: listed ")
