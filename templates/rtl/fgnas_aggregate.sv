@@ -50,7 +50,7 @@ module fgnas_aggregate #(
     $error("a beat has four edges here");
   end
 
-  // Issue: a tile of the edge in front, every cycle that the buffer behind has room for the row.
+  // Issue: a tile of the front edge in every cycle in which the output buffer has room for the row.
   logic [1:0] edge_q;
   /* verilator lint_off UNUSEDSIGNAL */  // plain sums leave the coefficient alone
   fgnas_pkg::edge_t in_front;
@@ -58,7 +58,7 @@ module fgnas_aggregate #(
   logic [TileBits-1:0] tile_q;
   logic [PartBits-1:0] part_q;
   logic [HAddressBits-1:0] base_q;
-  logic [DegreeBits-1:0] degree_q;  // edges of the row before this one
+  logic [DegreeBits-1:0] degree_q;  // edges of the previous row
   logic row_open_q, beat_last_q, tile_last, issue, row_last, first_edge, edge_done;
 
   always_comb begin
@@ -107,7 +107,7 @@ module fgnas_aggregate #(
     end
   end
 
-  // Address, memory, operands, product: what belongs to an issue walks beside it.
+  // Address, memory, operands, product: the control of an issue moves along with its data.
   logic [HAddressBits-1:0] address_q;
   /* verilator lint_off UNUSEDSIGNAL */  // a word of H may have a single part
   logic [PartBits-1:0] part_0_q, part_1_q, part_2_q;
@@ -161,7 +161,7 @@ module fgnas_aggregate #(
     always_ff @(posedge clk_i) message <= value_q;
   end
 
-  // Accumulate: a tile's sum or maximum is read, extended and written back within a cycle.
+  // Accumulate: a tile's sum or maximum is read, updated and written back within a cycle.
   logic [TileBits-1:0] sum_tile_q;
   logic [Lanes-1:0][SumBits-1:0] stored, total_d, total_q;
   always_ff @(posedge clk_i) begin
@@ -193,7 +193,7 @@ module fgnas_aggregate #(
     row_done_q <= valid_q[4] && row_last_q[4] && !rst_i;
   end
 
-  // One rounding: by a shift, or by the division that a mean asks for.
+  // One rounding: by a shift, or by the division of a mean.
   if (Mean) begin : gen_mean
     localparam int unsigned Left = (Shift < 0) ? -Shift : 0;
     localparam int unsigned Right = (Shift > 0) ? Shift : 0;

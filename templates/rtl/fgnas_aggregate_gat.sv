@@ -1,5 +1,5 @@
 // gat's second pass over a row: Y_i = AGG over j of c_ij h_j, over the sum of c_ij; c = 256 exp(-D), D = the row's
-// largest exponent minus the edge's. Entries come out of the ring, a group of heads each, in GroupTiles cycles.
+// largest exponent minus the edge's. The ring delivers one entry per group of heads; an entry takes GroupTiles cycles.
 
 `default_nettype none
 
@@ -33,7 +33,7 @@ module fgnas_aggregate_gat #(
   output logic                                    ring_pop_o,
   output logic                                    release_o,
   output logic [DegreeBits-1:0]                   release_edges_o,
-  input  wire                                     row_i,           // the row's maxima are there
+  input  wire                                     row_i,           // the row's maxima are ready
   input  wire  [GroupHeads-1:0][ExponentBits-1:0] maximum_i,
   output logic                                    maximum_read_o,
   output logic                                    maximum_rewind_o,
@@ -60,7 +60,7 @@ module fgnas_aggregate_gat #(
   localparam int unsigned CoefficientSumBits = CoefficientBits + $clog2(DegreeCapacity);
   localparam int unsigned DenominatorBits = CoefficientSumBits + (Mean ? DegreeBits : 0);
 
-  // Issue: a tile of the group of heads in front.
+  // Issue: a tile of the front group of heads.
   logic [GroupTileBits-1:0] tile_q;
   logic [GroupBits-1:0] group_q;
   logic [PartBits-1:0] part_q;
@@ -131,7 +131,7 @@ module fgnas_aggregate_gat #(
     end
   end
 
-  // Sums or maxima of c h, a tile each; sums of c, a group of heads each.
+  // Sums or maxima of c h, one per tile; sums of c, one per group of heads.
   logic [TileBits-1:0] sum_tile_q;
   logic [GroupBits-1:0] sum_group_q;
   logic [Lanes-1:0][SumBits-1:0] stored, total_d, total_q;
@@ -177,7 +177,7 @@ module fgnas_aggregate_gat #(
   end
   always_comb begin
     for (int unsigned g = 0; g < GroupHeads; g++) begin
-      // Later tiles of a group find the edge's coefficient in the sum already.
+      // For later tiles of a group the sum already contains the edge's coefficient.
       coefficients_d[g] = ((first_q[4] && fresh_q[4]) ? '0 : coefficients[g]) +
                           (fresh_q[4] ? CoefficientSumBits'(coefficient_q[2][g]) : '0);
     end
@@ -208,7 +208,7 @@ module fgnas_aggregate_gat #(
     row_done_q     <= valid_q[4] && row_last_q[4] && !rst_i;
   end
 
-  // The denominator: a mean multiplies it by the degree, which takes a cycle more.
+  // The denominator: a mean multiplies it by the degree, which takes one more cycle.
   localparam int unsigned Delay = YBits + 3;
   logic [Lanes-1:0][SumBits-1:0] numerator;
   logic [GroupHeads-1:0][DenominatorBits-1:0] denominator;

@@ -1,4 +1,4 @@
-// s_axilite as Vitis HLS makes it: block control, interrupts, arguments, and the status output.
+// s_axilite with the layout of Vitis HLS: block control, interrupts, arguments, and the status output.
 
 `default_nettype none
 
@@ -36,7 +36,7 @@ module fgnas_control (
   output logic [63:0] logits_o
 );
 
-  // A write is taken when its address and its data are both there.
+  // A write is accepted when its address and its data are both valid.
   logic write, read;
   assign write     = awvalid_i && wvalid_i && !bvalid_o;
   assign awready_o = write;

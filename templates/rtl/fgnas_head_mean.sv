@@ -1,5 +1,5 @@
 // Logit = RNE((sum over heads of Y) / k) + b, saturated. Features are class-major, so a tile holds whole classes
-// (ClassLanes > 1 or k = Lanes) or a part of one (HeadTiles tiles make it whole).
+// (ClassLanes > 1 or k = Lanes) or a part of one (HeadTiles tiles complete it).
 
 `default_nettype none
 
@@ -30,7 +30,7 @@ module fgnas_head_mean #(
   output logic                              write_last_o,
   output logic [ClassLanes-1:0][LogitBits-1:0] data_o
 );
-  localparam int unsigned Group = Lanes / ClassLanes;  // lanes that add up within a cycle
+  localparam int unsigned Group = Lanes / ClassLanes;  // lanes that are added within a cycle
   localparam int unsigned HeadBits = $clog2(Heads);
   localparam int unsigned SumBits = YBits + HeadBits;
   localparam int unsigned HeadTileBits = (HeadTiles > 1) ? $clog2(HeadTiles) : 1;

@@ -1,5 +1,5 @@
-// The head mean behind gat, whose rows hold a head's classes side by side: groups of heads outside, tiles of classes
-// inside, a sum a tile of classes. Logits leave with the last group of heads.
+// The head mean after gat, whose rows hold the classes of one head next to each other. It loops over groups of heads,
+// then tiles of classes, with one sum per tile of classes. Logits leave with the last group of heads.
 
 `default_nettype none
 

@@ -1,8 +1,8 @@
-// t_in x t_out multipliers, adders for each output lane, an accumulator a tile, and the requantiser.
-// A tile of a row takes one cycle for each group of t_in inputs; groups outside, tiles inside.
+// t_in x t_out multipliers, adders for each output lane, an accumulator per tile, and the requantiser.
+// A tile of a row takes one cycle for each group of t_in inputs. Groups are the outer loop, tiles the inner one.
 //
-// Packed, a row's last group holds the head of the next row behind its split. Sums over the first lanes, as many as
-// there may be, end in the sum of all: the one before the split belongs to this row, the rest stays for the next.
+// If Packed, a row's last group also holds the start of the next row, after its split. Prefix sums over the lanes end
+// in the sum of all: the prefix before the split belongs to this row, and the rest is kept for the next.
 
 `default_nettype none
 
@@ -21,7 +21,7 @@ module fgnas_linear_datapath #(
   input  wire                                             clk_i,
   input  wire                                             rst_i,
   input  wire                                             valid_i,
-  input  wire                                             first_i,     // the sums so far do not count
+  input  wire                                             first_i,     // discard the sums so far
   input  wire                                             last_i,      // last group of the row
   input  wire                                             row_last_i,  // ... and last tile
   /* verilator lint_off UNUSEDSIGNAL */
@@ -34,7 +34,7 @@ module fgnas_linear_datapath #(
   output logic [OutLanes-1:0][OutBits-1:0]                data_o
 );
   localparam int unsigned ProductBits = InBits + WeightBits;
-  localparam int unsigned GroupBits = ProductBits + $clog2(InLanes);  // of the sum of a group
+  localparam int unsigned GroupBits = ProductBits + $clog2(InLanes);  // width of the sum of a group
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
 
   // Operands are registered twice behind the memories, because a block RAM answers late and is far from some of its
@@ -68,7 +68,7 @@ module fgnas_linear_datapath #(
     end
   end
 
-  // Each lane's product; every second one takes the one before.
+  // Each lane's product; every second lane adds the one before it.
   /* verilator lint_off UNUSEDSIGNAL */  // without a split, what a pair has taken is not used again
   logic [OutLanes-1:0][InLanes-1:0][GroupBits-1:0] pair_q;
   /* verilator lint_on UNUSEDSIGNAL */
@@ -81,7 +81,7 @@ module fgnas_linear_datapath #(
     end
   end
 
-  // `sum` is what the row gets of the group, `kept` what the sums hold after it.
+  // `sum` is the row's share of the group, `kept` the content of the sums after it.
   logic [OutLanes-1:0][SumBits-1:0] sum, kept_d, total_d, total_q, stored;
   if (Packed) begin : gen_packed
     localparam int unsigned SplitBits = $clog2(InLanes + 1);
@@ -91,7 +91,7 @@ module fgnas_linear_datapath #(
       for (int unsigned o = 0; o < OutLanes; o++) begin
         prefix_d[o][0] = '0;
         for (int unsigned i = 0; i < InLanes; i++) prefix_d[o][i+1] = pair_q[o][i];
-        // Blocks of twice the lanes in each round: the upper half of a block takes the sum of its lower half.
+        // Each round doubles the block: the upper half of a block adds the sum of its lower half.
         for (int unsigned half = 2; half < InLanes; half *= 2) begin
           for (int unsigned i = half; i < InLanes; i++) begin
             if ((i & half) != 0) prefix_d[o][i+1] = prefix_d[o][i+1] + prefix_d[o][i&~(half-1)];
@@ -123,7 +123,7 @@ module fgnas_linear_datapath #(
     assign kept_d = total_d;
   end
 
-  // Accumulate: a tile's sum is read, added to and written back within a cycle.
+  // Accumulate: a tile's sum is read, updated and written back within a cycle.
   logic [TileBits-1:0] tile_q;
   always_ff @(posedge clk_i) begin
     if (valid_q[4]) tile_q <= (tile_q == TileBits'(Tiles - 1)) ? '0 : tile_q + 1'b1;

@@ -1,4 +1,4 @@
-// Further layers: dense rows out of the activation's row buffer; all lanes share one address of W.
+// Later layers: dense rows from the activation's row buffer; all lanes share one address of W.
 
 `default_nettype none
 

@@ -1,6 +1,6 @@
-// First layer: rows of non-zeros straight from main memory. Every lane names its own row of W, so W is copied once for
-// each two lanes. A beat stays in front for `Tiles` cycles. One that ends a row may hold the head of the next: the
-// datapath keeps that head's sums, and what the row takes of the buffer behind is reserved with its next beat.
+// First layer: rows of non-zeros straight from main memory. Every lane addresses its own row of W, so there is a copy
+// of W for every two lanes. A beat stays at the front for `Tiles` cycles. A beat that ends a row may hold the start of
+// the next: the datapath keeps its sums, and that row's place in the output buffer is reserved with its next beat.
 
 `default_nettype none
 
@@ -18,7 +18,7 @@ module fgnas_linear_sparse #(
 ) (
   input  wire                               clk_i,
   input  wire                               rst_i,
-  input  wire                               load_i,         // two words of W; tiles outside, columns inside
+  input  wire                               load_i,         // two words of W; by tile, then column
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
   input  wire  fgnas_pkg::beat_t            load_data_i,
   input  wire                               beat_valid_i,
@@ -42,7 +42,7 @@ module fgnas_linear_sparse #(
   fgnas_pkg::feature_tail_t tail;
   assign tail = beat_i[fgnas_pkg::FeatureTailAt+:fgnas_pkg::FeatureTailBits];
 
-  // Issue: a tile of the beat in front, every cycle that the buffer behind has room for the row.
+  // Issue: a tile of the front beat in every cycle in which the output buffer has room for the row.
   logic [TileBits-1:0] tile_q;
   logic [AddressBits-1:0] base_q;
   logic row_open_q, issue;
@@ -52,7 +52,7 @@ module fgnas_linear_sparse #(
   assign reserve_o    = issue && !row_open_q;
   assign row_issued_o = beat_pop_o && tail.last;
 
-  logic first_beat_q;  // of the run: before it, no sum holds anything
+  logic first_beat_q;  // of the run: before it, no sum is valid
   always_ff @(posedge clk_i) begin
     if (issue) begin
       tile_q      <= tile_last_q ? '0 : tile_q + 1'b1;
@@ -107,7 +107,7 @@ module fgnas_linear_sparse #(
     if (rst_i) load_address_q <= '0;
   end
   logic [2*Copies-1:0][AddressBits-1:0] address;
-  /* verilator lint_off UNUSEDSIGNAL */  // with an odd number of lanes, the last port reads for none
+  /* verilator lint_off UNUSEDSIGNAL */  // with an odd number of lanes, the last port is unused
   logic [2*Copies-1:0][OutLanes-1:0][WeightBits-1:0] weight;
   /* verilator lint_on UNUSEDSIGNAL */
   for (genvar i = 0; i < 2 * Copies; i++) begin : gen_address

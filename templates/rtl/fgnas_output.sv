@@ -19,7 +19,7 @@ module fgnas_output #(
 ) (
   input  wire                          clk_i,
   input  wire                          rst_i,
-  input  wire                          load_i,       // a output_tile of biases
+  input  wire                          load_i,       // a tile of biases
   input  wire  fgnas_pkg::beat_t       load_data_i,
   input  wire                          row_i,
   output logic                         read_o,

@@ -1,5 +1,5 @@
-// gat's first pass over a row: e = 5 LeakyReLU(s_i + r_j) of every edge and head goes into a ring with the edge's
-// source, and the row's largest e of every head into a row buffer. The edges are read from main memory once.
+// gat's first pass over a row: e = 5 LeakyReLU(s_i + r_j) of every edge and head goes into a ring together with the
+// edge's source, and the row's largest e of every head into a row buffer. The edges are read from main memory once.
 //
 // A row starts only when the ring surely has room for the longest row: with at most RingEdges - DegreeCapacity edges
 // outstanding. Reading a row's last entry gives its edges back.
@@ -11,7 +11,7 @@ module fgnas_row_maximum #(
   parameter int unsigned HeadGroups     = 2,
   parameter int unsigned ValueBits      = 8,
   parameter int unsigned ExponentBits   = 12,
-  parameter int unsigned Capacity       = 3072,  // rows of a score memory's word
+  parameter int unsigned Capacity       = 3072,  // nodes that the score memories hold
   parameter int unsigned AddressBits    = 13,
   parameter int unsigned SourceBits     = 12,
   parameter int unsigned DegreeCapacity = 256,
@@ -22,7 +22,7 @@ module fgnas_row_maximum #(
   input  wire                                    rst_i,
   input  wire  [31:0]                            nodes_i,
   input  wire                                    beat_valid_i,
-  /* verilator lint_off UNUSEDSIGNAL */  // gat leaves the coefficients alone
+  /* verilator lint_off UNUSEDSIGNAL */  // gat does not use the coefficients
   input  wire  fgnas_pkg::beat_t                 beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic                                   beat_pop_o,
@@ -34,7 +34,7 @@ module fgnas_row_maximum #(
   output logic                                   ring_last_o,    // the row's last edge
   output logic [SourceBits-1:0]                  ring_source_o,
   output logic [GroupHeads-1:0][ExponentBits-1:0] ring_exponent_o,
-  input  wire                                    release_i,      // a row of the ring was read
+  input  wire                                    release_i,      // a row was read from the ring
   input  wire  [DegreeBits-1:0]                  release_edges_i,
   input  wire                                    free_i,
   output logic                                   reserve_o,
@@ -52,7 +52,7 @@ module fgnas_row_maximum #(
     $error("a beat has four edges here");
   end
 
-  // Issue: a group of heads of the edge in front.
+  // Issue: a group of heads of the front edge.
   logic [1:0] edge_q;
   /* verilator lint_off UNUSEDSIGNAL */
   fgnas_pkg::edge_t in_front;
@@ -122,7 +122,7 @@ module fgnas_row_maximum #(
     source_q         <= '{in_front.source[SourceBits-1:0], source_q[0], source_q[1]};
   end
 
-  // 0.2 has no fixed-point value; LeakyReLU scaled by 5 has: 5 z where z >= 0, z elsewhere.
+  // 0.2 is not a fixed-point value, so LeakyReLU is scaled by 5: 5 z for z >= 0, else z.
   logic [GroupHeads-1:0][ExponentBits-1:0] exponent_q, stored, larger;
   for (genvar g = 0; g < GroupHeads; g++) begin : gen_head
     logic signed [ExponentBits-1:0] z;
@@ -151,7 +151,7 @@ module fgnas_row_maximum #(
   assign ring_source_o   = source_q[2];
   assign ring_exponent_o = exponent_q;
 
-  // The maximum follows two cycles later, so that it never overtakes the ring.
+  // The maximum follows two cycles later, so it never overtakes the ring.
   logic [GroupHeads-1:0][ExponentBits-1:0] maximum_q;
   logic done_q, row_done_q;
   always_ff @(posedge clk_i) begin

@@ -6,13 +6,13 @@
 module fgnas_score #(
   parameter int unsigned Heads        = 2,
   parameter int unsigned GroupHeads   = 1,
-  parameter int unsigned Tiles        = 2,     // of Lanes features, a head
+  parameter int unsigned Tiles        = 2,     // of Lanes features, per head
   parameter int unsigned Lanes        = 4,
   parameter int unsigned ValueBits    = 8,
   parameter int unsigned WeightBits   = 8,
   parameter int unsigned SumBits      = 20,    // neither rounds nor overflows
   parameter int          Shift        = 4,     // the weights' fraction bits
-  parameter int unsigned Capacity     = 3072,  // rows of a memory's word
+  parameter int unsigned Capacity     = 3072,  // nodes that the score memories hold
   parameter int unsigned AddressBits  = 13,
   parameter int unsigned DspLanes     = 4,
   parameter bit          Distributed  = 1'b1   // vectors in LUTRAM
@@ -20,7 +20,7 @@ module fgnas_score #(
   input  wire                            clk_i,
   input  wire                            rst_i,
   input  wire  [31:0]                    nodes_i,
-  input  wire                            load_i,       // a word of a vector: head, then tile, then target and source
+  input  wire                            load_i,       // a word of a vector; by head, then tile, then target and source
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
   input  wire  fgnas_pkg::beat_t         load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -42,7 +42,7 @@ module fgnas_score #(
   localparam int unsigned LaneBits = (GroupHeads > 1) ? $clog2(GroupHeads) : 1;
   localparam int unsigned ProductBits = ValueBits + WeightBits;
 
-  // Issue: two a tile, first the target's vector, then the source's.
+  // Issue: two per tile, first the target's vector, then the source's.
   logic source_q, issue, tile_last, head_last;
   logic [TileBits-1:0] tile_q;
   logic [HeadBits-1:0] head_q;
@@ -109,7 +109,7 @@ module fgnas_score #(
     );
   end
 
-  // Product, sum, requantiser: what belongs to an issue walks beside it.
+  // Product, sum, requantiser: the control of an issue moves along with its data.
   logic [Lanes-1:0][ValueBits-1:0] value_q;
   logic [Lanes-1:0][ProductBits-1:0] product;
   logic [2:0] valid_q, source_at_q;

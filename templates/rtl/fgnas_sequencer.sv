@@ -1,5 +1,5 @@
-// Runs the phases one after the other. Phase 0 is the first linear stage, phase l the aggregation of layer l - 1
-// with what follows it, the last phase writes logits. A refusal is reported in the status bits; nothing is written
+// Runs the phases one after the other. Phase 0 is the first linear stage, phase l the aggregation of layer l - 1 and
+// the stages after it; the last phase writes logits. A refusal is reported in the status bits; nothing is written
 // after one, and the kernel always ends.
 
 `default_nettype none
@@ -26,7 +26,7 @@ module fgnas_sequencer #(
   input  wire  [63:0]       logits_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic              stage_reset_o,    // between runs
-  output logic              load_o,           // the beats in front are parameters
+  output logic              load_o,           // the front beats are parameters
   output logic [Layers:0]   rows_left_o,      // one bit a phase: the beats in front are its rows
   output logic              read_start_o,
   output logic              read_cancel_o,
@@ -50,7 +50,7 @@ module fgnas_sequencer #(
   typedef enum logic [2:0] {Idle, Check, Load, Run, Abort, Done} state_e;
 
   state_e state_q;
-  logic [Layers:0] phase_q;  // one bit each, none outside Run
+  logic [Layers:0] phase_q;  // one-hot, zero outside Run
   logic first_q;  // first cycle of Load or of a phase
   logic [31:0] count_q;  // beats loaded, or rows issued in this phase
   logic [7:0] status_q;

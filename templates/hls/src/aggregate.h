@@ -1,11 +1,11 @@
-// The aggregation: over the neighbourhood of each node the sum, or the maximum, of its weighted messages.
+// The aggregation: the sum, or the maximum, of the weighted messages over the neighbourhood of each node.
 #pragma once
 
 #include "multiply.h"
 #include "types.h"
 
-/// The messages c * h of one tile, a coefficient for each of its heads; without coefficients h itself, and no multiplier
-/// is built.
+/// The messages c * h of one tile, with a coefficient for each of its heads. Without coefficients a message is h
+/// itself, and no multiplier is built.
 template <class L>
 void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS],
            AggregateSum<L> message[L::T_AGGR]) {
@@ -20,11 +20,11 @@ void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS>
         weight[lane] = coefficient[lane / L::HEAD_LANES % L::GROUP_HEADS];
         message[lane] = value[lane];
     }
-    // A constant: of the two stages only one is ever built.
+    // A compile-time constant: only one of the two branches is built.
     if (L::WEIGHTED || L::GAT) Multipliers<L::T_AGGR, L::AGGREGATE_DSP>::run(value, weight, message);
 }
 
-/// The sums, or maxima, of a tile with one message more.
+/// The sums, or maxima, of a tile after one more message.
 template <class L>
 AggregateSums<L> combine(const AggregateSums<L>& before, const AggregateSum<L> message[L::T_AGGR], bool first) {
 #pragma HLS INLINE
@@ -39,7 +39,8 @@ AggregateSums<L> combine(const AggregateSums<L>& before, const AggregateSum<L> m
     return after;
 }
 
-/// Edges outside, tiles inside: an edge is read once, its row of H a word after the other. Sums are kept as in linear.h.
+/// The outer loop runs over edges, the inner one over tiles: an edge is read once, and its row of H word by word. Sums
+/// are kept as in linear.h.
 template <class L>
 void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& edges,
                hls::stream<TotalTile<L> >& totals) {

@@ -1,10 +1,10 @@
-// gat's second pass over a row: messages weighted by their softmax, whose denominator is left to the division.
+// gat's second pass over a row: messages weighted by their softmax; the division behind it applies the denominator.
 #pragma once
 
 #include "aggregate.h"
 #include "types.h"
 
-/// The coefficients of one edge, 256 for the strongest of its row; the table holds 256 exp(-D 2^-f / 5).
+/// The coefficients of one edge: 256 for the strongest edge of its row. The table holds 256 exp(-D 2^-f / 5).
 template <class L, class Exponential>
 void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS]) {
 #pragma HLS INLINE
@@ -15,8 +15,8 @@ void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint
     }
 }
 
-/// Edges outside, groups of heads, then their tiles inside: the order of H and of the ring. Sums, maxima and sums of
-/// coefficients that the very next cycle needs are kept in registers, as in linear.h.
+/// The loops run over edges, then groups of heads, then the tiles of a group: the order of H and of the ring. Sums,
+/// maxima and sums of coefficients that the next cycle needs are kept in registers, as in linear.h.
 template <class L, class Exponential>
 void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<ScoredEdge<L> >& ring,
                    hls::stream<Exponents<L> >& maxima, hls::stream<TotalTile<L> >& totals) {
@@ -73,7 +73,7 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
 #pragma HLS UNROLL
                 const Divisor<L> times = L::MEAN ? degree : ap_uint<L::DEGREE_BITS>(1);
                 const Divisor<L> divisor = weight.lane[lane] * times;
-                // One a head and row: not among the multipliers that the DSP budget is for.
+                // One product per head and row; the DSP budget does not cover it.
 #pragma HLS BIND_OP variable=divisor op=mul impl=fabric
                 total.divisor[lane] = divisor;
             }

@@ -5,14 +5,15 @@
 #include "trace.h"
 #include "types.h"
 
-/// Without gat, features of the last layer lie class by class: a tile holds the heads of CLASS_LANES classes, or, where a
-/// class has more heads than a tile has lanes, HEAD_TILES tiles that follow each other hold the heads of one. With gat they
-/// lie head by head: CLASS_TILES tiles hold all classes of TILE_HEADS heads, and HEAD_TILES times as many all heads.
+/// Without gat, the features of the last layer are ordered by class: a tile holds the heads of CLASS_LANES classes or,
+/// if a class has more heads than a tile has lanes, HEAD_TILES consecutive tiles hold the heads of one class. With gat
+/// they are ordered by head: CLASS_TILES tiles hold all classes of TILE_HEADS heads, and HEAD_TILES times as many all
+/// heads.
 template <class L>
 void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::stream<YTile<L> >& tiles,
                hls::stream<Lanes<Logit, L::CLASS_LANES> >& logits) {
     const int TO_HEAD = L::GAT ? L::CLASS_LANES : 1, TO_CLASS = L::GAT ? 1 : L::TILE_HEADS;  // lanes to the next one
-    const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the tile before are those that go on
+    const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the previous tile continue
     typedef ap_int<L::Y_BITS + L::LOG2_HEADS> Sum;
     Lanes<Sum, L::CLASS_LANES> sums[L::CLASS_TILES], recent = {};
 #pragma HLS AGGREGATE variable=sums compact=bit
@@ -46,7 +47,7 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
             TRACE_ROW(L, "head_mean", logit.lane, L::CLASSES);
             logits.write(logit);
         }
-        // The inner one of the two counters steps with every tile.
+        // The inner of the two counters advances with every tile.
         if (L::GAT || heads_end) class_tile = classes_end ? 0 : class_tile + 1;
         if (!L::GAT || classes_end) head_tile = heads_end ? 0 : head_tile + 1;
     }

@@ -36,7 +36,7 @@ void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
     }
 }
 
-/// The attention vectors of gat: head, then tile, then the word for the target and the one for the source.
+/// The attention vectors of gat, ordered by head, then tile, then target word before source word.
 template <class L>
 void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENTION_BEATS]) {
     for (int word = 0; word < L::ATTENTION_BEATS; ++word) {
@@ -45,8 +45,8 @@ void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENT
     }
 }
 
-/// Weights of the first layer, tile outside, input column inside. Every copy holds all of them, and takes two a cycle
-/// through the ports that read later.
+/// Weights of the first layer, ordered by tile, then input column. Every copy holds all of them and takes two words per
+/// cycle through its two ports, which later read.
 template <class L>
 void load_first(const Beat* parameters, WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                 BiasWord<L> bias[L::BIAS_BEATS]) {
@@ -62,7 +62,7 @@ void load_first(const Beat* parameters, WeightWord<L> weight[L::WEIGHT_COPIES][L
     load_bias<L>(parameters, bias);
 }
 
-/// Weights of a later layer: group, tile, lane. Lane i of a group reads only its own memory; a beat fills two.
+/// Weights of a later layer, by group, tile, lane. Lane i of a group reads only its own memory; a beat fills two.
 template <class L>
 void load_later(const Beat* parameters, WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
                 BiasWord<L> bias[L::BIAS_BEATS]) {

@@ -1,4 +1,4 @@
-// The phases of the kernel: in each, stages that run side by side with streams between them.
+// The phases of the kernel. In each, stages run concurrently with streams between them.
 //
 // A phase ends when the whole H of its layer is written, because the next one gathers from it in any order. Every
 // stream has one writer and one reader, and no stage returns early: DATAFLOW requires both. Deep streams are the row
@@ -18,9 +18,9 @@
 #include "score.h"
 #include "store.h"
 
-/// From tiles of the linear stage to what the next phase gathers from: H, and the scores of gat.
+/// Stores the tiles of the linear stage where the next phase gathers them: H, and the scores of gat.
 ///
-/// The generic form is the one without gat, where the memories of scores are a word that nobody uses.
+/// The generic form serves layers without gat, where the score memories are one unused word.
 template <class L, bool GAT = L::GAT>
 struct Keep {
     static void run(unsigned nodes, hls::stream<LinearTile<L> >& tiles, const AttentionWord<L>*, HWord<L> h[L::H_DEPTH],
@@ -102,7 +102,7 @@ void first_phase(unsigned nodes, unsigned feature_beats, const Beat* features,
     Keep<L>::run(nodes, tiles, attention, h, target_scores, source_scores);
 }
 
-/// A pass over the edges that only looks for faults, where the first phase that reads them would write logits already.
+/// A pass over the edges that only checks them, for kernels whose first phase that reads edges also writes logits.
 inline void check_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, Status& status) {
 #pragma HLS DATAFLOW
     hls::stream<Beat> beats("edge beats");

@@ -1,14 +1,14 @@
 // Reading the feature and graph regions, and refusing rows that the kernel cannot run.
 //
-// The checks make a stream that is well formed whatever the memory holds: exactly `nodes` rows, every column and every
-// source within its range. So the stages behind them need no check of their own, never wait for a row that does not
-// come and never read out of bounds; what was wrong ends up in the status, and then no later phase runs.
+// Whatever the memory holds, the checks pass on a well-formed stream: exactly `nodes` rows, with every column and every
+// source in range. The later stages therefore need no checks, never wait for a missing row and never read out of
+// bounds. An error is recorded in the status, and then no later phase runs.
 #pragma once
 
 #include "parameters.h"
 #include "types.h"
 
-/// A region in order, of the dataset's BEATS. Nothing but the burst happens here, so that the adapter keeps the bus busy.
+/// Reads a region in order; BEATS is the dataset's count. It only bursts, so that the adapter keeps the bus busy.
 template <int BEATS>
 void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
     for (unsigned beat = 0; beat < beats; ++beat) {
@@ -25,7 +25,7 @@ ap_uint<BITS> field(const Beat& beat, int first) {
     return beat.range(first + BITS - 1, first);
 }
 
-/// A beat of the feature region as a group; lanes that are empty or name no column become zeros.
+/// A beat of the feature region as a group; lanes that are empty or whose column is out of range become zeros.
 template <class L>
 FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
 #pragma HLS INLINE
@@ -46,7 +46,7 @@ FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
     return group;
 }
 
-/// Feature beats as groups: `nodes` rows, missing ones empty, surplus beats dropped.
+/// Feature beats as groups: `nodes` rows; missing rows become empty, surplus beats are dropped.
 template <class L>
 void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::stream<FeatureGroup<L> >& out,
                     Status& status) {
@@ -55,7 +55,7 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
     while (node < nodes || beat < beats) {
 #pragma HLS PIPELINE II=1
 #pragma HLS LOOP_TRIPCOUNT max=DATASET_FEATURE_BEATS
-        Beat word = Beat(1) << FEATURE_TAIL_LAST_AT;  // a row that ends and holds nothing
+        Beat word = Beat(1) << FEATURE_TAIL_LAST_AT;  // an empty row that ends
         if (beat < beats) {
             word = in.read();
             ++beat;
@@ -82,7 +82,7 @@ inline Edge unpack_edge(const Beat& beat, int slot) {
     return edge;
 }
 
-/// Graph beats as edges, one a cycle: `nodes` rows, missing ones one empty message, surplus slots dropped.
+/// Graph beats as edges, one per cycle: `nodes` rows; missing rows become one empty message, surplus slots are dropped.
 inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::stream<Edge>& out,
                         Status& status) {
     Status problems = 0;
@@ -107,7 +107,7 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
                 if (!exhausted) problems[SOURCE_OUT_OF_RANGE] = 1;
                 edge.source = 0;
             }
-            // Cut where the capacity ends: nothing behind this needs more room than it has.
+            // Cut at the capacity, so that no later buffer overflows.
             if (++degree == unsigned(DEGREE_CAPACITY) && !edge.last) {
                 problems[DEGREE_OVER_CAPACITY] = 1;
                 edge.last = true;
@@ -118,13 +118,13 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
                 degree = 0;
             }
         }
-        // Once all rows are there, what is left of the region is read a beat a cycle and dropped.
+        // After the last row, the rest of the region is read at one beat per cycle and dropped.
         slot = exhausted || slot == EDGES_PER_BEAT - 1 || node == nodes ? 0 : slot + 1;
     }
     status = problems;
 }
 
-/// Takes what check_edges passes on where only its verdict is wanted.
+/// Discards the edges that check_edges passes on, where only its verdict is needed.
 inline void drop_edges(unsigned nodes, hls::stream<Edge>& edges) {
     unsigned node = 0;
     while (node < nodes) {

@@ -29,10 +29,10 @@ struct Edge {
 typedef ap_int<LOGIT_BITS> Logit;
 typedef Lanes<Logit, BEAT_WORDS> LogitBeat;
 
-// Of a layer L. The widths of the sums are such that they neither round nor overflow.
+// Types of a layer L. Sums are wide enough that they neither round nor overflow.
 template <class L> using Input = ap_int<L::INPUT_BITS>;
 template <class L> using Weight = ap_int<L::WEIGHT_BITS>;
-template <class L> using Value = ap_int<L::VALUE_BITS>;  // of H, U, Z and the bias
+template <class L> using Value = ap_int<L::VALUE_BITS>;  // H, U, Z and the bias
 template <class L> using LinearSum = ap_int<L::LINEAR_BITS>;
 template <class L> using AggregateSum = ap_int<L::AGGREGATE_BITS>;
 template <class L> using Divisor = ap_uint<L::DIVISOR_BITS>;
@@ -48,15 +48,15 @@ template <class L> using AggregateSums = Lanes<AggregateSum<L>, L::T_AGGR>;
 template <class L> using YTile = Lanes<Y<L>, L::T_AGGR>;
 template <class L> using ActivateTile = Lanes<Value<L>, L::T_ACT>;
 
-// With gat attention, of the GROUP_HEADS heads that the aggregation works on side by side.
+// With gat attention: values of the GROUP_HEADS heads that the aggregation processes in parallel.
 template <class L> using AttentionWord = Lanes<Weight<L>, L::T_ATTN>;
 template <class L> using ScoreTile = Lanes<Value<L>, L::T_ATTN>;
 template <class L> using ScoreWord = Lanes<Value<L>, L::GROUP_HEADS>;
 template <class L> using Exponent = ap_int<L::EXPONENT_BITS>;
 template <class L> using Exponents = Lanes<Exponent<L>, L::GROUP_HEADS>;
 
-/// Up to T_IN non-zero features: of one node, or the last of one and the first of the next. A lane without one holds
-/// value 0, which adds nothing.
+/// Up to T_IN non-zero features: of one node, or the last of one node and the first of the next. An empty lane holds
+/// the value 0, which adds nothing.
 template <class L>
 struct FeatureGroup {
     ap_uint<FEATURE_COLUMN_BITS> column[L::T_IN];
@@ -65,7 +65,7 @@ struct FeatureGroup {
     ap_uint<FEATURE_TAIL_SPLIT_BITS> split;  ///< in a group that ends no node: the lanes that hold a feature
 };
 
-/// A tile of a node's aggregate before its one rounding, with what each of its heads is divided by.
+/// A tile of a node's aggregate before its one rounding, with the divisor of each of its heads.
 template <class L>
 struct TotalTile {
     AggregateSums<L> sums;

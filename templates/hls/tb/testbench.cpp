@@ -1,6 +1,6 @@
 // Runs the kernel on the golden vectors and compares every logit with the integer reference.
 //
-//   testbench [folder of the vectors]     ends with 0 only if everything is equal
+//   testbench [folder of the vectors]     exits with 0 only if everything is equal
 //
 // It also runs the whole graph a second time in the same process (the first run must leave nothing behind), a graph of
 // no nodes, and small graphs that the kernel must refuse.
@@ -19,7 +19,7 @@
 
 typedef std::vector<Beat> Region;
 
-static const int UNTOUCHED = 0x5A5A;  // what the logit region holds before a run
+static const int UNTOUCHED = 0x5A5A;  // content of the logit region before a run
 
 struct Vectors {
     unsigned nodes, classes, logit_beats;
@@ -32,7 +32,7 @@ static std::string read_file(const std::string& path) {
     return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
-/// The number behind a key of a flat JSON object.
+/// The number that follows a key of a flat JSON object.
 static unsigned number_of(const std::string& json, const std::string& key) {
     const std::string quoted = "\"" + key + "\":";
     const std::size_t place = json.find(quoted);
@@ -84,13 +84,13 @@ static Region untouched(unsigned beats) {
     return Region(beats, value);
 }
 
-/// A region with room for what a co-simulation copies, which is the interface's depth and not what the run needs.
+/// A region as large as the interface's depth, because a co-simulation copies that much whatever the run needs.
 static Region at_least(std::size_t depth, Region region) {
     if (region.size() < depth) region.resize(depth);
     return region;
 }
 
-/// Runs the kernel, returns its status.
+/// Runs the kernel and returns its status.
 static unsigned run(unsigned nodes, const Vectors& v, Region& logits) {
     const Region features = at_least(FEATURE_DEPTH, v.features), edges = at_least(EDGE_DEPTH, v.edges);
     Region written = at_least(LOGIT_DEPTH, logits);
@@ -101,7 +101,7 @@ static unsigned run(unsigned nodes, const Vectors& v, Region& logits) {
     return status.to_uint();
 }
 
-/// Mismatches of one run on the whole graph, every logit and every padding word counted; all, if it was refused.
+/// Mismatches in one run on the whole graph, over every logit and padding word; all of them if the run was refused.
 static unsigned long compare(const Vectors& v, const char* which) {
     const std::size_t row_words = std::size_t(v.logit_beats) * BEAT_WORDS;
     Region found = untouched(v.nodes * v.logit_beats);
@@ -123,7 +123,7 @@ static unsigned long compare(const Vectors& v, const char* which) {
     return mismatches;
 }
 
-/// One check of a run that must write nothing: 0 if its status is the expected one and the logits are untouched.
+/// Checks one run that must write nothing: 0 if its status is as expected and the logits are untouched.
 static int check(const char* what, unsigned nodes, const Vectors& v, unsigned expected) {
     const Region before = untouched(4 * v.logit_beats);
     Region logits = before;
@@ -139,7 +139,7 @@ static Beat feature_beat(unsigned column, unsigned count, unsigned last) {
            (Beat(column) << FEATURE_COLUMN_AT);
 }
 
-/// One edge in slot 0; the other slots hold the same, which a kernel that has all its rows ignores.
+/// One edge in slot 0, repeated in the other slots, which a kernel ignores after its last row.
 static Beat edge_beat(unsigned source, unsigned last) {
     const Beat field = (Beat(last) << EDGE_LAST_AT) | (Beat(256) << EDGE_COEFFICIENT_AT) | (Beat(source) << EDGE_SOURCE_AT);
     Beat beat = 0;
@@ -149,7 +149,7 @@ static Beat edge_beat(unsigned source, unsigned last) {
 
 /// Empty graphs and graphs of one node, each wrong in one way. Returns how many checks failed.
 static int check_refusals(const Vectors& golden) {
-    Vectors one = golden;  // a node without features that hears only from itself
+    Vectors one = golden;  // a node without features whose only neighbour is itself
     one.features = Region(1, feature_beat(0, 0, 1));
     one.edges = Region(1, edge_beat(0, 1));
 
