@@ -33,7 +33,7 @@ from fgnas.networks.training import child_seed, recipe_for, train
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
-from fgnas.tools.simulate import build, memory_layout, read_sources, run_simulation
+from fgnas.tools.simulate import Vectors, build_simulator, own_sources, run_simulation
 
 BUILD = Path(__file__).parent.parent / "build" / "every-design"
 DATASET, SEED, COUNT = "cora", 2024, 30
@@ -69,9 +69,8 @@ def trained(design: api.Design, data: GraphData) -> api.Design:
 def measure(design: api.Design, directory: Path) -> dict[str, Any]:
     """The project of one design: compiled, linted, simulated."""
     cpp, cpp_seconds = timed(lambda: run_csim(directory))
-    layout = memory_layout(vector_sizes(directory))
-    sources, work = read_sources(directory / "rtl" / "files.f"), directory / "build" / "sim"
-    _, build_seconds = timed(lambda: build(sources, work, {"MemoryBeats": layout["memory_beats"]}))
+    vectors = Vectors.read(directory)
+    _, build_seconds = timed(lambda: build_simulator(vectors, own_sources(vectors.directory), "sim"))
     rtl, run_seconds = timed(lambda: run_simulation(directory))
     return {
         "design": design.to_dict(),
@@ -87,11 +86,6 @@ def measure(design: api.Design, directory: Path) -> dict[str, Any]:
         "cpp_warnings": len((directory / "build" / "csim" / "compile.log").read_text().splitlines()),
         "rtl_warnings": rtl_warnings(directory / "rtl"),
     }
-
-
-def vector_sizes(directory: Path) -> dict[str, int]:
-    """What vectors.json holds."""
-    return dict(json.loads((directory / "vectors" / "vectors.json").read_text()))
 
 
 def rtl_warnings(folder: Path) -> int:

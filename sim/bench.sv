@@ -1,9 +1,9 @@
-// The bench around a kernel, ours or a vendor's: the reference memory, and a counter of cycles.
+// The bench around a kernel, generated or a vendor's: the reference memory and a cycle counter.
 //
 // Python (cocotb) drives s_axi_control; main memory answers here, so that whole graphs run at the simulator's speed.
 // The memory accepts addresses and write data at once, sends the first beat of a burst `read_latency` cycles after
 // its address and a beat a cycle from there, and answers a write `write_latency` cycles after its last beat. With
-// `stall_seed` set, every channel stalls at random besides. Beats outside the memory answer SLVERR.
+// `stall_seed` set, every channel also stalls at random. Beats outside the memory answer SLVERR.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -36,10 +36,8 @@ module bench #(
   input  wire  [15:0]            read_latency_i,
   input  wire  [15:0]            write_latency_i,
   input  wire  [31:0]            stall_seed_i,
-  // first beats of the regions that the kernel reads: to ask for one begins a phase
-  input  wire  [31:0]            parameters_i,
-  input  wire  [31:0]            features_i,
-  input  wire  [31:0]            edges_i,
+  // first beats of the regions that the kernel reads; a read of one begins a phase. Unused ones are all ones.
+  input  wire  [8*32-1:0]        regions_i,
   // the region to write out, in beats
   input  wire                    dump_i,
   input  wire  [31:0]            dump_first_i,
@@ -99,7 +97,7 @@ module bench #(
   string image;
   initial if ($value$plusargs("memory=%s", image)) $readmemh(image, memory);
 
-  // Python has a region written to the file that +dump= names.
+  // Python asks for a region, which is written to the file that +dump= names.
   string dump;
   always_ff @(posedge ap_clk) begin
     if (dump_i && $value$plusargs("dump=%s", dump)) $writememh(dump, memory, dump_first_i, dump_last_i);
@@ -125,7 +123,7 @@ module bench #(
   typedef struct packed {
     logic [63:0] address;  // in beats
     logic [8:0]  beats;
-    logic [63:0] due;      // first cycle in which its first beat may be there
+    logic [63:0] due;      // first cycle in which its first beat may be sent
   } burst_t;
   burst_t reads[QueueDepth];
   int unsigned read_head, read_tail;
@@ -229,6 +227,11 @@ module bench #(
   logic [63:0] count;
   assign started = s_axi_control_WVALID && s_axi_control_WREADY && s_axi_control_WDATA[0] &&
       ((s_axi_control_AWVALID && s_axi_control_AWREADY) ? s_axi_control_AWADDR == '0 : address_q == '0);
+  logic begins_phase;
+  always_comb begin
+    begins_phase = 1'b0;
+    for (int r = 0; r < 8; r++) if (araddr[63:4] == 60'(regions_i[32*r+:32])) begins_phase = 1'b1;
+  end
   always_ff @(posedge ap_clk) begin
     if (s_axi_control_AWVALID && s_axi_control_AWREADY) address_q <= s_axi_control_AWADDR;
     interrupt_q <= interrupt_line;
@@ -242,8 +245,7 @@ module bench #(
     end
     if (started) begin
       phases_o <= '0;
-    end else if (arvalid && arready && phases_o < 32'd16 &&
-                 (araddr[63:4] == 60'(parameters_i) || araddr[63:4] == 60'(features_i) || araddr[63:4] == 60'(edges_i))) begin
+    end else if (arvalid && arready && phases_o < 32'd16 && begins_phase) begin
       phase_cycles_o[64*phases_o+:64] <= count;
       phases_o <= phases_o + 1'b1;
     end

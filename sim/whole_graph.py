@@ -1,7 +1,7 @@
 """The cocotb test that `fgnas sim` runs: one graph through the kernel's AXI ports, whatever its size.
 
 Python only writes registers and waits for the interrupt; the bench's memory serves the kernel. The job is a JSON
-file (environment variable FGNAS_SIM_JOB): a list of runs, each with registers, knobs and the region to write out.
+file (environment variable FGNAS_SIM_JOB): a list of runs, each with registers and settings, and the region to dump.
 """
 
 import json
@@ -17,7 +17,7 @@ PERIOD_NS = 10
 
 
 class Bench:
-    """Owns clock, reset and the control port."""
+    """Drives clock, reset and the control port."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -36,7 +36,7 @@ class Bench:
         await RisingEdge(self.dut.ap_clk)
 
     async def _until(self, *signals):
-        """Wait for the edge at which each signal was seen high; returns after it."""
+        """Wait until each signal was high at a clock edge; returns after the last of those edges."""
         waiting = set(signals)
         while waiting:
             await ReadOnly()
@@ -79,17 +79,17 @@ class Bench:
         return value
 
     def phase_cycles(self):
-        """The cycle in which each phase asked for its first beat."""
+        """The cycle of each phase's first read."""
         cycles = int(self.dut.phase_cycles_o.value)
         return [cycles >> (64 * phase) & (2**64 - 1) for phase in range(int(self.dut.phases_o.value))]
 
     async def run(self, job):
-        """One start to one interrupt; returns what the bench counted, or {"timeout": True}."""
+        """Start the kernel and wait for its interrupt; returns the bench's counts, or {"timeout": True}."""
         dut = self.dut
         dut.read_latency_i.value = job["read_latency"]
         dut.write_latency_i.value = job["write_latency"]
-        for name, beat in job["regions"].items():
-            getattr(dut, f"{name}_i").value = beat
+        unused = [2**32 - 1] * (8 - len(job["regions"]))
+        dut.regions_i.value = sum(beat << (32 * place) for place, beat in enumerate([*job["regions"], *unused]))
         for address, value in job["registers"]:
             await self.write(address, value)
         await self.write(0x04, 1)
@@ -120,7 +120,7 @@ class Bench:
 
 @cocotb.test()
 async def whole_graph(dut):
-    """Run every job, write the logit region out, and report."""
+    """Do every run of the job, dump the output region, and write the results."""
     job = json.loads(Path(os.environ["FGNAS_SIM_JOB"]).read_text())
     bench = Bench(dut)
     dut.stall_seed_i.value = job["stall_seed"]

@@ -44,8 +44,9 @@ from fgnas.space import TABLE_II
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler
-from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
+from fgnas.tools.simulate import run_simulation
 from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""

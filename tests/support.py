@@ -15,7 +15,7 @@ from fgnas.network import LayerParameters, Network
 from fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.find import find_verilator
-from fgnas.tools.simulate import tools_on_path
+from fgnas.tools.verilator import tools_on_path
 
 Choices = dict[str, Any]
 SPACE_OPTIONS: Choices = {"attention": ("constant", "gat", "gcn")}

@@ -225,7 +225,7 @@ def test_a_search_from_start_to_project(call, elsewhere):
     assert refused(call("hls", "digits-1"), "SHA-256")
 
 
-@pytest.mark.parametrize("fault", ["mismatches", "failed_checks", "protocol_errors"])
+@pytest.mark.parametrize("fault", ["mismatches", "failed_checks", "protocol_errors", "cycle_difference"])
 def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
     from fgnas.tools import csim, simulate, trace
 

@@ -31,8 +31,8 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.reference import linear
 from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import QUICK_MAKE_FLAGS
 from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 

@@ -1,12 +1,14 @@
-"""Compile a project's C++ with g++ and hold its logits against the golden vectors."""
+"""Compile a project's C++ with g++ and compare its logits with the golden vectors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ from fgnas.files import replace_file
 from fgnas.progress import seconds_before, step
 from fgnas.tools.find import find_ap_types, find_compiler
 
-# The default constructors of the ap_int headers touch a member that they have not set: nothing that uses ap_int
-# compiles without these two warnings, and they name no line of ours.
+# The default constructors of the ap_int headers read a member before they set it. Every use of ap_int gives these two
+# warnings, and none of them names a line of the project.
 FLAGS = (
     "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-uninitialized", "-Wno-maybe-uninitialized",
 )  # fmt: skip
@@ -26,49 +28,55 @@ VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logit
 COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 
 
-def run_csim(directory: Path, options: tuple[str, ...] = (), name: str = "csim") -> dict[str, Any]:
-    """Run the C++ simulation of the project in `directory`; `options` go to the compiler behind our own.
+def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Compile and run a project's C++ test bench, and write report/csim.json; `options` go to the compiler, last.
 
-    Its binary and its logs lie in build/`name`; the report is kept of a plain run alone.
-
-    Returns nodes, logits, mismatches, failed_checks (of the runs that must write nothing), first_mismatch (a line,
-    or None) and seconds; writes the same to report/csim.json. Raises UserError where it cannot run.
+    Returns the content of the report: nodes, logits, mismatches, failed_checks (of the runs that must write nothing),
+    first_mismatch (a line, or None) and seconds. Raises UserError where it cannot run.
     """
     directory = Path(directory).absolute()
+    report = run_bench(directory, options, directory / "build" / "csim")
+    (directory / "report").mkdir(exist_ok=True)
+    replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def run_bench(
+    directory: Path, options: tuple[str, ...], work: Path, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Compile and run the test bench of a project in the folder `work`, below it; returns what `run_csim` does."""
     _check_project(directory)
-    binary = _compile(directory, options, directory / "build" / name)
+    binary = _compile(directory, options, work)
     log = binary.with_suffix(".log")
     start = time.perf_counter()
     try:
         with step("run the C++", seconds_before(directory / "report" / "csim.json", "seconds")):
             run = subprocess.run(
-                [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False
-            )
+                [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
+                env={**os.environ, **(environment or {})},
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise UserError(f"the C++ of {directory} did not end within {RUN_SECONDS} s") from None
     seconds = time.perf_counter() - start
     log.write_text(run.stdout + run.stderr, encoding="utf-8")
-    found = RESULT.search(run.stdout)
-    if found is None:
+    counts = read_counts(run.stdout)
+    if counts is None:
         raise UserError(f"{_why_no_result(run)}; see {log}")
-    nodes, logits, mismatches, failed = map(int, found.groups())
-    first = FIRST.search(run.stdout)
-    report = {
-        "nodes": nodes,
-        "logits": logits,
-        "mismatches": mismatches,
-        "failed_checks": failed,
-        "first_mismatch": first[0] if first else None,
-        "seconds": round(seconds, 3),
-    }
-    if name == "csim":
-        (directory / "report").mkdir(exist_ok=True)
-        replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
-    return report
+    return {**counts, "seconds": round(seconds, 3)}
+
+
+def read_counts(printed: str) -> dict[str, Any] | None:
+    """The counts that the test bench printed; None where it did not reach its end."""
+    found = RESULT.search(printed)
+    if found is None:
+        return None
+    counts = dict(zip(("nodes", "logits", "mismatches", "failed_checks"), map(int, found.groups()), strict=True))
+    first = FIRST.search(printed)
+    return {**counts, "first_mismatch": first[0] if first else None}
 
 
 def _why_no_result(run: subprocess.CompletedProcess[str]) -> str:
-    """Why a run of the test bench printed no result."""
+    """The reason why a run of the test bench printed no result."""
     for line in run.stdout.splitlines():
         if line.startswith("error: "):
             return f"the test bench could not run: {line.removeprefix('error: ')}"
@@ -76,18 +84,18 @@ def _why_no_result(run: subprocess.CompletedProcess[str]) -> str:
 
 
 def _check_project(directory: Path) -> None:
-    mend = "write the project anew with `fgnas hls`"
+    fix = "write the project again with `fgnas hls`"
     if not (directory / "src").is_dir() or not (directory / "tb").is_dir():
-        raise UserError(f"{directory} is no generated project (no src/ and tb/); {mend}")
+        raise UserError(f"{directory} is not a generated project (no src/ and tb/); {fix}")
     for name in VECTORS:
         if not (directory / "vectors" / name).is_file():
-            raise UserError(f"{directory / 'vectors' / name} is missing; {mend}")
+            raise UserError(f"{directory / 'vectors' / name} is missing; {fix}")
 
 
 def _compile(directory: Path, options: tuple[str, ...], folder: Path) -> Path:
-    """The compiled test bench, `folder`/csim: kept while neither sources nor command change."""
+    """The compiled test bench, `folder`/csim, which is kept as long as sources and command are the same."""
     binary, stamp = folder / "csim", folder / "csim.sha256"
-    # Paths below the project, so that a project that was moved or copied keeps its binary.
+    # Paths relative to the project, so that a project that was moved or copied keeps its binary.
     units = sorted(
         str(path.relative_to(directory)) for part in ("src", "tb") for path in (directory / part).glob("*.cpp")
     )

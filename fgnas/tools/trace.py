@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.pipeline.stages import traced_values
-from fgnas.tools.csim import run_csim
-from fgnas.tools.simulate import MAKE_FLAGS, run_simulation
+from fgnas.tools.csim import run_bench
+from fgnas.tools.simulate import run_traced
+from fgnas.tools.verilator import MAKE_FLAGS
 
 Trace = dict[str, Codes]
 """{LAYER.STAGE: [nodes, width] codes} in the order in which they run; rows as the accelerator orders them."""
@@ -41,24 +41,17 @@ class Parting:
 
 def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
     """Compile the project's C++ once more, so that it writes what its stages produce, and run it."""
-    folder = _empty(directory.resolve() / "build" / "csim_trace" / "stages")
-    before = os.environ.get("FGNAS_TRACE_FOLDER")
-    os.environ["FGNAS_TRACE_FOLDER"] = str(folder)
-    try:
-        nodes = run_csim(directory, (*options, "-DFGNAS_TRACE"), "csim_trace")["nodes"]
-    finally:
-        if before is None:
-            del os.environ["FGNAS_TRACE_FOLDER"]
-        else:
-            os.environ["FGNAS_TRACE_FOLDER"] = before
-    return read_trace(folder, nodes)
+    directory = directory.resolve()
+    work = directory / "build" / "csim_trace"
+    folder = _empty(work / "stages")
+    counts = run_bench(directory, (*options, "-DFGNAS_TRACE"), work, {"FGNAS_TRACE_FOLDER": str(folder)})
+    return read_trace(folder, counts["nodes"])
 
 
 def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
     """Build the project's RTL once more, with the probes of tb/fgnas_trace.sv, and simulate it."""
     folder = _empty(directory.resolve() / "build" / "sim_trace.stages")
-    nodes = run_simulation(directory, make_flags=make_flags, trace=folder)["nodes"]
-    return read_trace(folder, nodes)
+    return read_trace(folder, run_traced(directory, folder, make_flags))
 
 
 def parting_of_rtl(directory: Path) -> str:

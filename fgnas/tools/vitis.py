@@ -18,7 +18,7 @@ from typing import Any
 
 from fgnas.errors import UserError
 from fgnas.files import replace_file
-from fgnas.tools.csim import FIRST, RESULT
+from fgnas.tools.csim import read_counts
 from fgnas.tools.find import Vitis, find_vitis
 from fgnas.tools.synth import TOP, tidy
 
@@ -124,7 +124,7 @@ def _read(step: str, solution: Path, printed: str, code: int, log: Path) -> dict
     """What a step found, or a UserError that says why it found nothing."""
     if step == "csim":
         # The test bench prints its counts itself; with a mismatch it ends with 1, and so does the tool.
-        if found := read_csim(printed):
+        if found := read_counts(printed):
             return found
         raise UserError(f"Vitis could not run the test bench{_why(printed)}; see {log}")
     path = _first(solution, REPORTS[step])
@@ -145,17 +145,6 @@ def _why(printed: str) -> str:
     """The first error that the tool printed, as ": ..."."""
     found = re.search(r"^ERROR: (.*)$", printed, re.MULTILINE)
     return f": {found[1]}" if found else ""
-
-
-def read_csim(printed: str) -> dict[str, Any] | None:
-    """The counts that the test bench printed, as `fgnas csim` names them; None where it did not come to its end."""
-    found = RESULT.search(printed)
-    if found is None:
-        return None
-    nodes, logits, mismatches, failed = map(int, found.groups())
-    first = FIRST.search(printed)
-    counts = {"nodes": nodes, "logits": logits, "mismatches": mismatches, "failed_checks": failed}
-    return counts | {"first_mismatch": first[0] if first else None}
 
 
 def read_csynth(path: Path) -> dict[str, Any]:

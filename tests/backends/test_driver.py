@@ -22,7 +22,7 @@ from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sources
+from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sources
 
 WIDTH_IN, CLASSES = 9, 11
 SPARE_BYTES = 4_000_000

@@ -18,7 +18,8 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.networks.pyg import Imported, import_model, of_trace, trace_module
 from fgnas.tasks.nodes import GraphData, build, load
 from fgnas.tools.csim import run_csim
-from fgnas.tools.simulate import QUICK_MAKE_FLAGS, run_simulation
+from fgnas.tools.simulate import run_simulation
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 WIDTH, CLASSES = 12, 4
 

@@ -74,7 +74,7 @@ def test_changed_source_is_compiled_again(project: Path) -> None:
 @pytest.mark.parametrize("name", ["vectors.json", "parameters.bin", "features.bin", "edges.bin", "logits.bin"])
 def test_a_missing_vector_file(project: Path, name: str) -> None:
     (project / "vectors" / name).unlink()
-    with pytest.raises(UserError, match=f"{name} is missing; write the project anew"):
+    with pytest.raises(UserError, match=f"{name} is missing; write the project again"):
         run_csim(project)
 
 
@@ -86,7 +86,7 @@ def test_a_short_vector_file(project: Path) -> None:
 
 
 def test_no_project(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is no generated project"):
+    with pytest.raises(UserError, match="is not a generated project"):
         run_csim(tmp_path)
 
 

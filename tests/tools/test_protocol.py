@@ -25,7 +25,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import QUICK_MAKE_FLAGS, build, read_sources
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
 
 PAGE = 4096
 MEMORY_BYTES = 1 << 18

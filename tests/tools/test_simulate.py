@@ -9,11 +9,13 @@ import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
 from fgnas.backends.project import write_project
+from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.timeline import Timeline
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import read_sources, run_simulation
+from fgnas.tools.simulate import run_other_rtl, run_simulation
+from fgnas.tools.verilator import read_sources
 
 CASES: list[tuple[Choices, Choices]] = [
     ({"d": 12, "k": 2, "attention": "gcn", "aggregation": "add", "t_in": 5, "t_out": 3, "t_aggr": 4, "t_act": 5},
@@ -65,6 +67,7 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     assert_as_predicted(exact, accelerator, data, tmp_path / "p")
     assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
     assert late_rows(tmp_path / "p", times_of(accelerator, data)).endswith("cycles late")
+    assert "cycle_difference" not in json.loads((tmp_path / "p" / "report" / "sim.json").read_text())
 
 
 def test_one_node(tmp_path: Path) -> None:
@@ -87,6 +90,25 @@ def test_a_wrong_golden_logit_is_found(tmp_path: Path) -> None:
     assert (report["first_mismatch"]["node"], report["first_mismatch"]["class"]) == (3, 2)
 
 
+def test_cycles_other_than_predicted_fail_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`fgnas sim` ends with exit code 1, and its report says by how much; other RTL may take as long as it likes."""
+    rng = np.random.default_rng(17)
+    data = random_graph(rng, 6, 8, 3, 9)
+    project = tmp_path / "p"
+    write_project(random_accelerator(rng, random_design(rng, 2, ({"d": 4, "k": 1},)), data), data, project)
+    assert main(["sim", str(project), "--json"]) == 0
+    exact = json.loads(capsys.readouterr().out)
+    assert exact["cycle_difference"] == 0
+    price = json.loads((project / "report" / "price.json").read_text())
+    price["latency_cycles"] -= 8
+    (project / "report" / "price.json").write_text(json.dumps(price))
+    assert main(["sim", str(project), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["mismatches"], report["cycles"], report["cycle_difference"]) == (0, exact["cycles"], 8)
+    assert main(["sim", str(project), "--rtl", str(project / "rtl" / "files.f"), "--json"]) == 0
+    assert "cycle_difference" not in json.loads(capsys.readouterr().out)
+
+
 def test_other_rtl_with_the_same_face(tmp_path: Path) -> None:
     """A folder, and a list with memory contents beside the files; the report of our own RTL is left alone."""
     rng = np.random.default_rng(16)
@@ -97,14 +119,14 @@ def test_other_rtl_with_the_same_face(tmp_path: Path) -> None:
     listing = tmp_path / "list.f"
     listing.write_text("".join(f"other/{name}\n" for name in (other / "files.f").read_text().split()))
     assert [path.name for path in read_sources(listing)][-2:] == ["fgnas_top.sv", "table.dat"]
-    assert run_simulation(tmp_path / "p", rtl=listing)["mismatches"] == 0
+    assert run_other_rtl(tmp_path / "p", listing)["mismatches"] == 0
     assert (tmp_path / "p" / "build" / "sim_rtl" / "table.dat").is_file()
     assert json.loads((tmp_path / "p" / "report" / "sim_rtl.json").read_text())["logits"] == 18
     assert not (tmp_path / "p" / "report" / "sim.json").exists()
 
 
 @pytest.mark.parametrize("content, message", [
-    (None, "does not exist"), ("gone.sv\n", "gone.sv, which does not exist"), ("", "holds no .v or .sv file"),
+    (None, "does not exist"), ("gone.sv\n", "gone.sv, which does not exist"), ("", "contains no .v or .sv file"),
 ])  # fmt: skip
 def test_other_rtl_that_is_not_there(content: str | None, message: str, tmp_path: Path) -> None:
     listing = tmp_path / "list.f"
