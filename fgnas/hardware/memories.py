@@ -1,8 +1,8 @@
 """How synthesis builds a memory out of block RAMs or LUTRAMs: Yosys's rule, for arrays of memories.
 
-For every primitive and every shape that it can take, `memory_libmap` works out how many it takes side by side
-(words in one primitive are padded to its bytes, what is left of one is used by the next) and what multiplexers the
-addresses above the primitive's need; the cheapest wins, the first one among equals.
+For every primitive and every shape that it can take, `memory_libmap` counts the primitives side by side (words in one
+are padded to its bytes, and the next word uses the rest), the multiplexers behind read ports and the decoders before
+write ports. The cheapest shape wins; among equals a RAMB36 goes before a RAMB18.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _block(address_bits: int, widest: int, cost: int, halves: int) -> list[tuple
     return [(address_bits - log, width, min(BYTE, width), cost, 0, halves) for log, width in enumerate(widths)]
 
 
-_TRUE_DUAL_PORT = [*_block(14, 18, 129, 1), *_block(15, 36, 257, 2)]
+_TRUE_DUAL_PORT = [*_block(15, 36, 257, 2), *_block(14, 18, 129, 1)]
 _CASCADE = [(16.0, 1.0, 1.0, 513.0, 0.0, 4.0)]
-_SIMPLE_DUAL_PORT = [*_block(14, 36, 129, 1), *_block(15, 72, 257, 2)]
+_SIMPLE_DUAL_PORT = [*_block(15, 72, 257, 2), *_block(14, 36, 129, 1)]
 BLOCK: dict[tuple[str, bool], Rules] = {
     ("xc7", False): np.array([*_TRUE_DUAL_PORT, *_CASCADE, *_SIMPLE_DUAL_PORT]),
     ("xc7", True): np.array([*_TRUE_DUAL_PORT, *_CASCADE]),
@@ -65,10 +65,10 @@ SLOTS = 4096
 """Of the cache in which `_build` remembers memories: many designs share few of them. A power of two."""
 
 
-def build(rules: Rules, depth: Ints, width: Ints, reads: int = 1) -> Built:
-    """What memories of `depth` words of `width` bits, each [n], take; `reads` counts read ports."""
+def build(rules: Rules, depth: Ints, width: Ints, ports: int = 1) -> Built:
+    """What memories of `depth` words of `width` bits, each [n], take; `ports` counts read ports, and write ports."""
     depth, width = np.broadcast_arrays(np.atleast_1d(depth), np.atleast_1d(width))
-    units, banks = _build(rules, depth, width, reads)
+    units, banks = _build(rules, depth, width, ports)
     return Built(units, banks)
 
 
@@ -79,7 +79,7 @@ def rom_units(rules: Rules, words: int, width: int) -> int:
 
 
 @numba.njit(cache=True)
-def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
+def _build(rules: Rules, depth: Ints, width: Ints, ports: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
     units, banks = np.empty(len(depth), np.int64), np.empty(len(depth), np.int64)
     # Slot -> the memory that was worked out last among those that share it.
     seen = np.full(SLOTS, -1, np.int64)
@@ -90,14 +90,14 @@ def _build(rules: Rules, depth: Ints, width: Ints, reads: int) -> tuple[Ints, In
         if other >= 0 and depth[other] == depth[i] and width[other] == width[i]:
             units[i], banks[i] = units[other], banks[other]
         else:
-            units[i], banks[i], _ = _cheapest(rules, depth[i], width[i], reads)
+            units[i], banks[i], _ = _cheapest(rules, depth[i], width[i], ports)
             seen[slot] = i
     return units, banks
 
 
 @numba.njit(cache=True)
 def _cheapest(
-    rules: Rules, depth: int, width: int, reads: int
+    rules: Rules, depth: int, width: int, ports: int
 ) -> tuple[int, int, float]:  # pragma: no cover - compiled
     best, units, banks = np.inf, 0, 0
     for rule in range(len(rules)):
@@ -106,9 +106,9 @@ def _cheapest(
         count = -(-(deep * (-(-width // byte) * byte)) // unit)
         scaled = rules[rule, 4]
         cost = (rules[rule, 3] - scaled) * count + scaled * deep * width / unit
-        cost += MULTIPLEXER_COST * reads * (deep - 1) * width
+        cost += MULTIPLEXER_COST * ports * (deep - 1) * width
         if deep > 1:
-            cost += DECODER_COST * deep
+            cost += DECODER_COST * ports * deep
         if cost < best:
             best, units, banks = cost, count * int(rules[rule, 5]), deep
     return units, banks, best

@@ -456,8 +456,8 @@ def _distributed(p: Parameters, family: str) -> Terms:
     }
 
 
-def _banks(p: Parameters, family: str, reads: int = 1) -> Ints:
-    return build(BLOCK[family, reads > 1], p["Depth"], p["Width"], reads).banks
+def _banks(p: Parameters, family: str, ports: int = 1) -> Ints:
+    return build(BLOCK[family, ports > 1], p["Depth"], p["Width"], ports).banks
 
 
 def _multiplexers(p: Parameters, banks: Ints) -> Terms:
@@ -488,7 +488,7 @@ def _block(p: Parameters, family: str) -> Terms:
 
 
 def _dual(p: Parameters, family: str) -> Terms:
-    return _multiplexers(p, _banks(p, family, reads=2))
+    return _multiplexers(p, _banks(p, family, ports=2))
 
 
 def _product(p: Parameters, family: str) -> Terms:
