@@ -22,7 +22,8 @@ from torch import Tensor
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import Network
-from fgnas.networks.model import ACTIVATIONS, Architecture, Child, Field, Step
+from fgnas.networks.model import Architecture, Child, Field, Step
+from fgnas.networks.rounding import Formats, quantised, rounded_logits
 from fgnas.networks.training import input_scale, restored
 from fgnas.tasks.nodes import GraphData
 
@@ -132,11 +133,6 @@ def relative_error(values: Values, number: FixedPoint) -> float:
     return float(np.square(error).mean()) / square if square else 0.0
 
 
-def quantised(values: Tensor, number: FixedPoint) -> Tensor:
-    """The nearest values that the format holds."""
-    return (values / number.step).round().clamp(number.minimum, number.maximum) * number.step
-
-
 def nearest_to_float(design: Design, observation: Observation, scales: Scales) -> Scales:
     """Move one scale after another while the logits come nearer to the float network's."""
     best = divergence(design, observation, scales)
@@ -157,29 +153,17 @@ def nearest_to_float(design: Design, observation: Observation, scales: Scales) -
 @torch.no_grad()
 def divergence(design: Design, observation: Observation, scales: Scales) -> float:
     """Mean over the nodes of the cross-entropy of the rounded network's classes under the float network's."""
-    logits = rounded_logits(design, observation.child, observation.field, scales)
+    logits = calibrated_logits(design, observation.child, observation.field, scales)
     return float(torch.nn.functional.cross_entropy(logits, observation.target))
 
 
-def rounded_logits(design: Design, child: Child, field: Field, scales: Scales) -> Tensor:
-    """[N, classes] logits, rounded where the hardware rounds, but for its coefficients and logits.
-
-    In float32, so not to the last bit what the hardware gives: good enough to choose scales by.
-    """
+def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales) -> Tensor:
+    """[N, classes] logits of the network with these scales, as `rounded_logits` rounds them."""
     csr = field.features.csr
     numbers = quantised(csr.values(), design.layers[0].value_format(scales[0, "input"]))
     x = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), numbers, csr.shape, check_invariants=False)
-    y = bias = numbers
-    for index, (layer, block) in enumerate(zip(design.layers, field.blocks, strict=True)):
-        weight, value = layer.weight_format(scales[index, "weight"]), layer.value_format(scales[index, "value"])
-        h = quantised(x @ quantised(child.weights[index], weight), value)
-        bias = quantised(child.biases[index], value)
-        if (pair := child.attention[index]) is None:
-            y = block.aggregate(h, layer.attention, layer.aggregation)
-        else:
-            source, target = (quantised(vector, weight) for vector in pair)
-            y = block.attend(h, source, target, layer.aggregation)
-        if layer.activation is not None:
-            output = layer.value_format(scales[index, "output"])
-            x = quantised(ACTIVATIONS[layer.activation](quantised(y + bias, value)), output)
-    return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias
+    formats = [
+        Formats.of(layer, scales[index, "weight"], scales[index, "value"], scales.get((index, "output"), 0))
+        for index, layer in enumerate(design.layers)
+    ]
+    return rounded_logits(design, child, field, formats, lambda weights: x @ weights, quantised)

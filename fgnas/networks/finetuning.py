@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from fgnas.design import Design
-from fgnas.fixedpoint import FixedPoint
 from fgnas.network import Network
-from fgnas.networks.calibration import quantised
-from fgnas.networks.model import ACTIVATIONS, Child, Field, SparseProduct, keep_mask
+from fgnas.networks.model import Child, Field, SparseProduct, keep_mask
+from fgnas.networks.rounding import Formats, quantised, rounded_logits, straight_through
 from fgnas.networks.training import Recipe, restored, to_network
 from fgnas.tasks.nodes import GraphData
 
@@ -44,48 +43,37 @@ def fine_tuned(
     best, kept = -1, network
     for epoch in range(EPOCHS + 1):
         with torch.no_grad():
-            found = rounded_logits(design, network, child, fields["val"], None, recipe.dropout).argmax(1)
+            found = training_logits(design, network, child, fields["val"], None, recipe.dropout).argmax(1)
             if (right := int((found == labels["val"]).sum())) > best:
                 best, kept = right, _with_scales(to_network(child, data), network)
         if epoch < EPOCHS:
             optimiser.zero_grad()
-            logits = rounded_logits(design, network, child, fields["train"], rng, recipe.dropout)
+            logits = training_logits(design, network, child, fields["train"], rng, recipe.dropout)
             torch.nn.functional.cross_entropy(logits, labels["train"]).backward()
             optimiser.step()
     return kept
 
 
-def rounded_logits(
+def training_logits(
     design: Design, network: Network, child: Child, field: Field, rng: np.random.Generator | None, dropout: float
 ) -> Tensor:
-    """[targets, classes] rounded where the hardware rounds, but for its coefficients and logits.
+    """[targets, classes] logits of the child with the scales of `network`, as `rounded_logits` rounds them.
 
-    The field's features are rounded already; formats have the scales of `network`. With `rng` entries are dropped.
+    The features of the field are rounded already. With `rng`, features and hidden values are dropped.
     """
     x = field.features if rng is None else field.dropped(rng, dropout)
-    z = y = bias = torch.empty(0)
-    for index, (layer, block, parameters) in enumerate(zip(design.layers, field.blocks, network.layers, strict=True)):
-        weight, value = layer.weight_format(parameters.weight_scale), layer.value_format(parameters.value_scale)
-        rounded = straight_through(child.weights[index], weight)
-        h = straight_through(SparseProduct.apply(rounded, x) if index == 0 else z @ rounded, value)
-        bias = straight_through(child.biases[index], value)
-        if (pair := child.attention[index]) is None:
-            y = block.aggregate(h, layer.attention, layer.aggregation)
-        else:
-            source, target = (straight_through(vector, weight) for vector in pair)
-            y = block.attend(h, source, target, layer.aggregation)
-        if layer.activation is not None:
-            active = ACTIVATIONS[layer.activation](straight_through(y + bias, value))
-            z = straight_through(active, layer.value_format(parameters.output_scale))
-            if rng is not None:
-                z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout))
-    return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias
+    formats = [
+        Formats.of(layer, scales.weight_scale, scales.value_scale, scales.output_scale)
+        for layer, scales in zip(design.layers, network.layers, strict=True)
+    ]
 
+    def drop(values: Tensor) -> Tensor:
+        return values if rng is None else values * torch.from_numpy(keep_mask(rng, tuple(values.shape), dropout))
 
-def straight_through(values: Tensor, number: FixedPoint) -> Tensor:
-    """Rounded values, whose gradient is that of clipping alone."""
-    clipped = values.clamp(number.minimum * number.step, number.maximum * number.step)
-    return clipped + (quantised(values, number) - clipped).detach()
+    def first_product(weights: Tensor) -> Tensor:
+        return SparseProduct.apply(weights, x)
+
+    return rounded_logits(design, child, field, formats, first_product, straight_through, drop)
 
 
 def with_rounded_features(design: Design, network: Network, data: GraphData) -> GraphData:

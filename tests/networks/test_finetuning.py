@@ -5,23 +5,14 @@ import pytest
 import torch
 from support import random_design
 
-from fgnas.fixedpoint import FixedPoint
 from fgnas.networks.calibration import calibrated
-from fgnas.networks.finetuning import fine_tuned, rounded_logits, straight_through, with_rounded_features
+from fgnas.networks.finetuning import fine_tuned, training_logits, with_rounded_features
 from fgnas.networks.model import Field
 from fgnas.networks.quantised import fake_quantised_logits, quantised_accuracy
 from fgnas.networks.training import Recipe, restored, train
 from fgnas.tasks.nodes import load
 
 RECIPE = Recipe(epochs=20)
-
-
-def test_a_rounding_passes_its_gradient_and_a_clipping_does_not():
-    values = torch.tensor([0.3, -0.1, 5.0, -9.0], requires_grad=True)
-    rounded = straight_through(values, FixedPoint.of(1, 2))
-    assert rounded.tolist() == [0.25, 0.0, 1.75, -2.0]
-    rounded.sum().backward()
-    assert values.grad.tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -33,7 +24,7 @@ def test_its_forward_pass_is_the_rounded_network(four_nodes, seed):
     child = restored(design.architecture(), network, four_nodes)
     field = Field(with_rounded_features(design, network, four_nodes), np.arange(4), 2)
     with torch.no_grad():
-        found = rounded_logits(design, network, child, field, None, 0.0)
+        found = training_logits(design, network, child, field, None, 0.0)
     step = design.layers[-1].value_format(network.layers[-1].value_scale).step / 16
     assert (found - fake_quantised_logits(design, network, four_nodes)).abs().max() <= step
 

@@ -1,0 +1,73 @@
+"""Forward pass of a network in float, rounded at the places where the accelerator rounds.
+
+Calibration runs it thousands of times to choose scales, and fine-tuning trains through it. Coefficients and logits are
+not rounded, and sums are float32, so the results are close to those of the accelerator but not equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fgnas.design import Design, Layer
+from fgnas.fixedpoint import FixedPoint
+from fgnas.networks.model import ACTIVATIONS, Child, Field
+
+Rounding = Callable[[Tensor, FixedPoint], Tensor]
+
+
+@dataclass(frozen=True)
+class Formats:
+    """Number formats of a layer, with their scales; `output` is None for the last layer."""
+
+    weight: FixedPoint
+    value: FixedPoint
+    output: FixedPoint | None
+
+    @classmethod
+    def of(cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int) -> Formats:
+        """The formats of a layer with its scales; the last layer ignores `output_scale`."""
+        output = None if layer.activation is None else layer.value_format(output_scale)
+        return cls(layer.weight_format(weight_scale), layer.value_format(value_scale), output)
+
+
+def quantised(values: Tensor, number: FixedPoint) -> Tensor:
+    """The nearest values in the format, same shape."""
+    return (values / number.step).round().clamp(number.minimum, number.maximum) * number.step
+
+
+def straight_through(values: Tensor, number: FixedPoint) -> Tensor:
+    """Rounded values with the gradient of clipping alone, because rounding has none (Bengio et al., 2013)."""
+    clipped = values.clamp(number.minimum * number.step, number.maximum * number.step)
+    return clipped + (quantised(values, number) - clipped).detach()
+
+
+def rounded_logits(
+    design: Design,
+    child: Child,
+    field: Field,
+    formats: Sequence[Formats],
+    first_product: Callable[[Tensor], Tensor],
+    rounding: Rounding,
+    drop: Callable[[Tensor], Tensor] = lambda values: values,
+) -> Tensor:
+    """[targets, classes] logits of a child on a field, rounded except for coefficients and the logits themselves.
+
+    `first_product` multiplies the rounded features by the rounded weights of the first layer, `rounding` is `quantised`
+    or `straight_through`, and `drop` is applied to the output of each hidden layer.
+    """
+    z = y = bias = child.biases[0]
+    for index, (layer, block, number) in enumerate(zip(design.layers, field.blocks, formats, strict=True)):
+        weights = rounding(child.weights[index], number.weight)
+        h = rounding(first_product(weights) if index == 0 else z @ weights, number.value)
+        bias = rounding(child.biases[index], number.value)
+        if (pair := child.attention[index]) is None:
+            y = block.aggregate(h, layer.attention, layer.aggregation)
+        else:
+            source, target = (rounding(vector, number.weight) for vector in pair)
+            y = block.attend(h, source, target, layer.aggregation)
+        if layer.activation is not None and number.output is not None:
+            z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, number.value)), number.output))
+    return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias
