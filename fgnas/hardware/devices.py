@@ -1,4 +1,4 @@
-"""Devices as data: what a part has, by the name of a board or from the user's own file."""
+"""Devices as data: the resources of a part, by the name of a board or from the user's own file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAMILIES = ("xc7", "xcup")
 
 @dataclass(frozen=True)
 class Device:
-    """One part: its name, and how much of everything it has.
+    """One part: its name and its resources.
 
     Attributes:
         name: what `--fpga` takes.
@@ -62,9 +62,9 @@ def find_device(name: str) -> Device:
 
 
 def limits_of(device: Device, given: dict[str, Any]) -> dict[str, Any]:
-    """The part, family and limits that a device sets, by name; what the user gives (None: nothing) is held against it.
+    """The part, family and limits that a device sets, by name, checked against the values that the user gives.
 
-    A limit of one's own may be lower than what the device has; UserError where it is higher, or of another family.
+    A given limit (None: no limit) may be lower than the device's. Raises UserError for a higher one or another family.
     """
     if given.get("family") not in (None, device.family):
         raise UserError(f"--family {given['family']} contradicts --fpga: {device.board} is {device.family}")

@@ -55,25 +55,25 @@ DISTRIBUTED: dict[str, Rules] = {
 
 @dataclass(frozen=True)
 class Built:
-    """What n memories are built of: `units` (half BRAM36s or LUTs), and `banks` that their words are spread over."""
+    """The hardware of n memories: `units` (half BRAM36s or LUTs), and the `banks` that hold their words."""
 
     units: Ints
     banks: Ints
 
 
 SLOTS = 4096
-"""Of the cache in which `_build` remembers memories: many designs share few of them. A power of two."""
+"""Slots of the cache in which `_build` keeps memories, a power of two: many designs share few memories."""
 
 
 def build(rules: Rules, depth: Ints, width: Ints, ports: int = 1) -> Built:
-    """What memories of `depth` words of `width` bits, each [n], take; `ports` counts read ports, and write ports."""
+    """The hardware of memories of `depth` words of `width` bits, each [n], with so many read ports and write ports."""
     depth, width = np.broadcast_arrays(np.atleast_1d(depth), np.atleast_1d(width))
     units, banks = _build(rules, depth, width, ports)
     return Built(units, banks)
 
 
 def rom_units(rules: Rules, words: int, width: int) -> int:
-    """What a read-only memory without a style takes: 0 where LUTs cost less than the cheapest block RAM."""
+    """Units of a read-only memory without a style; 0 where LUTs cost less than the cheapest block RAM."""
     units, _, cost = _cheapest(rules, words, width, 1)
     return int(units) if cost < ROM_BIT_COST * words * width else 0
 
@@ -81,7 +81,7 @@ def rom_units(rules: Rules, words: int, width: int) -> int:
 @numba.njit(cache=True)
 def _build(rules: Rules, depth: Ints, width: Ints, ports: int) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
     units, banks = np.empty(len(depth), np.int64), np.empty(len(depth), np.int64)
-    # Slot -> the memory that was worked out last among those that share it.
+    # Slot -> the last memory computed among those that share it.
     seen = np.full(SLOTS, -1, np.int64)
     for i in range(len(depth)):
         # Depths are mostly multiples of powers of two: the middle bits of a product with an odd number tell them apart.

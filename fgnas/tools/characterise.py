@@ -1,8 +1,8 @@
-"""Measure the operators that the resource model adds up: synthesise each over its parameters, fit, write the tables.
+"""Characterise the operators of the resource model: synthesise each at many points, fit, and write the tables.
 
-Points are drawn as designs draw them, from the whole search space and graphs of several sizes. What was measured is
-kept below the working folder, a line a point, so that a run that was stopped goes on where it was. An operator whose
-source is still the one that the shipped table was measured on keeps its entry there and is not measured again.
+A point is a set of parameters, drawn as the designs of the whole search space use them on graphs of several sizes.
+Measured points are kept in the working folder, one a line, so that an interrupted run continues. An operator whose
+source is the one that the shipped table was measured on keeps its entry and is not measured again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from fgnas.space import fgnas_space
 from fgnas.tools.synth import TOP, count_cells, synthesise
 
 SEED = 1
-"""Of the designs that points are drawn from. The accuracy benchmark draws others."""
+"""Seed of the designs that points are drawn from; the accuracy benchmark uses another."""
 BATCH = 30
 """Points that one run of Yosys measures."""
 POINTS = {"fgnas_row_buffer": 320, "fgnas_aggregate": 150, "fgnas_linear_datapath": 150, "fgnas_requantise": 150,
@@ -64,9 +64,9 @@ RIDGE = 0.05
 NO_NAME = SimpleNamespace(name="")
 
 WHOLE = ("fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "activation", "exponential", "fixed")
-"""Tables, of which every entry is measured."""
+"""Operators of which every point is measured."""
 FIRST_FAMILY = "xc7"
-"""Fitted by itself; the coefficients of other families are drawn towards its own where points say little."""
+"""The family that is fitted by itself; other families keep its coefficients where their points say little."""
 
 TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|(\w+|[^\w\s])", re.DOTALL)
 """A comment of SystemVerilog, or in the group a token."""
@@ -90,7 +90,7 @@ def characterise(
     progress: Callable[[int, int], None] = lambda done, total: None,
     most: int | None = None,
 ) -> Path:
-    """Measure what is not measured yet, `most` points of an operator, fit, and write the family's table.
+    """Measure the missing points, at most `most` of an operator, fit, and write the family's table.
 
     Returns the table's path.
     """
@@ -173,7 +173,7 @@ def memory_bits(names: Sequence[str], point: Point) -> int:
 
 
 def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
-    """What is known of an operator: [{point, lut, ff}]."""
+    """The measured points of an operator: [{point, lut, ff}]."""
     place = place_of(module, family, folder)
     if not place.is_file():
         return []
@@ -181,7 +181,7 @@ def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def place_of(module: str, family: str, folder: Path) -> Path:
-    """The file of an operator's sizes; it is another one when the operator's source is."""
+    """The file of an operator's sizes; a changed source has a file of its own."""
     return folder / family / f"{module}-{source_digest(module)}.jsonl"
 
 
@@ -301,7 +301,7 @@ def _table_entry(row: dict[str, Any]) -> list[float]:
 
 
 def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
-    """The sum of what every accelerator has once, in designs of their own."""
+    """The sum of the modules that every accelerator has once, in a few whole designs."""
     sizes = []
     for (seed,) in batch.points:
         folder = scratch / str(seed)

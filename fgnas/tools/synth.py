@@ -1,13 +1,13 @@
-"""Synthesise a project's RTL with Yosys and count what it takes, beside what the model predicted.
+"""Synthesise a project's RTL with Yosys and count its resources, beside the model's prediction.
 
 Counting, for xc7 and xcup alike:
 
 - LUT: LUT1 to LUT6, and the LUTs that are used as shift registers and memories (`LUTS_OF`). Inverters cost nothing:
-  the tool that places the netlist takes them into the LUTs behind them.
+  placement merges them into the LUTs that they drive.
 - FF: every flip-flop and latch.
 - DSP: DSP48 slices.
 - BRAM36: a RAMB36 is one, a RAMB18 a half.
-- URAM: UltraRAM blocks, which nothing here asks for.
+- URAM: UltraRAM blocks; the RTL requests none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ UNITS: tuple[tuple[str, str, float], ...] = (
     (r"URAM288", "uram", 1),
 )
 FREE = re.compile(r"INV|CARRY[48]|MUXF[789]|BUFG|\$scopeinfo")
-"""Cells that are parts of slices counted otherwise, or no hardware at all."""
+"""Cells that belong to slices counted elsewhere, or that are no hardware."""
 
 
 def count_cells(cells: Mapping[str, int]) -> dict[str, float]:
@@ -205,7 +205,7 @@ def predicted(directory: Path, family: str) -> dict[str, float] | None:
 
 
 def utilisation_table(report: dict[str, Any]) -> str:
-    """The report in the shape of a Vivado utilisation report: used, predicted, and with limits available and %."""
+    """The report in the format of a Vivado utilisation report: used, predicted and, with limits, available and %."""
     available = report.get("available", {})
     names = {"lut": "Slice LUTs", "ff": "Slice Registers", "dsp": "DSPs", "bram36": "Block RAM Tile", "uram": "URAM"}
     header = ("Site Type", "Used", "Predicted", "Available", "Util%")
@@ -221,6 +221,6 @@ def utilisation_table(report: dict[str, Any]) -> str:
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     shape = f"| {{:<{widths[0]}}} | " + " | ".join(f"{{:>{width}}}" for width in widths[1:]) + " |"
     body = [shape.format(*row) for row in rows]
-    against = f"held against {report['against']}, " if "against" in report else ""
+    against = f"checked against {report['against']}, " if "against" in report else ""
     title = f"Utilisation of {TOP}, {against}family {report['family']}, {report['tool']}, hierarchy kept"
     return "\n".join([title, "", line, body[0], line, *body[1:], line, ""])

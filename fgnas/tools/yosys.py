@@ -204,7 +204,7 @@ def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def version() -> str:
-    """What calls itself Yosys here."""
+    """Name and version of the Yosys in use."""
     import importlib.metadata
 
     return f"Yosys (pyosys {importlib.metadata.version('pyosys')})"

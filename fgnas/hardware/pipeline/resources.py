@@ -1,4 +1,4 @@
-"""LUT, FF, DSP and BRAM36 of accelerators: their operators' sizes, measured by synthesis, added up.
+"""LUT, FF, DSP and BRAM36 of accelerators: the sum of their operators' sizes, which synthesis measured.
 
 Counted as synthesis counts them: LUT = LUT1-6 + SRL + LUTRAM, BRAM36 = RAMB36 + half of RAMB18. DSPs and block RAMs
 are exact; LUTs and FFs are sums of terms whose coefficients `make characterise` fits (characterisation/FAMILY.json).
@@ -30,9 +30,9 @@ FORMAT_BITS = 16
 """Bound on integer and fraction bits in the tables of generated functions."""
 
 UNITS = 10_000
-"""Sizes are counted in ten-thousandths: whole numbers, whose sums are exact in whatever order they are added."""
+"""Sizes are counted in ten-thousandths: whole numbers, whose sums are exact in any order."""
 TOGETHER = 8192
-"""Designs that are worked out at a time: their terms stay in the processor's cache."""
+"""Designs priced together: their terms fit in the processor's cache."""
 
 Sizes = NDArray[np.float64]
 """LUT and FF along the first axis, in ten-thousandths."""
@@ -50,7 +50,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Characterisation:
-    """What synthesis measured on one family.
+    """The measurements of one family.
 
     Attributes:
         fixed: [2] LUT and FF of what every accelerator has once.
@@ -67,13 +67,13 @@ class Characterisation:
 
 
 def characterised() -> list[str]:
-    """The families that there is a table of."""
+    """The families with a table."""
     return sorted(path.stem for path in CHARACTERISATION.glob("*.json"))
 
 
 @functools.cache
 def characterisation(family: str) -> Characterisation:
-    """The table of a family, as the package ships it."""
+    """The family's table in the package."""
     place = CHARACTERISATION / f"{family}.json"
     if not place.is_file():
         raise UserError(f"no characterisation of family {family!r}; there are {', '.join(characterised())}")
@@ -95,7 +95,7 @@ def _exact(sizes: list[Any]) -> Sizes:
 
 
 def _by_format(measured: dict[str, list[float]]) -> Sizes:
-    """[3, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; what was not measured is as the nearest that was."""
+    """[3, FORMAT_BITS, FORMAT_BITS] by integer and fraction bits; the nearest entry for other formats."""
     formats = np.array([[int(part) for part in key.split(".")] for key in measured])
     sizes = _exact(list(measured.values()))
     table = np.zeros((3, FORMAT_BITS, FORMAT_BITS))

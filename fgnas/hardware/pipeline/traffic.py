@@ -1,4 +1,4 @@
-"""Bytes that an inference moves to and from main memory, and how fast the memory must be for it."""
+"""Bytes that an inference moves to and from main memory, and the memory bandwidth that it needs."""
 
 from __future__ import annotations
 

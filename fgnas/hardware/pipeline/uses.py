@@ -1,4 +1,4 @@
-"""The operators that an accelerator is composed of: which of them a design uses, with what parameters, how often.
+"""The operators of an accelerator: the modules that a design uses, their parameters, and their counts.
 
 An operator is one module of the RTL without the modules that it instantiates, so that operators add up. They are
 listed over arrays of designs, with the very parameters that the RTL's top gives its modules.
@@ -39,7 +39,7 @@ FIXED = (
 )  # fmt: skip
 """Modules that every accelerator has once, and the frame of its layers; fgnas_fifo is the reader's."""
 TYPICAL_INPUT_SCALE = 3
-"""The exponent s of stored inputs x * 2**s: 3 on Cora. A dataset's own moves a rounding by a bit or two."""
+"""The exponent s of stored inputs x * 2**s: 3 on Cora. Another dataset shifts a rounding by a bit or two."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _aggregate(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
 
 
 def _divide(layer: LayerGeometry, shape: GraphShape) -> Iterator[Use]:
-    """What means and gat divide by, and the rows of Y behind either aggregation."""
+    """The dividers of means and gat, and the buffer of Y behind either aggregation."""
     one = np.ones_like(layer.k)
     shift = aggregate_shift(layer)
     degree_bits = int(ceil_log2(shape.degree_capacity + 1)) + 1
