@@ -16,7 +16,6 @@ from cocotb.triggers import ClockCycles, First, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
 
 PERIOD_NS = 10
-CONTROL, GLOBAL_ENABLE, ENABLE, PENDING = 0x00, 0x04, 0x08, 0x0C
 
 
 class Reads(AxiRamRead):
@@ -95,22 +94,23 @@ class Kernel:
             await self.reset()
         for address, value in job["registers"]:
             await self.host.write_dword(address, value)
-        await self.host.write_dword(GLOBAL_ENABLE, 1)
-        await self.host.write_dword(ENABLE, 1)
+        control, pending = job["control"]["control"], job["control"]["interrupt_status"]
+        await self.host.write_dword(job["control"]["global_interrupt_enable"], 1)
+        await self.host.write_dword(job["control"]["interrupt_enable"], 1)
         finished = RisingEdge(self.dut.interrupt)
         limit = ClockCycles(self.dut.ap_clk, job["limit_cycles"])
-        await self.host.write_dword(CONTROL, 1)
+        await self.host.write_dword(control, job["start"])
         if not int(self.dut.interrupt.value) and await First(finished, limit) is limit:
             return {"ended": False}
         result = {
             "ended": True,
             "status": await self.host.read_dword(job["status_register"]),
-            "control": [await self.host.read_dword(CONTROL) for _ in range(2)],
+            "control": [await self.host.read_dword(control) for _ in range(2)],
             "stray": int(self.dut.stray.value),
             "touched": sorted(self.writes.touched),
             "memory": self.memory[slice(*job["result"])].hex(),
         }
-        await self.host.write_dword(PENDING, await self.host.read_dword(PENDING))
+        await self.host.write_dword(pending, await self.host.read_dword(pending))
         result["interrupt"] = int(self.dut.interrupt.value)
         return result
 

@@ -92,12 +92,13 @@ class Bench:
         dut.regions_i.value = sum(beat << (32 * place) for place, beat in enumerate([*job["regions"], *unused]))
         for address, value in job["registers"]:
             await self.write(address, value)
-        await self.write(0x04, 1)
-        await self.write(0x08, 1)
+        control = job["control"]
+        await self.write(control["global_interrupt_enable"], 1)
+        await self.write(control["interrupt_enable"], 1)
         interrupt = RisingEdge(dut.interrupt_o)
         limit = Timer(PERIOD_NS * job["limit_cycles"], unit="ns")
         begun = time.process_time()
-        await self.write(0x00, 1)
+        await self.write(control["control"], job["start"])
         if not int(dut.interrupt_o.value) and await First(interrupt, limit) is limit:
             return {"timeout": True}
         seconds = time.process_time() - begun
@@ -112,9 +113,9 @@ class Bench:
             "beats_written": int(dut.beats_written_o.value),
             "protocol_errors": int(dut.protocol_errors_o.value),
             "status": await self.read(job["status_register"]),
-            "control": await self.read(0x00),
+            "control": await self.read(control["control"]),
         }
-        await self.write(0x0C, 1)
+        await self.write(control["interrupt_status"], 1)
         return result
 
 

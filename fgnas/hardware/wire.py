@@ -7,6 +7,7 @@ Readers name them through the module (`wire.EDGE`), so that a changed fact reach
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +112,7 @@ CONTROL_REGISTERS = (
     Register("interrupt_enable", 0x08, 32, "rw", "bit 0 ap_done, bit 1 ap_ready"),
     Register("interrupt_status", 0x0C, 32, "rw", "bit 0 ap_done, bit 1 ap_ready; writing 1 toggles"),
 )
+CONTROL_OFFSETS = {register.name: register.offset for register in CONTROL_REGISTERS}
 START, DONE, IDLE = 1 << 0, 1 << 1, 1 << 2
 """Bits of the control register, as Vitis HLS defines them."""
 ARGUMENTS_AT = 0x10
@@ -155,6 +157,12 @@ RTL_STATUS = ("unaligned_address", "read_error", "write_error")
 """Bits that only the RTL sets: C++ sees neither the low bits of a pointer nor a response of the bus."""
 
 
+def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace("| --- |", "|---|").replace(" --- |", "---|")
+
+
 def field_list(layout: Layout) -> str:
     """The fields in words: {source 20, coefficient 9, last 1}."""
     return "{" + ", ".join(f"{field.name} {field.bits}" for field in layout.fields) + "}"
@@ -180,7 +188,8 @@ def status_table() -> list[tuple[str, str]]:
 def region_table(lanes: str = "`t_in`") -> list[tuple[str, str]]:
     """The four regions of main memory and the layout of their beats; `lanes` counts the features in a beat."""
     tail = "; ".join(
-        f"{field.name} at bit {FEATURE_TAIL.at + FEATURE_TAIL.place(field.name)[0]} ({field.bits} bits): {field.about}"
+        f"{field.name} at bit {FEATURE_TAIL.at + FEATURE_TAIL.place(field.name)[0]} "
+        f"({field.bits} bit{'s' if field.bits > 1 else ''}): {field.about}"
         for field in FEATURE_TAIL.fields
     )
     return [

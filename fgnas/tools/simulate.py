@@ -253,6 +253,8 @@ def _job(vectors: Vectors, work: Path, stall_seed: int = 0, runs: int = 1) -> di
         "registers": vectors.arguments(),
         "regions": [vectors.first[name] for name in vectors.inputs],
         "status_register": vectors.offset("status"),
+        "control": {register.name: vectors.offset(register.name) for register in wire.CONTROL_REGISTERS},
+        "start": wire.START,
         "read_latency": READ_LATENCY,
         "write_latency": WRITE_LATENCY,
         "limit_cycles": 4 * max(vectors.predicted, 1_000_000) + SPARE_CYCLES,

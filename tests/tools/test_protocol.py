@@ -89,6 +89,8 @@ class Run:
             "image": str(image),
             "registers": self.registers(),
             "status_register": next(r.offset for r in wire.ARGUMENT_REGISTERS if r.name == "status"),
+            "control": wire.CONTROL_OFFSETS,
+            "start": wire.START,
             "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
             "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
             "stall_seed": self.stall_seed,
