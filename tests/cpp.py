@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -182,3 +183,97 @@ def _initialised(node: Node) -> list[tuple[str, str]]:
         names, values = node.children_by_field_name("declarator"), node.children_by_field_name("default_value")
         pairs = list(zip(names, values, strict=False))
     return [(text(name), text(value)) for name, value in pairs]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A for, while or do loop, with the pragmas before its first statement."""
+
+    node: Node
+    pragmas: tuple[Pragma, ...]
+
+    def pragma(self, name: str) -> Pragma | None:
+        """The loop's own pragma of that name."""
+        return next((pragma for pragma in self.pragmas if pragma.name == name), None)
+
+    @property
+    def condition(self) -> str:
+        """The source of the condition."""
+        return text(self.node.child_by_field_name("condition"))
+
+
+LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+
+
+def loops(node: Node) -> list[Loop]:
+    """Every loop below a node, outer loops first."""
+    found = []
+    for one in walk(node):
+        if one.type in LOOPS and one != node:
+            inner = one.child_by_field_name("body").named_children
+            code = (child for child in inner if child.type != "comment")
+            own = itertools.takewhile(lambda child: child.type == "preproc_call", code)
+            found.append(Loop(one, tuple(map(pragma_of, own))))
+    return found
+
+
+def arrays(body: Node) -> dict[str, tuple[str, ...]]:
+    """The arrays that are declared anywhere in a body, by name, each with the source of its sizes."""
+    found = {}
+    for node in walk(body):
+        if node.type != "declaration":
+            continue
+        for declarator in node.children_by_field_name("declarator"):
+            one = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+            sizes: list[str] = []
+            while one is not None and one.type == "array_declarator":
+                sizes.insert(0, text(one.child_by_field_name("size")))
+                one = one.child_by_field_name("declarator")
+            if sizes:
+                found[text(one)] = tuple(sizes)
+    return found
+
+
+class Constants:
+    """What is known when a function is compiled: literals, constexpr names, template parameters, local constants."""
+
+    def __init__(self, function: Function, names: set[str]) -> None:
+        self.parameters = set(function.parameters)
+        self.names = names | self.parameters
+        for node in walk(function.body):
+            if node.type == "declaration" and text(node).startswith("const int "):
+                self.names |= {
+                    text(one.child_by_field_name("declarator"))
+                    for one in node.named_children
+                    if one.type == "init_declarator" and self.cover(one.child_by_field_name("value"))
+                }
+
+    def cover(self, expression: Node) -> bool:
+        """Whether an expression is constant."""
+        if expression.type == "qualified_identifier":
+            return text(expression.child_by_field_name("scope")) in self.parameters
+        if expression.type == "identifier":
+            return text(expression) in self.names
+        return all(self.cover(child) for child in expression.named_children)
+
+    def bound(self, loop: Loop) -> bool:
+        """Whether a loop counts from one constant to another."""
+        if loop.node.type != "for_statement":
+            return False
+        condition = loop.node.child_by_field_name("condition")
+        starts = [
+            node.child_by_field_name("value")
+            for node in loop.node.child_by_field_name("initializer").named_children if node.type == "init_declarator"
+        ]  # fmt: skip
+        return condition.type == "binary_expression" and all(
+            map(self.cover, [*starts, condition.child_by_field_name("right")])
+        )
+
+
+def constant_names(source: str) -> set[str]:
+    """The names that a source declares constexpr outside of structs: numbers and functions."""
+    found = set()
+    for node in parse(source).named_children:
+        if node.type in ("declaration", "function_definition") and text(node).startswith("constexpr"):
+            found |= {_identifier(one) for one in node.children_by_field_name("declarator")}
+    return found

@@ -1,195 +1,250 @@
-"""What the C++ tells Vitis HLS: loops, streams, memories and ports carry what they need; each kind is explained."""
+"""The pragmas for Vitis HLS: loops, streams, memories and ports carry those that make the predicted hardware."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import cpp
 import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.project import write_project
 from fgnas.hardware import wire
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.memories import memories_of
 
-PRAGMA = re.compile(r"#pragma HLS (\w+)(.*)")
-LOOP = re.compile(r"\b(?:for|while) \(")
-PORTS = ("parameters", "features", "edges", "logits")
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function's place, the part of its text before its body, and its body."""
-
-    file: str
-    head: str
-    body: str
-
-    @property
-    def name(self) -> str:
-        return re.findall(r"(\w+)\(", self.head)[-1 if "operator" in self.head else 0]
+TOP = "fgnas_top.cpp"
+MEMORY_OF = {
+    "weight": "weight", "bias": "bias", "h": "h", "attention": "attention", "target_scores": "scores",
+    "source_scores": "scores",
+}  # fmt: skip
+"""The accelerator's memory of each array of the top, by the array's name without its layer."""
+BURST_BYTES = 4096
+"""The most that an AXI burst may read or write."""
+Sources = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The sources of a design with every stage: two layers of gat and one without, for synthesis and so untraced."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sources, Accelerator]:
+    """The sources of a design with every stage, two layers with gat and one without, and the lowered design."""
     rng = np.random.default_rng(5)
     data = random_graph(rng, 9, 8, 5, 12)
     gat = {"attention": "gat", "t_attn": 2, "d": 4, "k": 2}
     design = random_design(rng, 3, (gat, {"attention": "gcn", "t_attn": None}, gat | {"d": None}))
+    accelerator = random_accelerator(rng, design, data)
     folder = tmp_path_factory.mktemp("pragmas") / "project"
-    write_project(random_accelerator(rng, design, data), data, folder)
-    return {path.name: path.read_text() for path in sorted((folder / "src").iterdir()) if path.name != "trace.h"}
+    write_project(accelerator, data, folder)
+    # Synthesis does not see the trace.
+    texts = {path.name: path.read_text() for path in sorted((folder / "src").iterdir()) if path.name != "trace.h"}
+    return texts, accelerator
 
 
-def block(text: str, start: int) -> str:
-    """What stands between the first brace from `start` on and its partner; without a brace, one statement."""
-    brace, semicolon = text.find("{", start), text.find(";", start)
-    if semicolon != -1 and (brace == -1 or semicolon < brace):
-        return text[start:semicolon]
-    depth = 0
-    for place in range(brace, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
-        if depth == 0:
-            return text[brace + 1 : place]
-    raise AssertionError("a brace without a partner")
+def functions(sources: Sources) -> Iterator[tuple[str, cpp.Function]]:
+    """Every function, with its file and name in words."""
+    for file, source in sources.items():
+        for name, function in cpp.functions(source).items():
+            yield f"{file}: {name}", function
 
 
-def functions(sources: dict[str, str]) -> Iterator[Function]:
-    for file, text in sources.items():
-        for match in re.finditer(r"^ *(?!constexpr|struct|#)[\w:<>,*& ]+?\b\w+\([^;{}]*\) \{$", text, re.MULTILINE):
-            if not re.match(r" *(for|while|if|else|switch)\b|.*\belse\b", match[0]):
-                yield Function(file, match[0], block(text, match.start()))
+def options(function: cpp.Function, name: str) -> dict[str, dict[str, str]]:
+    """The options of each pragma of that name anywhere in a function, by its variable or port."""
+    found = (cpp.pragma_of(node) for node in cpp.walk(function.body) if node.type == "preproc_call")
+    named = [pragma.options for pragma in found if pragma.name == name]
+    return {given.get("variable") or given.get("port", ""): given for given in named}
 
 
-def loops(body: str) -> Iterator[tuple[str, str, list[str]]]:
-    """(head, body, own pragmas) of every loop; a loop's own are those that stand before its first statement."""
-    for match in LOOP.finditer(body):
-        depth, end = 0, match.end() - 1
-        for end in range(match.end() - 1, len(body)):
-            depth += {"(": 1, ")": -1}.get(body[end], 0)
-            if depth == 0:
-                break
-        inner = block(body, end + 1)
-        own = []
-        for line in inner.strip().splitlines():
-            if line.startswith("#pragma HLS"):
-                own.append(line.removeprefix("#pragma HLS "))
-            elif not line.strip().startswith("//"):
-                break
-        yield body[match.start() : end + 1], inner, own
+def check_loops(sources: Sources, accelerator: Accelerator) -> None:
+    """Every loop is a pipeline of one iteration a cycle, or is unrolled over a constant number of lanes.
 
-
-def is_bounded(head: str) -> bool:
-    """Whether a loop's trip count is a constant of the design: what it counts to is in capitals, or a number."""
-    bound = re.match(r"for \(.*;\s*\w+ (?:<|>=) ([^;]+);", head)
-    return bound is not None and not re.search(r"\b[a-z_]+\b", re.sub(r"\bL::|\bN::", "", bound[1]))
-
-
-def test_the_reader_finds_what_there_is(sources: dict[str, str]) -> None:
-    found = {function.name for function in functions(sources)}
-    stages = """
-        linear_sparse linear_dense aggregate aggregate_gat repack split_heads duplicate score row_maximum normalise
-        activate head_mean store write_logits read_beats check_features check_edges load_bias first_phase hidden_phase
-        output_phase fgnas_top
+    A function has one pipeline at most, with nothing but unrolled loops inside: rows then follow without a gap.
     """
-    assert set(stages.split()) <= found
-    heads = [head for function in functions(sources) for head, _, _ in loops(function.body)]
-    assert len(heads) == sum(len(LOOP.findall(text)) for text in map(without_comments, sources.values()))
-    assert is_bounded("for (int lane = 0; lane < L::T_IN * 2; ++lane)") and not is_bounded("while (node < nodes)")
-    assert not is_bounded("for (unsigned tile = 0; tile < count; ++tile)")
-
-
-def without_comments(text: str) -> str:
-    return re.sub(r"//.*", "", text)
-
-
-def test_every_loop_is_a_pipeline_or_unrolled(sources: dict[str, str]) -> None:
-    for function in functions(sources):
-        pipelined = 0
-        for head, inner, own in loops(function.body):
-            where = f"{function.file}: {function.name}: {head}"
-            assert own and own[0] in ("PIPELINE II=1", "UNROLL"), where
-            pipelined += own[0] != "UNROLL"
-            if own[0] == "UNROLL":
-                assert is_bounded(head), f"{where} has no constant number of lanes"
+    names = set().union(*map(cpp.constant_names, sources.values()))
+    for where, function in functions(sources):
+        constants = cpp.Constants(function, names)
+        pipelines = 0
+        for loop in cpp.loops(function.body):
+            pipeline, unrolled = loop.pragma("PIPELINE"), loop.pragma("UNROLL")
+            assert (pipeline is None) != (unrolled is None), f"{where}: {loop.condition}"
+            if unrolled:
+                assert unrolled.options == {} and constants.bound(loop), f"{where}: {loop.condition} is not constant"
                 continue
-            assert is_bounded(head) or any(re.fullmatch(r"LOOP_TRIPCOUNT max=[\w:]+", line) for line in own), where
-            for below, _, _ in loops(inner):
-                assert is_bounded(below), f"{where} is no flat pipeline: {below}"
-        assert pipelined <= 1, f"{function.name}: stages are one flat loop, so that rows follow without a gap"
+            pipelines += 1
+            assert pipeline.options == {"II": "1"}, f"{where}: {loop.condition}"
+            inside = cpp.loops(loop.node)
+            assert all(one.pragma("UNROLL") for one in inside), f"{where}: {loop.condition} is no flat pipeline"
+            trips = loop.pragma("LOOP_TRIPCOUNT")
+            assert constants.bound(loop) or (trips and trips.options["max"]), f"{where}: {loop.condition} has no trips"
+        assert pipelines <= 1, where
 
 
-def test_stages_overlap(sources: dict[str, str]) -> None:
-    """A function that declares streams is a dataflow region, of calls alone, and every stream has a depth."""
+def check_streams(sources: Sources, accelerator: Accelerator) -> None:
+    """A function with streams is a DATAFLOW region: each stream has a depth, and calls with plain arguments follow."""
     regions = 0
-    for function in functions(sources):
-        streams = re.findall(r"(\w+)\(\"", " ".join(re.findall(r"hls::stream<.*> (\w.*);", function.body)))
-        pragmas = [match[1] for match in PRAGMA.finditer(function.body)]
-        depths = re.findall(r"#pragma HLS STREAM variable=(\w+) depth=[\w:]+", function.body)
-        assert depths == streams, f"{function.name}: a stream without a depth, or out of order"
-        assert bool(streams) == ("DATAFLOW" in pragmas), function.name
-        if streams:
-            regions += 1
-            assert not list(loops(function.body)), f"{function.name}: loops beside the stages"
-            calls = re.sub(r"#pragma.*|//.*|\"[^\"]*\"|hls::stream<.*>.*;", "", function.body)
-            arguments = re.findall(r"\(([^()]*)\);", calls)
-            assert arguments and all("*" not in text and "+" not in text for text in arguments), function.name
-    # Three phases, the check of a single layer, Keep with and without gat, Gather with it.
-    assert regions == 7
-
-
-def test_every_small_function_is_part_of_its_stage(sources: dict[str, str]) -> None:
-    """What is called once a cycle is inlined: otherwise its own control would cost cycles."""
-    stages = {"run", "fgnas_top", "first_phase", "check_phase", "hidden_phase", "output_phase"}
-    for function in functions(sources):
-        if function.name in stages or function.head.lstrip().startswith("constexpr"):
+    for where, function in functions(sources):
+        assert bool(function.streams) == any(pragma.name == "DATAFLOW" for pragma in function.pragmas), where
+        if not function.streams:
             continue
-        pipelined = any(own[0] == "PIPELINE II=1" for _, _, own in loops(function.body))
-        inlined = "#pragma HLS INLINE" in function.body
-        calls_stages = function.name.startswith("load_")
-        assert pipelined or inlined or calls_stages, f"{function.file}: {function.name}"
+        regions += 1
+        depths = {name: given["depth"] for name, given in options(function, "STREAM").items()}
+        assert list(depths) == function.streams and all(depths.values()), where
+        kinds = {node.type for node in function.body.named_children}
+        assert kinds <= {"comment", "preproc_call", "declaration", "expression_statement"}, f"{where}: {kinds}"
+        statements = [node for node in function.body.named_children if node.type == "expression_statement"]
+        assert len(function.calls) == len(statements) > 0, f"{where}: other statements than calls"
+        plain = all(re.fullmatch(r"\w+", argument) for call in function.calls for argument in call.arguments)
+        assert plain, f"{where}: a call that computes an argument"
+    assert regions > 0
 
 
-def test_memories_and_ports(sources: dict[str, str]) -> None:
-    top = sources["fgnas_top.cpp"]
-    used = [name for name in re.findall(r"static \w+<Layer\d> (\w+)\[", top) if f"variable={name} " in top]
-    assert {"weight_0", "bias_2", "h_1", "attention_0", "target_scores_2", "source_scores_2"} <= set(used)
-    for name in used:
-        assert f"#pragma HLS AGGREGATE variable={name} compact=bit\n" in top
-        assert re.search(rf"#pragma HLS BIND_STORAGE variable={name} type=ram_\w+ impl=(bram|lutram)\n", top), name
-    for name in PORTS:
-        bundle = "gmem_write" if name == "logits" else "gmem_read"
-        port = re.search(rf"INTERFACE m_axi port={name} bundle={bundle} offset=slave depth=(\d+) (.*)\n", top)
-        assert port is not None and int(port[1]) > 0
-        assert "burst_length=256" in port[2], "4 KiB, the most that a burst of 16-byte beats may have"
-    for name in (*(register.name for register in wire.ARGUMENT_REGISTERS), "return"):
-        assert f"#pragma HLS INTERFACE s_axilite port={name} bundle=control\n" in top
+def check_inlining(sources: Sources, accelerator: Accelerator) -> None:
+    """A function that a pipeline calls in every cycle is inlined: otherwise its own control would cost cycles."""
+    known: dict[str, list[cpp.Function]] = {}
+    for _, function in functions(sources):
+        known.setdefault(re.sub("<.*>", "", function.name).rpartition("::")[2], []).append(function)
+    waiting = [loop.node for _, function in functions(sources) for loop in cpp.loops(function.body)]
+    seen: set[str] = set()
+    while waiting:
+        calls = [cpp.call_of(node) for node in cpp.walk(waiting.pop()) if node.type == "call_expression"]
+        for method in {call.name.rpartition("::")[2] for call in calls} - seen:
+            seen.add(method)
+            owners = {call.name.rpartition("::")[0] for call in calls if call.name.endswith(method)}
+            for function in known.get(method, []):
+                owner = re.sub("<.*>", "", function.name).rpartition("::")[0]
+                if method == "run" and owner not in {re.sub("<.*>", "", one) for one in owners}:
+                    continue
+                if not cpp.text(function.body.parent).startswith("constexpr"):
+                    assert any(pragma.name == "INLINE" for pragma in function.pragmas), function.name
+                    waiting.append(function.body)
+    assert {"combine", "shift_right_even", "look_up", "run"} <= seen
 
 
-def test_local_arrays_are_registers_or_named_memories(sources: dict[str, str]) -> None:
-    """An array of a stage that is left alone would become a memory with two ports."""
-    for function in functions(sources):
+def check_memories(sources: Sources, accelerator: Accelerator) -> None:
+    """Each array of the top has depth, copies and style of the accelerator's memory; other arrays have no pragma.
+
+    The others belong to layers without gat: nothing reads them, so that they are not built.
+    """
+    top = cpp.functions(sources[TOP])["fgnas_top"]
+    values = cpp.constants(sources["parameters.h"])
+    styles, aggregated, split = (options(top, name) for name in ("BIND_STORAGE", "AGGREGATE", "ARRAY_PARTITION"))
+    built = set()
+    for layer in accelerator.layers:
+        memories = {memory.name: memory for memory in memories_of(layer.geometry, accelerator.shape)}
+        for name, kind in MEMORY_OF.items():
+            array = f"{name}_{layer.index}"
+            sizes = [values[size] for size in cpp.arrays(top.body)[array]]
+            if kind not in memories:
+                continue
+            memory = memories[kind]
+            built.add(array)
+            assert sizes[-1] == memory.depth, array
+            assert styles[array]["impl"] == memory.implementation, array
+            dual_port = kind == "weight" and memory.block
+            assert styles[array]["type"] == ("ram_t2p" if dual_port else "ram_s2p"), array
+            assert "bit" in aggregated[array]["compact"], array
+            if kind == "weight":
+                assert sizes[0] == memory.copies and split[array]["type"] == "complete", array
+                assert split[array]["dim"] == "1", array
+    assert set(styles) == set(aggregated) == built, "a pragma for an array that the accelerator does not have"
+
+
+def check_ports(sources: Sources, accelerator: Accelerator) -> None:
+    """Every argument is a register; an address is also a port to main memory, with bursts of the greatest length."""
+    top = cpp.functions(sources[TOP])["fgnas_top"]
+    ports = [pragma for pragma in top.pragmas if pragma.name == "INTERFACE"]
+    control = {one.options["port"]: one.options["bundle"] for one in ports if "s_axilite" in one.options}
+    assert top.arguments == tuple(register.name for register in wire.ARGUMENT_REGISTERS)
+    assert control == dict.fromkeys([*top.arguments, "return"], "control")
+    memory = {one.options["port"]: one.options for one in ports if "m_axi" in one.options}
+    assert set(memory) == {register.name for register in wire.ARGUMENT_REGISTERS if register.bits == 64}
+    depths = cpp.constants(sources["parameters.h"])
+    for name, depth in zip(
+        ("parameters", "features", "edges", "logits"),
+        ("PARAMETER_BEATS", "FEATURE_DEPTH", "EDGE_DEPTH", "LOGIT_DEPTH"),
+        strict=True,
+    ):
+        side = "write" if name == "logits" else "read"
+        port = memory[name]
+        assert port["bundle"] == f"gmem_{side}" and port["offset"] == "slave", name
+        assert int(port["depth"]) == depths[depth] > 0, name
+        assert int(port[f"max_{side}_burst_length"]) * wire.BEAT_BYTES == BURST_BYTES, name
+
+
+def check_local_arrays(sources: Sources, accelerator: Accelerator) -> None:
+    """An array of a stage is registers or a named memory: without a pragma it would be a memory with two ports.
+
+    A two-port LUTRAM that a pipeline writes back to is a recurrence, so the tool is told its distance.
+    """
+    for where, function in functions(sources):
         if function.name == "fgnas_top":
-            continue  # its memories have a test of their own, and those of layers without gat are not built
-        for name in re.findall(r"^    +[\w:<> ]+ (\w+)\[[^]=]+\](?:, \w+ = \{\})?(?: = \{.*\})?;", function.body, re.M):
-            partitioned = f"ARRAY_PARTITION variable={name} type=complete" in function.body
-            bound = f"BIND_STORAGE variable={name} " in function.body
-            assert partitioned != bound, f"{function.file}: {function.name}: {name}"
+            continue
+        registers, styles = options(function, "ARRAY_PARTITION"), options(function, "BIND_STORAGE")
+        for name in cpp.arrays(function.body):
+            assert (registers.get(name, {}).get("type") == "complete") != (name in styles), f"{where}: {name}"
+        distances = options(function, "DEPENDENCE")
+        assert {name for name, given in styles.items() if given["type"] == "ram_s2p"} == set(distances), where
+        expected = {"type": "inter", "direction": "RAW", "distance": "2", "dependent": "true"}
+        assert all(given == {"variable": name, **expected} for name, given in distances.items()), where
 
 
-def test_memories_that_are_read_and_written_state_the_distance(sources: dict[str, str]) -> None:
-    """Two-port LUTRAM that a pipeline writes back to is a recurrence: the tool is told how long it is."""
-    for function in functions(sources):
-        bound = set(re.findall(r"BIND_STORAGE variable=(\w+) type=ram_s2p", function.body))
-        if function.name != "fgnas_top":
-            told = set(re.findall(r"DEPENDENCE variable=(\w+) type=inter direction=RAW distance=2", function.body))
-            assert bound == told, f"{function.file}: {function.name}"
+CHECKS: tuple[Callable[[Sources, Accelerator], None], ...] = (
+    check_loops, check_streams, check_inlining, check_memories, check_ports, check_local_arrays,
+)  # fmt: skip
 
 
-def test_every_kind_is_explained(sources: dict[str, str]) -> None:
-    """docs/accelerator.md has a row for each pragma that is used, and no other."""
-    used = {match[1] for text in sources.values() for match in PRAGMA.finditer(text)}
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_pragmas(check: Callable[[Sources, Accelerator], None], project: tuple[Sources, Accelerator]) -> None:
+    check(*project)
+
+
+@pytest.mark.parametrize(
+    ("check", "file", "old", "new"),
+    [
+        (check_loops, "store.h", "#pragma HLS PIPELINE II=1\n", ""),
+        (check_loops, "store.h", "PIPELINE II=1", "PIPELINE II=2"),
+        (check_loops, "score.h", "#pragma HLS UNROLL\n", "#pragma HLS UNROLL factor=2\n"),
+        (check_loops, "linear.h", "#pragma HLS UNROLL\n", ""),
+        (check_loops, "aggregate.h", "lane < L::T_AGGR; ++lane", "lane < first_lane; ++lane"),
+        (check_loops, "read.h", "#pragma HLS LOOP_TRIPCOUNT max=BEATS\n", ""),
+        (check_streams, "phases.h", "#pragma HLS DATAFLOW\n", ""),
+        (check_streams, "phases.h", "#pragma HLS STREAM variable=ring depth=L::RING_FIFO\n", ""),
+        (check_streams, "phases.h", "feature_beats, beats);", "feature_beats + 1, beats);"),
+        (check_inlining, "aggregate.h", "#pragma HLS INLINE\n", ""),
+        (check_inlining, "fixed.h", "#pragma HLS INLINE\n", ""),
+        (check_inlining, "activation_0.h", "#pragma HLS INLINE\n", ""),
+        (check_inlining, "multiply.h", "#pragma HLS INLINE\n", ""),
+        (check_memories, TOP, "variable=h_1 type=ram_s2p impl=bram", "variable=h_1 type=ram_s2p impl=lutram"),
+        (check_memories, TOP, "#pragma HLS AGGREGATE variable=bias_2 compact=bit\n", ""),
+        (check_memories, TOP, "weight_0[Layer0::WEIGHT_COPIES]", "weight_0[Layer0::T_IN]"),
+        (check_memories, TOP, "h_2[Layer2::H_DEPTH]", "h_2[Layer2::WEIGHT_DEPTH]"),
+        (check_memories, TOP, "variable=source_scores_2 type", "variable=source_scores_1 type"),
+        (check_ports, TOP, "#pragma HLS INTERFACE s_axilite port=status bundle=control\n", ""),
+        (check_ports, TOP, "max_write_burst_length=256", "max_write_burst_length=16"),
+        (check_ports, TOP, "port=edges bundle=gmem_read", "port=edges bundle=gmem_write"),
+        (check_local_arrays, "linear.h", "#pragma HLS ARRAY_PARTITION variable=product type=complete\n", ""),
+        (check_local_arrays, "linear.h", "direction=RAW distance=2", "direction=RAW distance=1"),
+        (check_local_arrays, "row_maximum.h", "#pragma HLS BIND_STORAGE", "#pragma HLS OTHER"),
+    ],
+)
+def test_a_missing_or_wrong_pragma_is_found(
+    check: Callable[[Sources, Accelerator], None],
+    file: str,
+    old: str,
+    new: str,
+    project: tuple[Sources, Accelerator],
+) -> None:
+    sources, accelerator = project
+    assert old in sources[file]
+    with pytest.raises((AssertionError, KeyError)):
+        check(sources | {file: sources[file].replace(old, new)}, accelerator)
+
+
+def test_every_kind_is_explained(project: tuple[Sources, Accelerator]) -> None:
+    """docs/accelerator.md has a row for each kind of pragma in use, and no other."""
+    sources, _ = project
+    nodes = (node for source in sources.values() for node in cpp.walk(cpp.parse(source)))
+    found = (cpp.text(node) for node in nodes if node.type == "preproc_call")
+    used = {line.split()[2] for line in found if line.startswith("#pragma HLS")}
     docs = (Path(__file__).parents[2] / "docs" / "accelerator.md").read_text()
     section = docs[docs.index("## Pragmas for Vitis") :]
     explained = {
