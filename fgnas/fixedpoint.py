@@ -7,7 +7,6 @@ two's-complement range. Values are carried as integer *codes* (int64): code = va
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,16 +44,6 @@ class FixedPoint:
     def maximum(self) -> int:
         """The largest code."""
         return (1 << (self.width - 1)) - 1
-
-    @property
-    def cpp(self) -> str:
-        """The C++ type of a code."""
-        return f"ap_int<{self.width}>"
-
-    @property
-    def systemverilog(self) -> str:
-        """The SystemVerilog type of a code."""
-        return f"logic signed [{self.width - 1}:0]"
 
     def quantise(self, values: ArrayLike) -> Codes:
         """Codes of real values, same shape: one rounding, then one saturation. Refuses NaN."""
@@ -94,9 +83,3 @@ def divide_even(numerator: ArrayLike, denominator: ArrayLike) -> Codes:
     floor, rest = np.divmod(numerator, denominator)
     twice = 2 * rest
     return floor + ((twice > denominator) | ((twice == denominator) & ((floor & 1) == 1)))
-
-
-def signed_bits(low: Any, high: Any) -> int:
-    """The fewest two's-complement bits that hold every integer in [low, high]."""
-    low, high = int(low), int(high)
-    return max((~low if low < 0 else low).bit_length(), (~high if high < 0 else high).bit_length()) + 1

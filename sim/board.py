@@ -1,7 +1,7 @@
 """The cocotb test for the driver's tests: a project's own driver.py on a simulated board.
 
 The driver runs in a thread and believes in PYNQ: its register accesses become AXI transactions of the kernel's control
-port, its buffers lie in the memory that the kernel reads and writes. A buffer has a cache as on a board: what is not
+port, its buffers are in the memory that the kernel reads and writes. A buffer has a cache as on a board: what is not
 flushed does not reach the kernel, what is not invalidated does not come back. The job is a JSON file (environment
 variable FGNAS_BOARD_JOB): the driver, and calls of `Kernel.run`, each with its arrays and a place for its answer.
 """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fgnas.fixedpoint import FixedPoint, divide_even, shift_right_even, signed_bits
+from fgnas.fixedpoint import FixedPoint, divide_even, shift_right_even
 
 
 def test_the_papers_format():
@@ -15,7 +15,6 @@ def test_the_papers_format():
     number = FixedPoint.of(1, 2)
     assert (number.width, number.step) == (4, 0.25)
     assert number.value([number.minimum, number.maximum]).tolist() == [-2.0, 1.75]
-    assert (number.cpp, number.systemverilog) == ("ap_int<4>", "logic signed [3:0]")
 
 
 def test_quantise_rounds_ties_to_even_and_saturates():
@@ -44,18 +43,6 @@ def test_shift_is_the_exact_quotient_rounded_to_even(code, shift):
 @given(st.integers(-(2**40), 2**40), st.integers(1, 2**20))
 def test_division_is_the_exact_quotient_rounded_to_even(numerator, denominator):
     assert int(divide_even(numerator, denominator)) == round(Fraction(numerator, denominator))
-
-
-@given(st.integers(-(2**40), 2**40), st.integers(0, 2**40))
-def test_signed_bits_hold_the_range_and_one_less_does_not(low, span):
-    high = low + span
-
-    def fits(bits):
-        return -(2 ** (bits - 1)) <= low and high < 2 ** (bits - 1)
-
-    bits = signed_bits(low, high)
-    assert fits(bits)
-    assert bits == 1 or not fits(bits - 1)
 
 
 def test_arrays_keep_their_shape():

@@ -28,7 +28,7 @@ MARK = "design.json"
 """A folder that holds this file is a project, and may be replaced by a new one."""
 SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
-"""What the vendor's tool is told where no device was named: one of the family that resources were counted for."""
+"""The device for the vendor's tool where none was named: one of the family that resources were counted for."""
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
 
@@ -41,8 +41,8 @@ def write_project(
 ) -> list[Path]:
     """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
 
-    `specification` is what the design is held against, and names the part and the clock that the vendor's tool is told.
-    With `network` its float weights are kept too. A project that stands there already is replaced.
+    The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
+    With `network` its float weights are kept too. An existing project is replaced.
     """
     specification = specification or Specification()
     directory = Path(directory).absolute()
@@ -94,7 +94,7 @@ def price(accelerator: Accelerator, data: GraphData, specification: Specificatio
 
 
 def held_by(directory: Path) -> str | None:
-    """The design that stands in a folder, and its dataset, in words; None where there is none."""
+    """The design in a folder and its dataset, in words; None where there is none."""
     try:
         summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
         design = Design.load(directory / MARK)
@@ -105,18 +105,18 @@ def held_by(directory: Path) -> str | None:
 
 
 def read_specification(directory: Path) -> Specification:
-    """What the project in `directory` was written for; no limits where it does not say."""
+    """The specification that the project in `directory` was written for; no limits where it has none."""
     place = directory / SPECIFICATION
     if not place.is_file():
         return Specification()
     try:
         return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
     except ValueError as error:
-        raise UserError(f"cannot read {place} ({error}): write the project anew with `fgnas hls`") from None
+        raise UserError(f"cannot read {place} ({error}): write the project again with `fgnas hls`") from None
 
 
 def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:
-    """What the templates may name."""
+    """The names that the templates may use."""
     beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
     return {
         "a": accelerator,

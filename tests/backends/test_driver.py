@@ -1,4 +1,4 @@
-"""The last mile: the PYNQ driver on a simulated board, and the Makefile with tools that stand in for Vitis."""
+"""The last mile: the PYNQ driver on a simulated board, and the Makefile with tools in the place of Vitis."""
 
 import importlib.util
 import json
@@ -26,12 +26,12 @@ from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sour
 
 WIDTH_IN, CLASSES = 9, 11
 SPARE_BYTES = 4_000_000
-"""Of the simulated memory, for logits, weights, and the rest of pages."""
+"""Size of the simulated memory: it holds logits, weights, and the rest of pages."""
 Call = dict[str, Any]
 
 
 def regions(accelerator: Accelerator, data: GraphData) -> Call:
-    """What the driver is given for a graph."""
+    """The driver's arguments for a graph."""
     graph = encode(accelerator, data)
     return {"nodes": graph.nodes, "features": feature_beats(accelerator, graph), "edges": edge_beats(graph)}
 
@@ -82,7 +82,7 @@ def expected(accelerator: Accelerator, data: GraphData) -> Any:
 
 
 def test_the_driver_on_a_simulated_board(small: Simulated) -> None:
-    """Right logits, for other graphs and again; status codes that are raised; and the kernel goes on after them."""
+    """Right logits, for other graphs and again; status codes that are raised; and the kernel continues after them."""
     graph = regions(small.accelerator, small.data)
     other = random_graph(np.random.default_rng(8), 17, WIDTH_IN, CLASSES, 30)
     nothing = {"nodes": 0, "features": np.zeros((0, 16), np.uint8), "edges": np.zeros((0, 16), np.uint8)}

@@ -19,6 +19,9 @@ def test_no_warning(seed: int, tmp_path: Path) -> None:
     design = random_design(rng, 1 + seed % 3, lanes[: 1 + seed % 3])
     accelerator = random_accelerator(rng, design, random_graph(rng, 20, int(rng.integers(1, 60)), 5, 40))
     write_rtl(accelerator, tmp_path)
+    long = [f"{path.name}: {line}" for path in (tmp_path / "rtl").iterdir() for line in path.read_text().splitlines()
+            if len(line) > 120]  # fmt: skip
+    assert not long
     command = [str(find_verilator().path), "--lint-only", "-Wall", "--top-module", TOP, "-f", "files.f"]
     run = subprocess.run(command, cwd=tmp_path / "rtl", capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -1,7 +1,7 @@
-"""How rows of non-zeros share the issue beats of the first layer: encoder and latency model read it here.
+"""The packing of rows of non-zeros into the issue beats of the first layer, for encoder and latency model alike.
 
-Rows follow each other through beats of `t_in` lanes, each in the first lane that is free. A beat ends one row at most:
-the lanes before its split belong to that row, the lanes behind it to the next one.
+Rows follow each other through beats of `t_in` lanes, each in the first free lane. A beat ends one row at most: the
+lanes before its split belong to that row, and the lanes after it to the next one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fgnas.hardware.pipeline.geometry import Ints
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where N rows lie in a stream of beats.
+    """The places of N rows in a stream of beats.
 
     Attributes:
         starts: [N] place of a row's first non-zero, counted in lanes from the first beat; the others follow it.
@@ -28,12 +28,12 @@ class Packing:
 
     @property
     def row_beats(self) -> Ints:
-        """[N] beats from behind the end of the row before to a row's own end: what the linear stage serves it in."""
+        """[N] beats from the end of the previous row, itself excluded, to a row's own end."""
         return np.diff(self.ends, prepend=-1)
 
 
 def pack_rows(non_zeros: Ints, t_in: int) -> Packing:
-    """Pack rows of so many `non_zeros` each, [N], into beats of `t_in` lanes, as early as they can end."""
+    """Pack rows of `non_zeros` values each, [N], into beats of `t_in` lanes, as early as they can end."""
     return Packing(*_pack(np.asarray(non_zeros, np.int64), t_in))
 
 
@@ -46,6 +46,6 @@ def _pack(non_zeros: Ints, t_in: int) -> tuple[Ints, Ints]:  # pragma: no cover 
         place += non_zeros[row]
         end = max(end + 1, -(-place // t_in) - 1)
         ends[row] = end
-        # A row that lies wholly beside the end of the one before leaves nothing of that beat to the next.
+        # A row that ends in the beat in which the row before ends leaves no lane of that beat to the next row.
         place = max(place, end * t_in)
     return starts, ends

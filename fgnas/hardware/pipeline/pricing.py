@@ -1,4 +1,4 @@
-"""Pricing: latency and resources of many designs at once, held against a specification."""
+"""Pricing: latency and resources of many designs at once, compared with a specification."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GUARDED = ("lut", "ff")
 
 @dataclass(frozen=True)
 class Specification:
-    """What the hardware must keep to, all of it at once; None stands for no limit.
+    """The limits of the hardware, all to be kept at once; None is no limit.
 
     Attributes:
         latency_ms, lut, ff, dsp, bram36: limits.
@@ -40,7 +40,7 @@ class Specification:
         family: family of devices that resources are counted for (xc7, xcup).
         guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
             DSPs and block RAMs are exact and need none.
-        part: of the device, for the vendor's tool; it bounds nothing.
+        part: the device's part, for the vendor's tool; it is no limit.
     """
 
     latency_ms: float | None = None
@@ -57,14 +57,14 @@ class Specification:
         """Limits by the name of the price they bound, less the guard band; latency in cycles."""
         found: dict[str, float] = {}
         if self.latency_ms is not None:
-            # Rounded, for a product of decimals may lie a hair below the whole number of cycles that it means.
+            # Rounded, because a product of decimals may be slightly below the whole number of cycles that it means.
             found["latency_cycles"] = round(self.latency_ms * self.clock_mhz * 1000.0, 6)
         for name, limit in self.resources().items():
             found[name] = limit * ((100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0)
         return found
 
     def resources(self) -> dict[str, float]:
-        """What there is of each limited resource, the guard band included."""
+        """The amount of each limited resource, the guard band included."""
         return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,13 +73,13 @@ class Specification:
 
     @classmethod
     def of(cls, content: Any, source: Path) -> Specification:
-        """What `to_dict` gave, read from the file `source`. Raises UserError where it is anything else."""
+        """The specification that `to_dict` wrote, read from the file `source`. Raises UserError for anything else."""
         kinds = {one.name: str if one.name in ("family", "part") else (int, float) for one in fields(cls)}
         right = isinstance(content, dict) and all(
             name in kinds and (isinstance(value, kinds[name]) or value is None) for name, value in content.items()
         )
         if not right:
-            raise UserError(f"the specification in {source} is damaged: limits by name are wanted, not {content!r:.80}")
+            raise UserError(f"the specification in {source} is damaged: it must hold limits, not {content!r:.80}")
         return cls(**content)
 
 

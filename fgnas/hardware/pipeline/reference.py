@@ -14,11 +14,11 @@ from fgnas.hardware.pipeline.encoding import EncodedGraph
 
 @dataclass
 class Trace:
-    """What every stage produced, for naming the first place where two levels part.
+    """The results of every stage, to name the first mismatch between two levels.
 
     Attributes:
         stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
-            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]; at the end stands
+            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]. The last is
             "head_mean", [N, classes].
     """
 
@@ -89,7 +89,7 @@ def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Code
 
 
 def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
-    """[N, features] Y = sum or maximum of c h over the sum of c; a mean divides by the degree besides."""
+    """[N, features] Y = sum or maximum of c h over the sum of c; a mean also divides by the degree."""
     nodes, degrees = graph.nodes, np.diff(graph.indptr)
     if not nodes:
         return h
@@ -146,7 +146,7 @@ def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Co
 
 
 def _targets(graph: EncodedGraph) -> Codes:
-    """[edges] the node whose row each edge stands in."""
+    """[edges] the node whose row contains each edge."""
     return np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
 
 

@@ -1,4 +1,4 @@
-"""What the host sends: fields of a beat by hand, and every non-zero and edge found again on a random graph."""
+"""The regions that the host sends: fields of a beat by hand, and every non-zero and edge of a random graph."""
 
 import dataclasses
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from fgnas.hardware.pipeline.packing import pack_rows
 
 Beat = tuple[list[int], list[int]]
-"""What belongs to the row that the beat ends, or goes on; and the head of the next one."""
+"""Lanes of the row that the beat ends or continues, and those of the head of the next row."""
 
 
 def plain_beats(rows: list[list[int]], t_in: int) -> list[tuple[Beat, bool]]:
-    """(beat, whether it ends a row): each row goes on where lanes are free, and ends in the first beat that it can."""
+    """(beat, whether it ends a row): each row continues in free lanes, and ends in the first beat that it can."""
     beats: list[tuple[Beat, bool]] = []
     for row in rows:
         left = list(row)
@@ -47,7 +47,7 @@ def unpacked(beats: list[tuple[Beat, bool]]) -> list[list[int]]:
     [
         ([18, 18], 5, [0, 18], [3, 7]),  # 36 of 40 lanes
         ([4, 4, 4, 4, 4], 5, [0, 4, 8, 12, 16], [0, 1, 2, 3, 4]),
-        ([7, 3, 5], 5, [0, 7, 10], [1, 2, 3]),  # a row that lies wholly beside the end before it takes a beat to end
+        ([7, 3, 5], 5, [0, 7, 10], [1, 2, 3]),  # a row that ends beside the end before it takes a beat to end
         ([1, 1, 1], 5, [0, 1, 5], [0, 1, 2]),
         ([0, 5, 0], 5, [0, 0, 5], [0, 1, 2]),  # the head of row 1 fills the beat of a row without anything
         ([0, 0, 0], 3, [0, 0, 3], [0, 1, 2]),
