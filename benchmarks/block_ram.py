@@ -24,7 +24,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources
-from fgnas.space import fgnas_space
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import code_digest, random_network
 from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
 

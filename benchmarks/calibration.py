@@ -15,7 +15,7 @@ from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import child_seed, float_accuracy, recipe_for, train
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(1.0, 100_000, 100_000, 100)

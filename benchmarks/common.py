@@ -18,7 +18,7 @@ from fgnas.engine.run import SearchConfig, search
 from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Pricer
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import load
 
 BLOCK = 10

@@ -22,7 +22,7 @@ from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import EPOCHS, fine_tuned
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Trained
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import load
 
 SPECIFICATIONS = {

@@ -27,7 +27,7 @@ from fgnas.hardware.pipeline.resources import resources
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, dots, line
 from fgnas.report.figure import figure_svg
-from fgnas.space import fgnas_space
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import code_digest, random_accelerator
 from fgnas.tools.synth import TOP, instance_totals, synthesise, tidy
 

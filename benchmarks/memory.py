@@ -88,7 +88,7 @@ class Memory:
         return f"{self._training} {job.fingerprint} {recipe} {job.seed}"
 
     def _scores(self, job: Job) -> list[str]:
-        return [f"{self._scoring} {self._name(job)} {design.numerics_hash}" for design in job.designs]
+        return [f"{self._scoring} {self._name(job)} {design.score_key}" for design in job.designs]
 
 
 class Sharing(Executor):

@@ -22,7 +22,7 @@ from fgnas.engine.store import RunStore
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.networks.training import child_seed, recipe_for, train
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(latency_ms=1.0, lut=100_000, ff=100_000, dsp=100)

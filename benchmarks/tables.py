@@ -21,7 +21,7 @@ from fgnas.hardware.pipeline.pricing import Pricer, Prices, Specification
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, line
 from fgnas.report.figure import figure_svg
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import load
 
 TABLE_IV = [

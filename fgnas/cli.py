@@ -14,9 +14,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fgnas.defaults import DEFAULTS, PROJECTS, SPECIFICATION
+from fgnas import systems
 from fgnas.errors import UserError
+from fgnas.options import ABOVE_ZERO, NATURAL, POSITIVE, Kind, add_arguments, chosen, parser_of
+from fgnas.paths import PROJECTS, RUNS
 from fgnas.progress import shown, step
+from fgnas.systems.fgnas.options import SPECIFICATION, Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,8 +36,8 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message} (see `{self.prog} --help`)")
 
 
-def parser() -> Parser:
-    """The commands and their options."""
+def parser(system: str = systems.DEFAULT) -> Parser:
+    """The commands and their options; those of `search` are the system's."""
     root = Parser(prog="fgnas", description="Search graph neural networks together with their FPGA accelerators.")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, run, add_options, about in (
@@ -54,58 +57,49 @@ def parser() -> Parser:
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
-        add_options(sub)
+        add_options(sub, system) if add_options is _add_search else add_options(sub)
         sub.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     return root
 
 
-def _add_search(sub: argparse.ArgumentParser) -> None:
-    # None stands for "not given": a resumed run then keeps what it has.
-    _add_dataset(sub)
-    sub.add_argument("--method", choices=("reinforce", "random", "disjoint"), help=f"default: {DEFAULTS['method']}")
-    sub.add_argument(
-        "--controller", choices=("warm", "conditioned", "masked", "paper"), metavar="NAME",
-        help=f"how reinforce learns: warm, conditioned, masked or paper; default: {DEFAULTS['controller']}",
-    )  # fmt: skip
-    _add_specification(sub, DEFAULTS)
-    sub.add_argument("--children", type=_positive, metavar="N", help=f"valid samples; default: {DEFAULTS['children']}")
-    sub.add_argument("--seed", type=_natural, metavar="N", help=f"default: {DEFAULTS['seed']}")
-    sub.add_argument("--workers", type=_positive, metavar="N", help="processes that train; default: one a core")
-    sub.add_argument("--device", choices=("cpu", "cuda"), help=f"trains the children; default: {DEFAULTS['device']}")
+def _add_search(sub: argparse.ArgumentParser, system: str = systems.DEFAULT) -> None:
+    sub.add_argument("--system", metavar="NAME", help=f"{', '.join(systems.names())}; default: {systems.DEFAULT}")
+    add_arguments(sub, systems.find(system).Options)
+    _add_number(sub, "--workers", POSITIVE, "processes that train; default: one per core")
     sub.add_argument("--executor", choices=("processes", "dask"), default="processes", help="default: %(default)s")
-    sub.add_argument("--scheduler", metavar="ADDRESS", help="of a running dask.distributed cluster")
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="address of a running dask.distributed cluster")
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
-    sub.add_argument("--resume", action="store_true", help="go on with --run, or with the latest run")
+    sub.add_argument("--resume", action="store_true", help="continue --run, or the latest run")
     _add_json(sub)
 
 
 def _add_price(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path, help="a design, or a .jsonl file with a design a line")
     _add_dataset(sub)
-    _add_specification(sub, {})
+    add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
     _add_json(sub)
 
 
 def _add_evaluate(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path)
     _add_dataset(sub)
-    sub.add_argument("--seeds", type=_positive, default=5, metavar="N", help="trainings; default: %(default)s")
+    _add_number(sub, "--seeds", POSITIVE, "trainings", 5)
     _add_json(sub)
 
 
 def _add_sample(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--space", default="fgnas", help="default: %(default)s")
     _add_dataset(sub)
-    sub.add_argument("--seed", type=_natural, default=0, metavar="N", help="default: %(default)s")
-    sub.add_argument("-n", type=_positive, default=1, metavar="N", help="how many; default: %(default)s")
+    _add_number(sub, "--seed", NATURAL, "of the draws", 0)
+    _add_number(sub, "-n", POSITIVE, "how many", 1)
 
 
 def _add_import(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or what makes a module")
     _add_dataset(sub)
     sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
-    sub.add_argument("--bits", type=_positive, default=10, metavar="N", help="of every number; default: %(default)s")
-    sub.add_argument("--dsp", type=_natural, default=DEFAULTS["dsp"], metavar="N", help="default: %(default)s")
+    _add_number(sub, "--bits", POSITIVE, "width of every number", 10)
+    _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
     sub.add_argument("--out", type=Path, metavar="FILE", help="the design; default: MODEL.json or factory.json")
     _add_json(sub)
 
@@ -117,7 +111,7 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
     about = "a known device, or one of your own, to write for; default: that of the run's search"
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
-    sub.add_argument("--clock-mhz", type=_above_zero, metavar="F", help="for the vendor's tool; default: the run's")
+    _add_number(sub, "--clock-mhz", ABOVE_ZERO, "for the vendor's tool; default: the run's")
     _add_json(sub)
 
 
@@ -134,14 +128,13 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
 
 def _add_timing(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
-    about = "place from so many seeds at most, until the target clock is reached; default: 4"
-    sub.add_argument("--seeds", type=_positive, metavar="N", help=about)
+    _add_number(sub, "--seeds", POSITIVE, "most placements to try until the target clock is reached; default: 4")
     sub.add_argument("--speed", type=int, choices=(6, 7, 8), help="grade of the part; default: 6, the slowest")
 
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
-    _add_device(sub, DEFAULTS)
+    add_arguments(sub, Options, ("family", "fpga"))
     _add_json(sub)
 
 
@@ -157,82 +150,30 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
     about = "a run's name, `latest`, or the folder of a project; default: %(default)s"
     sub.add_argument("source", metavar="RUN|DIR", nargs="?", default="latest", help=about)
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="what a project's resources are held against")
-    _add_dataset(sub, "what it was made on")
+    _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in that folder")
     _add_json(sub)
 
 
-def _add_dataset(sub: argparse.ArgumentParser, default: str = DEFAULTS["dataset"]) -> None:
-    sub.add_argument(
-        "--dataset", metavar="NAME|PATH",
-        help=f"digits, cora, citeseer, pubmed, or a .pt or .npz file; default: {default}",
-    )  # fmt: skip
-    sub.add_argument(
-        "--split", metavar="T/V/T", help="masks for a file without: per cent to train, validate, test, such as 60/20/20"
-    )
-    sub.add_argument("--normalise", action="store_true", help="scale a file's rows of features to sum to 1")
+def _add_dataset(sub: argparse.ArgumentParser) -> None:
+    add_arguments(sub, Options, ("dataset", "split", "normalise"))
 
 
-def _add_specification(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
-    def note(name: str, text: str) -> str:
-        return f"{text}; default: {defaults[name]}" if name in defaults else text
-
-    sub.add_argument("--latency-ms", type=_above_zero, metavar="F", help=note("latency_ms", "of the whole graph"))
-    for name in ("lut", "ff", "dsp"):
-        sub.add_argument(f"--{name}", type=_natural, metavar="N", help=note(name, "at most this many"))
-    sub.add_argument("--bram36", type=_natural, metavar="N", help="at most this many block RAMs of 36 Kbit")
-    sub.add_argument("--clock-mhz", type=_above_zero, metavar="F", help=note("clock_mhz", "clock of the kernel"))
-    _add_device(sub, defaults)
-    about = "per cent of LUTs and FFs to leave free, for the error of their model"
-    sub.add_argument("--guard-band", type=_percentage, metavar="PERCENT", help=note("guard_band", about))
-
-
-def _add_device(sub: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
-    about = f"of devices; default: {defaults['family']}" if "family" in defaults else "of devices"
-    sub.add_argument("--family", choices=("xc7", "xcup"), help=about)
-    about = "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM, where no option sets less"
-    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
+def _add_number(sub: argparse.ArgumentParser, name: str, kind: Kind, text: str, default: Any = None) -> None:
+    """A numeric option of a command that has no dataclass."""
+    shown = f"{text}; default: {default}" if default is not None else text
+    sub.add_argument(name, type=parser_of(kind), metavar="N", default=default, help=shown)
 
 
 def _add_json(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
-def _above_zero(text: str) -> float:
-    if not 0 < (value := float(text)) < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above zero")
-    return value
-
-
-def _percentage(text: str) -> float:
-    if not 0 <= (value := float(text)) < 100:
-        raise argparse.ArgumentTypeError(f"{text} is not from 0 to below 100")
-    return value
-
-
-def _natural(text: str) -> int:
-    if (value := int(text)) < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below zero")
-    return value
-
-
-def _positive(text: str) -> int:
-    if (value := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below one")
-    return value
-
-
-# argparse names the type in its message: "invalid number value".
-_above_zero.__name__, _percentage.__name__, _natural.__name__, _positive.__name__ = (
-    "number", "number", "whole number", "whole number",
-)  # fmt: skip
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code: 0 done, 1 results differ, 2 cannot, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = parser().parse_args(given)
+        options = parser(_system_of(given)).parse_args(given)
         with nullcontext() if options.quiet else shown(sys.stderr):
             return options.run(options)
     except UserError as error:
@@ -253,6 +194,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _system_of(arguments: Sequence[str]) -> str:
+    """The system that a command line names: its options are known only once its name is."""
+    first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    first.add_argument("--system", default=systems.DEFAULT)
+    try:
+        return str(first.parse_known_args(arguments)[0].system)
+    except argparse.ArgumentError:  # no name behind it: the whole parser says so
+        return systems.DEFAULT
+
+
 def as_here(text: str) -> str:
     """Text whose commands can be pasted: by their place, where the environment that this runs in is not on PATH."""
     program = Path(sys.argv[0])
@@ -262,10 +213,10 @@ def as_here(text: str) -> str:
     return re.sub(r"\bpip install", f"{program.with_name('pip')} install", text)
 
 
-def _console() -> Console:
+def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console()
+    return Console(stderr=stderr)
 
 
 def _reference(options: argparse.Namespace) -> str | None:
@@ -274,7 +225,7 @@ def _reference(options: argparse.Namespace) -> str | None:
 
     name = options.dataset
     if name is None and (options.split is not None or options.normalise):
-        name = DEFAULTS["dataset"]
+        name = Options.dataset
     return None if name is None else reference(name, options.split, options.normalise)
 
 
@@ -282,7 +233,7 @@ def _load(reference: str | None) -> GraphData:
     """Data, with what there is to say about it on stderr."""
     from fgnas.tasks.nodes import load
 
-    data = load(reference or DEFAULTS["dataset"])
+    data = load(reference or Options.dataset)
     for remark in data.remarks:
         print(f"{data.label}: {remark}", file=sys.stderr)
     return data
@@ -298,13 +249,12 @@ def _print_json(content: Any) -> None:
 def _search(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    names = ("method", "controller", *SPECIFICATION, "fpga", "children", "seed", "workers", "device", "executor",
-             "scheduler", "resume")  # fmt: skip
-    given = {name: getattr(options, name) for name in names}
-    reference = _reference(options)
-    data = None if reference is None else _load(reference)
-    run = api.search(data, **given, run=options.name)
-    return _show_best(run, run.report(data=data), options.json)
+    system = options.system or systems.DEFAULT
+    given = chosen(options, systems.find(system).Options)
+    # Only these: they choose how a search runs, and never what it finds.
+    running = {name: getattr(options, name) for name in ("workers", "executor", "scheduler", "resume")}
+    run = api.search(**given, **running, system=options.system, run=options.name)
+    return _show_best(run, run.report(), options.json)
 
 
 def _show_best(run: Run, page: Path, as_json: bool) -> int:
@@ -312,46 +262,48 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
     if as_json:
         _print_json({"run": run.folder.name, "page": str(page), **best})
         return 0
-    from fgnas.hardware.pipeline.pricing import Specification
-    from fgnas.tasks.nodes import label_of
-
-    specification = Specification(**best["specification"])
-    prices = best["prices"]
-    milliseconds = prices["latency_cycles"] / specification.clock_mhz / 1000.0
-    _show_utilisation({**prices, "latency_ms": milliseconds}, specification)
+    config = run.store.config()
+    _show_costs(config["costs"], config["limits"], best["costs"])
     rows = []
-    for kind in ("float", "quantised"):
-        for split in ("val", "test"):
+    for kind, splits in best["delivered"].items():
+        for split, value in splits.items():
             over = best["retrained"][kind][split]
-            rows.append((
-                f"{kind} {split}", f"{best['delivered'][kind][split]:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"
-            ))  # fmt: skip
+            rows.append((f"{kind} {split}", f"{value:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"))
     seeds = len(best["retrained"]["seeds"])
-    _show_table(f"Accuracy on {label_of(best['dataset'])}", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
+    _show_table("Accuracy", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
     print(run.folder / "best.json")
     print(page)
     return 0
 
 
-def _show_utilisation(prices: dict[str, Any], specification: Specification) -> None:
+def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], used: dict[str, float]) -> None:
     """Used, available and per cent, as in a Vivado utilisation report."""
     rows = []
-    for label, name in (("LUT", "lut"), ("FF", "ff"), ("DSP", "dsp"), ("Block RAM (36 Kb)", "bram36")):
-        limit = getattr(specification, name)
-        share = f"{prices[name] / limit:.2%}" if limit else "-"
-        rows.append((label, f"{prices[name]:,}", "-" if limit is None else f"{limit:,}", share))
-    rows.append(("Cycles", f"{prices['latency_cycles']:,}", "-", "-"))
-    limit = specification.latency_ms
-    share = f"{prices['latency_ms'] / limit:.2%}" if limit else "-"
-    available = "-" if limit is None else f"{limit:.4f}"
-    rows.append((f"Latency at {specification.clock_mhz:g} MHz (ms)", f"{prices['latency_ms']:.4f}", available, share))
-    for label, name in (
-        ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
-        ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"),
-    ):  # fmt: skip
-        if name in prices:
-            rows.append((label, f"{prices[name]:,}", "-", "-"))
-    _show_table(f"Utilisation, family {specification.family}", ("", "Used", "Available", "Util%"), rows)
+    for cost in quantities:
+        value, limit = used[cost["name"]], limits.get(cost["name"])
+        share = f"{value / limit:.2%}" if limit else "-"
+        unit = f" ({cost['unit']})" if cost["unit"] else ""
+        rows.append((f"{cost['label']}{unit}", f"{value:,}", "-" if limit is None else f"{limit:,g}", share))
+        if cost["shown_unit"]:
+            shown = [f"{number * cost['scale']:.4f}" for number in (value, limit) if number is not None]
+            label = f"{cost['label']} ({cost['shown_unit']})"
+            rows.append((label, shown[0], shown[1] if len(shown) > 1 else "-", share))
+    _show_table("Utilisation", ("", "Used", "Available", "Util%"), rows)
+
+
+def _show_price(prices: dict[str, Any], specification: Specification) -> None:
+    """The price of a design against the limits that a user names."""
+    from fgnas.systems.fgnas.target import pipeline_costs
+
+    costs = [cost.to_dict() for cost in pipeline_costs(specification.clock_mhz)]
+    _show_costs(costs, specification.resources() | specification.limits(), prices)
+    rows = [
+        (label, f"{prices[name]:,}") for label, name in (
+            ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
+            ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"),
+        )
+    ]  # fmt: skip
+    _show_table("Traffic", ("", "Used"), rows)
 
 
 def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -374,13 +326,13 @@ def _price(options: argparse.Namespace) -> int:
 
     several = options.design.suffix == ".jsonl"
     designs = api.read_designs(options.design) if several else [api.Design.load(options.design)]
-    limits = {name: getattr(options, name) for name in (*SPECIFICATION, "fpga")}
+    limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
     specification = api.specification(**limits)
     for row in api.prices(designs, _load(_reference(options) or designs[0].dataset), **limits):
         if options.json or several:
             _print_json(row)
         else:
-            _show_utilisation(row, specification)
+            _show_price(row, specification)
             for violation in row["violations"]:
                 print(violation)
     return 0
@@ -546,7 +498,7 @@ def _report(options: argparse.Namespace) -> int:
             page = project.report(options.out, data, options.fpga)
         else:
             # Not api.Run: a run that is not finished has a page, too.
-            page = report_run(RunStore.find(api.RUNS, options.source), options.out, data)
+            page = report_run(RunStore.find(RUNS, options.source), options.out, data)
     if options.json:
         _print_json({"page": str(page)})
     else:

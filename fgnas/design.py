@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fgnas.errors import UserError
+from fgnas.files import canonical_json
 from fgnas.fixedpoint import FixedPoint
+from fgnas.space import Columns
 
 SCHEMA = 1
 
@@ -107,12 +111,12 @@ class Design(BaseModel):
         return [{name: getattr(layer, name) for name in ARCHITECTURE_FIELDS} for layer in self.layers]
 
     @property
-    def architecture_hash(self) -> str:
+    def training_key(self) -> str:
         """Twelve hexadecimal digits that name the architecture alone."""
         return hashlib.sha256(canonical_json(self.architecture()).encode()).hexdigest()[:12]
 
     @property
-    def numerics_hash(self) -> str:
+    def score_key(self) -> str:
         """Twelve hexadecimal digits that name what quantised accuracy depends on: the architecture and the formats."""
         names = (*ARCHITECTURE_FIELDS, *FORMAT_FIELDS)
         numerics = [{name: getattr(layer, name) for name in names} for layer in self.layers]
@@ -162,6 +166,16 @@ class Design(BaseModel):
         return cls.from_json(text, str(path))
 
 
-def canonical_json(data: Any) -> str:
-    """JSON in one spelling only: sorted keys, no spaces, no NaN."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def columns_of(designs: Sequence[Design]) -> Columns:
+    """The columns of designs with equally many layers, as `Space.columns` gives them."""
+    fields: Mapping[str, Any] = Layer.model_fields
+    result: Columns = {}
+    for name in fields:
+        text = name in ("attention", "aggregation", "activation")
+        absent: Any = "" if text else 0
+        result[name] = []
+        for layer in range(len(designs[0].layers)):
+            values = [getattr(design.layers[layer], name) for design in designs]
+            array = [absent if value is None else value for value in values]
+            result[name].append(np.array(array, np.str_ if text else np.int64))
+    return result

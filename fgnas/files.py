@@ -1,7 +1,9 @@
 """Files that are replaced whole: a reader, a full disk or a power cut finds the old content or the new."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 
 def replace_file(path: Path, content: bytes | str) -> None:
@@ -16,3 +18,8 @@ def replace_file(path: Path, content: bytes | str) -> None:
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def canonical_json(data: Any) -> str:
+    """JSON in one spelling only: sorted keys, no spaces, no NaN."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -4,6 +4,11 @@ from pathlib import Path
 
 from fgnas.errors import UserError
 
+RUNS = Path("runs")
+"""The folder of searches."""
+PROJECTS = Path("hls")
+"""The folder of generated projects."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

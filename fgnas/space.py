@@ -1,56 +1,95 @@
-"""Search spaces as data: names, options, which layer, when a choice has an effect.
+"""Search spaces as data: choices by name, the layers they are made in, and the conditions under which they matter.
 
-A *sample* is a row of option indices, one column per decision, -1 where a decision has no effect.
-`columns` turns rows into arrays of values, which the hardware model prices without building designs.
+A *row* holds the option index of every decision, -1 where a decision has no effect. `Space.columns` turns rows into
+arrays of values, so that a target can price thousands of candidates without building one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 
-Indices = NDArray[np.int8]
+Rows = NDArray[np.int16]
+"""[n, decisions] option indices, -1 where a decision has no effect."""
 Columns = dict[str, list[NDArray[Any]]]
-"""Field name -> one array of values per layer; 0 or "" stands for a choice without effect."""
+"""Choice name -> one array of values per layer; 0 or "" stands for a choice without effect."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One row of the paper's Table II."""
+    """One row of a space's table.
+
+    Attributes:
+        name: unique in the space.
+        options: the values to choose from.
+        kind: which aspect of a candidate it changes, such as "architecture", "hardware" or "precision".
+        where: the layers that make it: each, each but the last, or one choice for the whole design.
+        only_if: (earlier choice of the same layer, value) without which this one has no effect.
+        fastest, smallest: the options that complete a partial candidate fastest and smallest: an option, or "least"
+            or "most" of a number. They bound what a partial candidate can still become.
+    """
 
     name: str
     options: tuple[Any, ...]
-    kind: Literal["architecture", "hardware", "precision"]
-    where: Literal["everywhere", "hidden"] = "everywhere"
+    kind: str
+    where: Literal["everywhere", "hidden", "design"] = "everywhere"
     only_if: tuple[str, Any] | None = None
-    """(earlier choice of the same layer, value) without which this one has no effect."""
+    fastest: Any = "least"
+    smallest: Any = "least"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One choice in one layer: a step of the controller."""
+    """One choice at one position: a column of the rows, and a step of a controller.
 
-    layer: int
-    choice: Choice
-    depends_on: int | None
-    """Column of the decision that `choice.only_if` names."""
+    Attributes:
+        name: for example "0.t_in", or "beats" for a decision of the whole design.
+        choice: the name without the position.
+        position: the layer; None for a decision of the whole design.
+        options, kind: as in `Choice`.
+        condition: (earlier column, option indices) without which this decision has no effect. No indices: it never has.
+        fastest, smallest: option indices, as in `Choice`.
+    """
+
+    name: str
+    choice: str
+    position: int | None
+    options: tuple[Any, ...]
+    kind: str
+    condition: tuple[int, tuple[int, ...]] | None = None
+    fastest: int = 0
+    smallest: int = 0
 
     @property
-    def name(self) -> str:
-        """For example "0.t_in"."""
-        return f"{self.layer}.{self.choice.name}"
+    def possible(self) -> bool:
+        """Whether some row gives the decision an effect."""
+        return self.condition is None or bool(self.condition[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, for a run's configuration and its page."""
+        return {
+            "name": self.name, "choice": self.choice, "position": self.position, "options": list(self.options),
+            "kind": self.kind,
+        }  # fmt: skip
+
+
+def offered(decisions: Sequence[Decision], rows: Rows, column: int) -> NDArray[np.bool_]:
+    """[n] whether the decision `column` has an effect, given the columns before it."""
+    condition = decisions[column].condition
+    if condition is None:
+        return np.ones(len(rows), bool)
+    return np.isin(rows[:, condition[0]], condition[1])
 
 
 @dataclass(frozen=True)
 class Space:
-    """A product of choices, each in every layer where it has an effect."""
+    """A product of choices, each at every position where it is made."""
 
     name: str
     layers: int
@@ -58,125 +97,80 @@ class Space:
     decisions: tuple[Decision, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        decisions: list[Decision] = []
+        decisions: list[Decision] = [
+            _decision(choice, None, ()) for choice in self.choices if choice.where == "design"
+        ]
         for layer in range(self.layers):
             for choice in self.choices:
-                if choice.where == "hidden" and layer == self.layers - 1:
-                    continue
-                depends = None
-                if choice.only_if is not None:
-                    names = [(decision.layer, decision.choice.name) for decision in decisions]
-                    depends = names.index((layer, choice.only_if[0]))
-                decisions.append(Decision(layer, choice, depends))
+                if choice.where == "everywhere" or (choice.where == "hidden" and layer < self.layers - 1):
+                    decisions.append(_decision(choice, layer, decisions))
         object.__setattr__(self, "decisions", tuple(decisions))
 
-    def restrict(self, **options: tuple[Any, ...]) -> Space:
-        """The same space with fewer options for the named choices."""
+    def restrict(self, **options: tuple[Any, ...]) -> Self:
+        """The same space with other options for the named choices. Raises UserError for a name it does not have."""
         known = {choice.name for choice in self.choices}
         if unknown := sorted(set(options) - known):
             raise UserError(f"space {self.name} has no choice {unknown[0]}; it has {', '.join(sorted(known))}")
-        choices = tuple(
-            Choice(c.name, options.get(c.name, c.options), c.kind, c.where, c.only_if) for c in self.choices
-        )
-        return Space(self.name, self.layers, choices)
+        choices = (replace(choice, options=options.get(choice.name, choice.options)) for choice in self.choices)
+        return replace(self, choices=tuple(choices))
 
-    def offered(self, indices: Indices, column: int) -> NDArray[np.bool_]:
-        """Rows [n] in which the decision `column` has an effect, given the columns before it."""
-        decision = self.decisions[column]
-        if decision.depends_on is None:
-            return np.ones(len(indices), bool)
-        assert decision.choice.only_if is not None
-        options = self.decisions[decision.depends_on].choice.options
-        wanted = decision.choice.only_if[1]
-        if wanted not in options:
-            return np.zeros(len(indices), bool)
-        return indices[:, decision.depends_on] == options.index(wanted)
+    def offered(self, rows: Rows, column: int) -> NDArray[np.bool_]:
+        """[n] whether the decision `column` has an effect, given the columns before it."""
+        return offered(self.decisions, rows, column)
 
-    def repaired(self, indices: Indices, column: int, option: int) -> Indices:
-        """Rows [n] with one choice made anew; what thereby gains an effect takes its first option, or loses it."""
-        changed = indices.copy()
-        changed[:, column] = option
-        for place, decision in enumerate(self.decisions):
-            if decision.depends_on is not None:
-                changed[:, place] = np.where(self.offered(changed, place), np.maximum(changed[:, place], 0), -1)
+    def repaired(self, rows: Rows) -> Rows:
+        """Rows in which every decision is made exactly where it has an effect.
+
+        For rows that a mutation or a crossover made: a decision that gained an effect takes its first option.
+        """
+        changed = rows.copy()
+        for column, decision in enumerate(self.decisions):
+            if decision.condition is not None:
+                changed[:, column] = np.where(self.offered(changed, column), np.maximum(changed[:, column], 0), -1)
         return changed
 
-    def draw(self, count: int, rng: np.random.Generator) -> Indices:
-        """[count, decisions] rows, uniform per offered choice."""
-        indices = np.empty((count, len(self.decisions)), np.int8)
+    def draw(self, count: int, rng: np.random.Generator) -> Rows:
+        """[count, decisions] rows, uniform over the options of every decision that has an effect."""
+        rows = np.empty((count, len(self.decisions)), np.int16)
         for column, decision in enumerate(self.decisions):
-            drawn = rng.integers(0, len(decision.choice.options), count, dtype=np.int8)
-            indices[:, column] = np.where(self.offered(indices, column), drawn, -1)
-        return indices
+            # Small integers: the generator's bits, and so every seed's draws, depend on the type.
+            drawn = rng.integers(0, len(decision.options), count, dtype=np.int8)
+            rows[:, column] = np.where(self.offered(rows, column), drawn, -1)
+        return rows
 
-    def columns(self, indices: Indices) -> Columns:
-        """Arrays of values, by field name and layer; absent choices are 0 (numbers) or "" (names)."""
+    def columns(self, rows: Rows) -> Columns:
+        """Arrays of values by choice and layer; a choice without effect is 0 (numbers) or "" (names)."""
         result: Columns = {}
+        places = {(decision.choice, decision.position): column for column, decision in enumerate(self.decisions)}
         for choice in self.choices:
             numeric = isinstance(choice.options[0], int)
             absent: Any = 0 if numeric else ""
             values = np.array([*choice.options, absent], dtype=np.int64 if numeric else np.str_)
-            result[choice.name] = [np.full(len(indices), absent, values.dtype) for _ in range(self.layers)]
-            for column, decision in enumerate(self.decisions):
-                if decision.choice is choice:
-                    result[choice.name][decision.layer] = values[indices[:, column]]
+            positions = [None] if choice.where == "design" else range(self.layers)
+            result[choice.name] = [
+                values[rows[:, places[choice.name, position]]] if (choice.name, position) in places
+                else np.full(len(rows), absent, values.dtype)
+                for position in positions
+            ]  # fmt: skip
         return result
 
-    def design(self, row: NDArray[np.int8], dsp: int) -> Design:
-        """The design of one row, with the DSP budget of its multipliers."""
-        layers: list[dict[str, Any]] = [dict.fromkeys(Layer.model_fields) for _ in range(self.layers)]
-        for index, decision in zip(row.tolist(), self.decisions, strict=True):
-            if index >= 0:
-                layers[decision.layer][decision.choice.name] = decision.choice.options[index]
-        return Design(schema=1, layers=tuple(Layer(**layer) for layer in layers), dsp=dsp)
+
+def _decision(choice: Choice, layer: int | None, before: Sequence[Decision]) -> Decision:
+    """A choice at a position, behind the decisions `before`."""
+    condition = None
+    if choice.only_if is not None:
+        name, value = choice.only_if
+        column = [(decision.choice, decision.position) for decision in before].index((name, layer))
+        condition = (column, tuple(i for i, option in enumerate(before[column].options) if option == value))
+    name = choice.name if layer is None else f"{layer}.{choice.name}"
+    fastest, smallest = (_index(choice.options, wanted) for wanted in (choice.fastest, choice.smallest))
+    return Decision(name, choice.name, layer, choice.options, choice.kind, condition, fastest, smallest)
 
 
-def columns_of(designs: list[Design]) -> Columns:
-    """The columns of designs with equally many layers, as `Space.columns` gives them."""
-    fields: Mapping[str, Any] = Layer.model_fields
-    result: Columns = {}
-    for name in fields:
-        text = name in ("attention", "aggregation", "activation")
-        absent: Any = "" if text else 0
-        result[name] = []
-        for layer in range(len(designs[0].layers)):
-            values = [getattr(design.layers[layer], name) for design in designs]
-            array = [absent if value is None else value for value in values]
-            result[name].append(np.array(array, np.str_ if text else np.int64))
-    return result
-
-
-FRACTION_BITS = (0, 1, 2, 3, 4, 5, 6)
-
-TABLE_II = (
-    Choice("attention", ("constant", "gat", "gcn"), "architecture"),
-    Choice("aggregation", ("add", "max", "mean"), "architecture"),
-    Choice("k", (1, 2, 4, 8, 16), "architecture"),
-    Choice("d", (4, 8, 12, 16, 32, 64), "architecture", where="hidden"),
-    Choice("activation", ("relu", "tanh", "sigmoid", "elu"), "architecture", where="hidden"),
-    Choice("t_in", (1, 2, 3, 4, 5), "hardware"),
-    Choice("t_out", (1, 2, 3, 4, 5), "hardware"),
-    Choice("t_attn", (1, 2, 4, 8), "hardware", only_if=("attention", "gat")),
-    Choice("t_aggr", (1, 2, 4, 8), "hardware"),
-    Choice("t_act", (1, 2, 3, 4, 5), "hardware", where="hidden"),
-    Choice("ai", (1, 2, 3), "precision"),
-    Choice("af", FRACTION_BITS, "precision"),
-    Choice("wi", (1, 2, 3), "precision"),
-    Choice("wf", FRACTION_BITS, "precision"),
-)
-"""The FGNAS paper's Table II; attn, aggr and act are spelt out."""
-
-
-def fgnas_space(layers: int = 2) -> Space:
-    """The paper's space; it stays at two layers."""
-    return Space("fgnas", layers, TABLE_II)
-
-
-SPACES: dict[str, Callable[[int], Space]] = {"fgnas": fgnas_space}
-
-
-def find_space(name: str, layers: int = 2) -> Space:
-    """A space by name, or UserError."""
-    if name not in SPACES:
-        raise UserError(f"unknown space {name!r}; known: {', '.join(sorted(SPACES))}")
-    return SPACES[name](layers)
+def _index(options: tuple[Any, ...], wanted: Any) -> int:
+    """The index of an option, or of the least or most of them; the first where it is not offered."""
+    if wanted in options:
+        return options.index(wanted)
+    if not isinstance(options[0], int):
+        return 0
+    return int(np.argmax(options) if wanted == "most" else np.argmin(options))

@@ -40,7 +40,7 @@ from fgnas.hardware.pipeline.latency import Workload, latency_cycles, timeline
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import Network
 from fgnas.networks.quantised import fake_quantised_logits
-from fgnas.space import TABLE_II
+from fgnas.systems.fgnas.space import TABLE_II
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler

@@ -12,7 +12,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import Timeline
 from fgnas.network import LayerParameters, Network
-from fgnas.space import fgnas_space
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.find import find_verilator
 from fgnas.tools.verilator import tools_on_path

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fgnas.design import SCHEMA, Design, canonical_json
 from fgnas.errors import UserError
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 HIDDEN = {
     "d": 8, "attention": "gcn", "aggregation": "add", "k": 1, "activation": "relu", "t_in": 2, "t_out": 3,
@@ -46,11 +46,11 @@ def test_hashes_name_what_they_should():
     finer = Design.from_dict(hidden(wf=6))
     wider = Design.from_dict(hidden(d=16))
     assert design.hash == reordered.hash and len(design.hash) == 12
-    assert design.hash != finer.hash and design.architecture_hash == finer.architecture_hash
-    assert design.architecture_hash != wider.architecture_hash
+    assert design.hash != finer.hash and design.training_key == finer.training_key
+    assert design.training_key != wider.training_key
     faster = Design.from_dict(hidden(t_in=5))
-    assert faster.hash != design.hash and faster.numerics_hash == design.numerics_hash
-    assert len({design.numerics_hash, finer.numerics_hash, wider.numerics_hash}) == 3
+    assert faster.hash != design.hash and faster.score_key == design.score_key
+    assert len({design.score_key, finer.score_key, wider.score_key}) == 3
 
 
 def test_the_hash_is_the_same_on_every_machine():

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fgnas.errors import UserError
-from fgnas.space import TABLE_II, Choice, Space, columns_of, find_space
+from fgnas.design import columns_of
+from fgnas.systems.fgnas.space import TABLE_II, find_space
+from fgnas.space import Choice, Space
 
 FGNAS = find_space("fgnas")
 

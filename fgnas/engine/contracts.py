@@ -1,60 +1,219 @@
-"""The three contracts of a search: a space, a searcher, an evaluator."""
+"""The contracts of a search. A system composes a space, a target and a trainer; searchers and the engine know none.
+
+Three rules keep it small: a nested search is a target, a staged search is a searcher, a supernet is a trainer.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design
-from fgnas.engine.evaluator import Score
-from fgnas.hardware.pipeline.pricing import Prices
-from fgnas.space import Columns, Indices
+from fgnas.costs import Costs, Limit, Quantity, feasible
+from fgnas.space import Decision, Rows
+
+if TYPE_CHECKING:
+    from fgnas.engine.jobs import Workers
+    from fgnas.engine.store import RunStore
+    from fgnas.engine.survey import Survey
+    from fgnas.engine.trial import Trial
+
+Objectives = NDArray[np.float64]
+"""[n, objectives], all of them maximised."""
 
 Infeasible = Literal["redraw", "zero", "accept"]
-"""What becomes of a sample that breaks a constraint: it is thrown away and the searcher asked again; the searcher is
-told a reward of 0 for it; or it is evaluated like any other."""
+"""The treatment of a row that breaks a limit: it is dropped and the searcher asked again; the searcher is told zeros;
+or it is evaluated like any other."""
+
+
+BATCH = 10
+"""Rows between two updates of a searcher that has no reason for another number."""
+
+
+class Candidate(Protocol):
+    """The meaning of a row.
+
+    `hash` names it, `training_key` what its training depends on, `score_key` what its scores depend on.
+    """
+
+    @property
+    def hash(self) -> str: ...
+
+    @property
+    def training_key(self) -> str: ...
+
+    @property
+    def score_key(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidate as plain JSON values."""
 
 
 class Space(Protocol):
-    """Says what may be chosen."""
+    """The decisions that make a candidate: of a layer, of the whole design, of any position."""
 
-    def draw(self, count: int, rng: np.random.Generator) -> Indices:
-        """[count, decisions] samples, uniform per offered choice."""
+    @property
+    def name(self) -> str: ...
 
-    def columns(self, indices: Indices) -> Columns:
-        """Samples as arrays of values, for pricing."""
+    @property
+    def decisions(self) -> Sequence[Decision]: ...
 
-    def design(self, row: NDArray[np.int8], dsp: int) -> Design:
-        """One sample as a design."""
+    def draw(self, count: int, rng: np.random.Generator) -> Rows:
+        """[count, decisions] rows, uniform over the options that have an effect."""
+
+    def repaired(self, rows: Rows) -> Rows:
+        """Rows that a mutation or a crossover made, with every decision made exactly where it has an effect."""
+
+    def candidate(self, row: NDArray[np.int16]) -> Candidate:
+        """The candidate of one row."""
+
+
+class Target(Protocol):
+    """The costs of candidates, over arrays of rows and cheap."""
+
+    @property
+    def costs(self) -> tuple[Quantity, ...]: ...
+
+    def price(self, rows: Rows) -> Costs:
+        """Every cost of n rows, [n] each."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The scores of one candidate by name; what was shared with others in `trained` and `cached` (see `Trial`)."""
+
+    values: dict[str, float]
+    trained: bool
+    cached: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A candidate after one retraining: its scores on the validation split, the seed, and the model itself."""
+
+    scores: dict[str, float]
+    seed: int
+    model: Any
+
+
+class Trainer(Protocol):
+    """The quality of candidates of the system's own space. Validation chooses; `test` alone looks at the test split."""
+
+    @property
+    def scores(self) -> tuple[Quantity, ...]: ...
+
+    def prepare(self, store: RunStore, workers: Workers) -> None:
+        """Train once what every score needs, such as a supernet; resumable, kept in the store."""
+
+    def score(self, candidates: Sequence[Any], workers: Workers) -> list[Score]:
+        """The scores of candidates, in order. Their order, never a clock, decides which of them counts as trained."""
+
+    def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
+        """Continue after these trials as if they had just been scored."""
+
+    def keep(self, leaders: Sequence[Trial], store: RunStore) -> None:
+        """Hold in the store what continuing with these leaders needs, and nothing else."""
+
+    def retrain(self, candidates: Sequence[Any], repetition: int, workers: Workers) -> list[Outcome]:
+        """Train candidates with a fresh seed; repetitions count from 1."""
+
+    def refine(self, jobs: Sequence[tuple[Any, int, Outcome]], workers: Workers) -> list[Outcome]:
+        """Improve (candidate, repetition, outcome) before delivery, such as by fine-tuning; or return the outcomes."""
+
+    def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
+        """Store the model under the name; returns the entry's fields that find it again."""
+
+    def test(self, candidate: Any, outcome: Outcome) -> dict[str, dict[str, float]]:
+        """Accuracy by kind ("float", "quantised" ...) and split ("val", "test"). Reads the test split."""
 
 
 class Searcher(Protocol):
-    """Is asked for samples and told their rewards."""
+    """Is asked for rows and told their objectives."""
 
     @property
     def infeasible(self) -> Infeasible:
-        """What it wants done with samples that break a constraint; it may change from batch to batch."""
+        """The treatment of rows that break a limit; it may change from batch to batch."""
 
-    def ask(self, count: int) -> Indices:
-        """[count, decisions] samples."""
+    @property
+    def batch(self) -> int:
+        """Feasible rows that it is told together; never a matter of how many workers there are."""
 
-    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
-        """The rewards [m], 0 to 1, of m samples, in the order they were asked for."""
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] rows."""
+
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
+        """The objectives of m rows, [m, objectives], in the order they were asked for."""
 
     def state(self) -> dict[str, Any]:
-        """Everything that decides what comes next: tensors and plain values."""
+        """Everything that decides what comes next: tensors, NumPy arrays and plain values."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
 
 
-class Evaluator(Protocol):
-    """Prices a sample: cheap constraints first, the expensive objective only where they hold."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that a searcher may know.
 
-    def check(self, samples: Indices) -> tuple[Prices, NDArray[np.bool_]]:
-        """What n samples cost, and whether each keeps every constraint."""
+    Attributes:
+        space, target, limits: where to search, at what costs, within which limits.
+        survey: the result of pricing uniform draws before the search.
+        seed, children: of the run.
+        options: every option of the run by name; a searcher reads its own.
+    """
 
-    def evaluate(self, designs: list[Design]) -> list[Score]:
-        """The objective of designs that keep every constraint, in order."""
+    space: Space
+    target: Target
+    limits: tuple[Limit, ...]
+    survey: Survey
+    seed: int
+    children: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """[n] whether rows keep every limit."""
+        return feasible(self.target.price(rows), self.limits)
+
+
+MakeSearcher = Callable[[Problem], Searcher]
+
+
+class BackEnd(Protocol):
+    """Turns a delivered candidate into files that are proven."""
+
+    def write(self, delivered: Any, directory: Path, **options: Any) -> Any:
+        """Write the project of what a run delivered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """One search, composed by a system from its options.
+
+    Attributes:
+        space, target, trainer, limits: the parts.
+        objectives: names of scores and costs that the searcher is told, each turned so that more is better.
+        fronts: names of the costs of each Pareto front, against the first score.
+        label: a short name for runs, such as the dataset's.
+        identity: what determines the results beside options and versions, such as the data's fingerprint.
+        delivered: fields of every leader's entry, such as the dataset.
+        remark: what the survey's feasible rows say to a user; "" for nothing.
+    """
+
+    space: Space
+    target: Target
+    trainer: Trainer
+    limits: tuple[Limit, ...]
+    objectives: tuple[str, ...]
+    fronts: tuple[tuple[str, ...], ...] = ()
+    label: str = "run"
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    delivered: Mapping[str, Any] = field(default_factory=dict)
+    remark: Callable[[Rows], str] = lambda rows: ""
+
+    def feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """[n] whether rows keep every limit."""
+        return feasible(self.target.price(rows), self.limits)

@@ -1,126 +1,115 @@
-"""The end of a search: leaders retrained with fresh seeds, one chosen, fine-tuned, its test accuracy read once."""
+"""The end of a search: leaders retrained with fresh seeds, one chosen, refined, its test accuracy read once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fgnas.design import Design
-from fgnas.engine.evaluator import CoDesign
-from fgnas.engine.loop import PRICES
+from fgnas.engine.contracts import Candidate, Composition, Outcome
+from fgnas.engine.jobs import Workers
 from fgnas.engine.store import RunStore
-from fgnas.network import Network
-from fgnas.networks.quantised import quantised_accuracy
-from fgnas.networks.training import Trained, float_accuracy
+from fgnas.engine.trial import Trial
+
+Rounds = Callable[[int, int], None]
+"""Told (rounds done, rounds in all)."""
 
 
-def spread(values: list[float]) -> dict[str, Any]:
+def spread(values: Sequence[float]) -> dict[str, Any]:
     """Mean, sample standard deviation, and the values themselves."""
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return {"mean": float(np.mean(values)), "std": deviation, "values": values}
+    return {"mean": float(np.mean(values)), "std": deviation, "values": list(values)}
 
 
 class Leaders:
-    """Retrained designs.
+    """Retrained candidates.
 
-    A lucky seed is chosen by any search over one seed, so the leaders compete again on fresh ones: ranked by mean
-    quantised validation accuracy, each keeping the network of its best seed. What they keep is fine-tuned with the
-    roundings of its design; of the winner every seed is, so that its spread is that of what is delivered.
+    Any search over one seed chooses lucky ones, so the leaders compete again on fresh seeds: ranked by the mean of the
+    first score, each keeping the model of its best seed. The kept models are refined; of the winner every seed's model
+    is, so that its spread is that of what is delivered.
     """
 
-    def __init__(self, evaluator: CoDesign, trials: list[dict[str, Any]], seeds: int) -> None:
-        self.evaluator, self.seeds = evaluator, seeds
-        self.trials = {trial["design_hash"]: trial for trial in trials}
-        self.designs = {name: Design.from_dict(trial["design"]) for name, trial in self.trials.items()}
-        self.networks: dict[str, list[Trained]] = {}
-        self.val: dict[str, list[float]] = {name: [] for name in self.designs}
-        # By design and place of the seed: validation accuracy after fine-tuning, and the network.
-        self.tuned: dict[str, dict[int, tuple[float, Network]]] = {name: {} for name in self.designs}
+    def __init__(
+        self, parts: Composition, trials: Sequence[Trial], candidates: Sequence[Candidate], seeds: int
+    ) -> None:
+        self.parts, self.seeds = parts, seeds
+        self.ranked_by = parts.trainer.scores[0].name
+        self.trials = {trial.design_hash: trial for trial in trials}
+        self.candidates = {candidate.hash: candidate for candidate in candidates}
+        self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.candidates}
+        # By candidate and index of the seed.
+        self.refined: dict[str, dict[int, Outcome]] = {name: {} for name in self.candidates}
 
-    def retrain(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Train every architecture once a seed, and score all its designs with each."""
-        groups: dict[str, list[Design]] = {}
-        for design in self.designs.values():
-            groups.setdefault(design.architecture_hash, []).append(design)
-        for done, seed in enumerate(range(1, self.seeds + 1), 1):
-            jobs = [self.evaluator.job(designs, seed) for designs in groups.values()]
-            for (name, designs), result in zip(groups.items(), self.evaluator.run(jobs), strict=True):
-                self.networks.setdefault(name, []).append(result.trained)
-                for design, val in zip(designs, result.val, strict=True):
-                    self.val[design.hash].append(val)
-            report(done, self.seeds + 1)  # fine-tuning is one round more
+    def values(self, name: str) -> list[float]:
+        """The first score of a leader, by seed."""
+        return [outcome.scores[self.ranked_by] for outcome in self.outcomes[name]]
 
-    def fine_tune(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Train on with the roundings of each design: of the winner every seed's network, of others the best."""
+    def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
+        """Train every leader once a seed."""
+        candidates = list(self.candidates.values())
+        for repetition in range(1, self.seeds + 1):
+            found = self.parts.trainer.retrain(candidates, repetition, workers)
+            for candidate, outcome in zip(candidates, found, strict=True):
+                self.outcomes[candidate.hash].append(outcome)
+            report(repetition, self.seeds + 1)  # refining is one round more
+
+    def refine(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
+        """Refine the model of every seed of the winner, and of the best seed of each other leader."""
         winner = self.ranking()[0]
         kept = [
             (name, place)
-            for name, val in self.val.items()
-            for place in (range(self.seeds) if name == winner else [int(np.argmax(val))])
+            for name in self.candidates
+            for place in (range(self.seeds) if name == winner else [int(np.argmax(self.values(name)))])
         ]
-        jobs = []
-        for name, place in kept:
-            design = self.designs[name]
-            trained = self.networks[design.architecture_hash][place]
-            jobs.append(replace(self.evaluator.job([design], place + 1, trained), tune=True))
-        for (name, place), result in zip(kept, self.evaluator.run(jobs), strict=True):
-            self.tuned[name][place] = (result.val[0], result.tuned[0])
+        jobs = [(self.candidates[name], place + 1, self.outcomes[name][place]) for name, place in kept]
+        for (name, place), outcome in zip(kept, self.parts.trainer.refine(jobs, workers), strict=True):
+            self.refined[name][place] = outcome
         report(self.seeds + 1, self.seeds + 1)
 
     def ranking(self) -> list[str]:
-        """Design hashes, best mean first; the earlier trial of equals first."""
-        return sorted(self.designs, key=lambda name: (-float(np.mean(self.val[name])), self.trials[name]["trial"]))
+        """Candidates' hashes, best mean first; the earlier trial of equals first."""
+        return sorted(
+            self.candidates, key=lambda name: (-float(np.mean(self.values(name))), self.trials[name].trial)
+        )
 
     def deliver(self, store: RunStore) -> dict[str, Any]:
-        """Write the leaders, their weights and the best of them; only now are test nodes looked at, for it alone."""
+        """Write the leaders, their models and the best of them. Only the winner's test accuracy is read, only now."""
         ranking = self.ranking()
         entries = [self._entry(store, rank, name) for rank, name in enumerate(ranking, 1)]
         store.write_json("leaders.json", entries)
-        best = entries[0] | self._delivered(ranking[0], entries[0]["repetition"] - 1)
+        best = entries[0] | self._tested(ranking[0], entries[0]["repetition"] - 1)
         store.write_json("best.json", best)
-        searched = {trial["architecture_hash"] for trial in self.trials.values()}
-        stored = {entry["weights"].removeprefix("children/").removesuffix(".npz") for entry in entries}
-        store.keep_networks(searched | stored)
         return best
 
     def _entry(self, store: RunStore, rank: int, name: str) -> dict[str, Any]:
-        trial, design = self.trials[name], self.designs[name]
+        trial, refined = self.trials[name], self.refined[name]
         # The earlier seed of equals.
-        place = max(self.tuned[name], key=lambda place: (self.tuned[name][place][0], -place))
-        repetition, (tuned_val, network) = place + 1, self.tuned[name][place]
-        weights, sha256 = store.save_network(f"{name}-{repetition}", network)
+        place = max(refined, key=lambda place: (refined[place].scores[self.ranked_by], -place))
         return {
             "rank": rank,
-            "design": design.to_dict(),
+            "design": trial.design,
             "design_hash": name,
-            "dataset": self.evaluator.data.name,
-            "fingerprint": self.evaluator.data.fingerprint,
-            "weights": weights,
-            "sha256": sha256,
-            "repetition": repetition,
-            "seed": self.evaluator.job([design], repetition).seed,
-            "trial": trial["trial"],
-            "searched_val": trial["val"],
-            "val": spread(self.val[name]),
-            "tuned_val": tuned_val,
-            "prices": {price: trial[price] for price in PRICES},
+            **self.parts.delivered,
+            **self.parts.trainer.save(f"{name}-{place + 1}", refined[place], store),
+            "repetition": place + 1,
+            "seed": refined[place].seed,
+            "trial": trial.trial,
+            "searched": trial.scores[self.ranked_by],
+            "retrained_val": spread(self.values(name)),
+            "refined_val": refined[place].scores[self.ranked_by],
+            "costs": dict(trial.costs),
         }
 
-    def _delivered(self, name: str, place: int) -> dict[str, Any]:
-        """Accuracies of the winner: of the network that is delivered, and over its seeds."""
-        design, data = self.designs[name], self.evaluator.data
-        networks = [self.tuned[name][seed][1] for seed in range(self.seeds)]
-        quantised = [quantised_accuracy(design, network, data) for network in networks]
-        exact = [float_accuracy(design.architecture(), network, data) for network in networks]
+    def _tested(self, name: str, delivered: int) -> dict[str, Any]:
+        """Accuracies of the winner: of the model that is delivered, and over its seeds."""
+        outcomes = [self.refined[name][place] for place in range(self.seeds)]
+        found = [self.parts.trainer.test(self.candidates[name], outcome) for outcome in outcomes]
+        spreads = {
+            kind: {split: spread([each[kind][split] for each in found]) for split in splits}
+            for kind, splits in found[0].items()
+        }
         return {
-            "specification": self.evaluator.specification.to_dict(),
-            "delivered": {"float": exact[place], "quantised": quantised[place]},
-            "retrained": {
-                "seeds": [self.evaluator.job([design], seed).seed for seed in range(1, self.seeds + 1)],
-                "float": {split: spread([each[split] for each in exact]) for split in ("val", "test")},
-                "quantised": {split: spread([each[split] for each in quantised]) for split in ("val", "test")},
-            },
+            "delivered": found[delivered],
+            "retrained": {"seeds": [outcome.seed for outcome in outcomes], **spreads},
         }

@@ -1,4 +1,4 @@
-"""What a worker does: train one architecture, score designs of it; and how jobs outlive a killed worker."""
+"""Workers: processes on this machine that run jobs, and how jobs survive a worker that dies."""
 
 from __future__ import annotations
 
@@ -9,20 +9,9 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
-from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.network import Network
-from fgnas.networks.calibration import calibrate, observe
-from fgnas.networks.finetuning import fine_tuned
-from fgnas.networks.model import Architecture
-from fgnas.networks.quantised import quantised_accuracy
-from fgnas.networks.training import Recipe, Trained, train
-from fgnas.tasks.nodes import load
 
 ATTEMPTS = 3
 """How often a job is begun again after a worker died under it."""
@@ -33,66 +22,6 @@ WORKERS_DIED = (
 )
 
 ExecutorFactory = Callable[[], Executor]
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """Designs of one architecture, to be scored with one trained network.
-
-    Attributes:
-        dataset, fingerprint: what to load, and what it must turn out to be.
-        architecture, seed, recipe: what to train, and how.
-        designs: what to score.
-        trained: the trained network, where it is there already.
-        tune: whether to train on for each design, with its roundings, before it is scored.
-    """
-
-    dataset: str
-    fingerprint: str
-    architecture: Architecture
-    seed: int
-    recipe: Recipe
-    designs: tuple[Design, ...]
-    trained: Trained | None = None
-    tune: bool = False
-
-    @property
-    def cost(self) -> float:
-        """About how long it takes, in any unit: the longest is begun first, so that workers end together."""
-        if self.trained is not None and not self.tune:
-            return len(self.designs)
-        slow = {"gat": 3.0, "gcn": 1.0, "constant": 1.0}
-        return 10 + sum(
-            layer["k"] * (layer["d"] or 8) * slow[layer["attention"]] * (2 if layer["aggregation"] == "max" else 1)
-            for layer in self.architecture
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The trained network, the quantised validation accuracy of each design, and what it became if it was tuned."""
-
-    trained: Trained
-    val: list[float]
-    tuned: list[Network] = field(default_factory=list)
-
-
-def run_job(job: Job) -> Result:
-    """A pure function of the job, in one thread; it never looks at the test nodes."""
-    torch.set_num_threads(1)
-    data = load(job.dataset)
-    if data.fingerprint != job.fingerprint:
-        raise UserError(f"a worker read another {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
-    trained = job.trained or train(data, job.architecture, job.seed, job.recipe)
-    observation = observe(job.architecture, trained.network, data)
-    val, tuned = [], []
-    for design in job.designs:
-        network = calibrate(design, trained.network, observation)
-        if job.tune:
-            network = fine_tuned(design, network, data, job.seed, job.recipe)
-            tuned.append(network)
-        val.append(quantised_accuracy(design, network, data, ("val",))["val"])
-    return Result(trained, val, tuned)
 
 
 class Processes(Executor):
@@ -157,7 +86,7 @@ class Workers:
         self._factory = factory
         self._executor: Executor | None = None
 
-    def run(self, jobs: Sequence[Any], function: Callable[[Any], Any] = run_job) -> list[Any]:
+    def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
         """The results in the order of the jobs, whatever the order they end in."""
         results: dict[int, Any] = {}
         for _ in range(1 + ATTEMPTS):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from fgnas.design import canonical_json
+from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.files import replace_file
-from fgnas.network import Network
+from fgnas.files import canonical_json, replace_file
 
 LATEST = "latest"
 
@@ -87,25 +87,26 @@ class RunStore:
         except (OSError, ValueError) as error:
             raise UserError(f"cannot read {path}: {error}") from None
 
-    def trials(self) -> list[dict[str, Any]]:
-        """Every trial, in order; a last line that is being written, or that a kill cut short, is none."""
+    def trials(self) -> list[Trial]:
+        """Every trial, in order; a last line that is being written, or that a kill cut short, does not count."""
         path = self.folder / "trials.jsonl"
         try:
             lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-            return [json.loads(line) for line in lines]
+            contents = [json.loads(line) for line in lines]
         except (OSError, ValueError) as error:
             raise UserError(f"cannot read {path}: {error}") from None
+        return [Trial.from_dict(content, str(path)) for content in contents]
 
-    def commit(self, trials: Iterable[dict[str, Any]], state: dict[str, Any]) -> None:
-        """Append a batch, then move the state on."""
+    def commit(self, trials: Sequence[Trial], state: dict[str, Any]) -> None:
+        """Append a batch, then replace the state."""
         with (self.folder / "trials.jsonl").open("ab") as file:
             for trial in trials:
-                file.write(canonical_json(trial).encode() + b"\n")
+                file.write(canonical_json(trial.to_dict()).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
             offset = file.tell()
         buffer = io.BytesIO()
-        torch.save({"offset": offset, "state": state}, buffer)
+        torch.save({"offset": offset, "state": _packed(state)}, buffer)
         replace_file(self.folder / "state.pt", buffer.getvalue())
 
     def resume(self) -> dict[str, Any] | None:
@@ -116,7 +117,7 @@ class RunStore:
                 saved = torch.load(path, weights_only=True)
             except Exception as error:  # a damaged pickle can raise nearly anything
                 raise UserError(f"cannot read {path} ({type(error).__name__}): start a new run") from None
-            offset, state = saved["offset"], saved["state"]
+            offset, state = saved["offset"], _unpacked(saved["state"])
         with (self.folder / "trials.jsonl").open("ab") as file:
             if file.tell() < offset:
                 raise UserError(f"{self.folder / 'trials.jsonl'} lost trials that were committed: start a new run")
@@ -128,17 +129,12 @@ class RunStore:
         with (self.folder / "timings.jsonl").open("a", encoding="utf-8") as file:
             file.write(canonical_json(timing) + "\n")
 
-    def save_network(self, name: str, network: Network) -> tuple[str, str]:
-        """Store weights under children/; returns the path within the run, and the SHA-256."""
-        path = self.children / f"{name}.npz"
-        return f"children/{path.name}", network.save(path)
+    def model_path(self, name: str) -> Path:
+        """The file of a model, below children/."""
+        return self.children / f"{name}.npz"
 
-    def load_network(self, entry: dict[str, Any]) -> Network:
-        """The weights that an entry of best.json or leaders.json names, checked."""
-        return Network.load(self.folder / entry["weights"], entry["sha256"])
-
-    def keep_networks(self, names: Iterable[str]) -> None:
-        """Remove all weights but the named ones."""
+    def keep_models(self, names: Iterable[str]) -> None:
+        """Remove all models but the named ones."""
         kept = {f"{name}.npz" for name in names}
         for path in self.children.iterdir():
             if path.name not in kept:
@@ -147,6 +143,38 @@ class RunStore:
     def write_json(self, name: str, content: Any) -> None:
         """A readable JSON file, replaced whole."""
         replace_file(self.folder / name, json.dumps(content, indent=2, sort_keys=True).encode() + b"\n")
+
+
+ARRAY, INTEGER = "array of NumPy", "integer of any size"
+"""Keys of what torch's safe loader would refuse: NumPy arrays, and the 128-bit integers of a random state."""
+
+
+def _packed(value: Any) -> Any:
+    """A searcher's state in types that torch loads without running code."""
+    if isinstance(value, dict):
+        return {key: _packed(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return {ARRAY: torch.from_numpy(value.copy())}
+    if isinstance(value, np.generic):
+        return _packed(value.item())
+    if isinstance(value, int) and value.bit_length() > 63:
+        return {INTEGER: str(value)}
+    return value
+
+
+def _unpacked(value: Any) -> Any:
+    """The state that was packed; tuples come back as lists."""
+    if isinstance(value, list):
+        return [_unpacked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {ARRAY}:
+        return value[ARRAY].numpy()
+    if value.keys() == {INTEGER}:
+        return int(value[INTEGER])
+    return {key: _unpacked(item) for key, item in value.items()}
 
 
 def check_name(root: Path, name: str) -> None:

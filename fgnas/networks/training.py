@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fgnas.design import canonical_json
 from fgnas.errors import UserError
+from fgnas.files import canonical_json
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field
 from fgnas.tasks.nodes import GraphData

@@ -12,7 +12,7 @@ from fgnas.design import Design
 from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
-from fgnas.hardware.pipeline.pricing import UNLIMITED_DSP, Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.network import Network
 from fgnas.networks.training import float_accuracy
 from fgnas.report.design import design_page
@@ -20,7 +20,7 @@ from fgnas.report.page import design_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
 from fgnas.report.record import ProjectRecord, RunRecord
 from fgnas.report.run import run_page
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
 from fgnas.tasks.nodes import NAMES, GraphData, load
 
 PAGE = "report.html"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
-from fgnas.space import Indices, Space
+from fgnas.space import Rows, Space
 
 PARTS = 5
 """The search is split into this many equal parts, of which the first and the last are compared."""
@@ -81,7 +81,7 @@ def _share(shares: Mapping[Any, float] | None, option: Any) -> float | None:
 def feasible_shares(space: Space, pricer: Pricer, specification: Specification, dsp: int) -> Chance:
     """Shares of the options among uniform draws that keep the specification: what no preference leads to."""
     rng = np.random.default_rng(0)
-    parts: list[Indices] = []
+    parts: list[Rows] = []
     while len(parts) < 5 and sum(len(part) for part in parts) < CHANCE_KEPT:
         samples = space.draw(CHANCE_DRAWS, rng)
         parts.append(samples[pricer.price(space.columns(samples), dsp).feasible(specification)])
@@ -89,8 +89,8 @@ def feasible_shares(space: Space, pricer: Pricer, specification: Specification, 
     found: dict[tuple[int, str], dict[Any, float]] = {}
     for column, decision in enumerate(space.decisions):
         taken = kept[kept[:, column] >= 0, column]
-        counts = np.bincount(taken, minlength=len(decision.choice.options))
+        counts = np.bincount(taken, minlength=len(decision.options))
         if len(taken):
             shares = (counts / len(taken)).tolist()
-            found[decision.layer, decision.choice.name] = dict(zip(decision.choice.options, shares, strict=True))
+            found[decision.position or 0, decision.choice] = dict(zip(decision.options, shares, strict=True))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,24 @@ class RunRecord:
     def read(cls, store: RunStore) -> RunRecord:
         """The record of a run, finished or not."""
         best = store.best()
-        return cls(store.name, store.config(), store.trials(), store.leaders() if best else [], best)
+        trials = [{**trial.to_dict(), **trial.scores, **trial.costs} for trial in store.trials()]
+        leaders = [_flat(entry) for entry in store.leaders()] if best else []
+        return cls(store.name, _flat_config(store.config()), trials, leaders, _flat(best) if best else None)
+
+
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "prices": entry["costs"], "val": entry["retrained_val"], "searched_val": entry["searched"]}
+
+
+def _flat_config(config: dict[str, Any]) -> dict[str, Any]:
+    options, decisions = config["options"], config["space"]["decisions"]
+    choices = {decision["choice"]: decision["options"] for decision in decisions}
+    specification = {field.name: options[field.name] for field in fields(Specification)}
+    layers = 1 + max(decision["position"] for decision in decisions)
+    return {
+        **config, **options, **config["identity"], "specification": specification,
+        "space": {"name": config["space"]["name"], "layers": layers, "choices": choices},
+    }
 
 
 @dataclass(frozen=True)

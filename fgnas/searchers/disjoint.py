@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.engine.contracts import Infeasible
+from fgnas.engine.contracts import Infeasible, Objectives, Problem, Space
 from fgnas.errors import UserError
-from fgnas.searchers.masks import Fixed
+from fgnas.searchers.learning.masks import Fixed
 from fgnas.searchers.reinforce import Reinforce
-from fgnas.space import Indices, Space
+from fgnas.space import Rows, offered
 
 ARCHITECTURE_SHARE = 5
 """One child in so many is spent on the architecture: 200 of 1,000, as in the paper."""
@@ -21,14 +21,14 @@ HARDWARE_DRAWS = 5_000
 
 
 class Disjoint:
-    """Two searches, one behind the other, each with the learning controller.
+    """Two searches, one after the other, each with the learning controller.
 
     The first evaluates architectures in the finest formats (10 bits) and accepts whatever they cost. The second keeps
     the best of them that any hardware was found for; the paper keeps the very best, which under tight constraints
     leaves nothing to search.
     """
 
-    def __init__(self, space: Space, seed: int, children: int, check: Callable[[Indices], NDArray[np.bool_]]) -> None:
+    def __init__(self, space: Space, seed: int, children: int, check: Callable[[Rows], NDArray[np.bool_]]) -> None:
         self.space, self.seed, self.check = space, seed, check
         self.left = max(1, children // ARCHITECTURE_SHARE)
         self.tried: list[list[int]] = []
@@ -41,17 +41,22 @@ class Disjoint:
         """Accepted while architectures are searched."""
         return "accept" if self.left > 0 else "redraw"
 
-    def ask(self, count: int) -> Indices:
-        """[count, decisions] samples."""
+    @property
+    def batch(self) -> int:
+        """Those of its controller."""
+        return self.searcher.batch
+
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] rows."""
         return self.searcher.ask(count)
 
-    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
-        """Learn; behind the last architecture, turn to hardware."""
-        self.searcher.tell(samples, rewards)
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
+        """Learn; after the last architecture, turn to hardware."""
+        self.searcher.tell(rows, objectives)
         if self.left > 0:
-            self.tried += samples.tolist()
-            self.rewards += rewards.tolist()
-            self.left -= len(samples)
+            self.tried += rows.tolist()
+            self.rewards += objectives[:, 0].tolist()
+            self.left -= len(rows)
             if self.left <= 0:
                 self.fixed = self.buildable()
                 self._begin()
@@ -78,14 +83,14 @@ class Disjoint:
         self.searcher = Reinforce(self.space, 2 * self.seed + phase, mask=Fixed(self.space, self.fixed))
 
     def state(self) -> dict[str, Any]:
-        """Which phase it is in, what came of the first, and the controller."""
+        """The phase it is in, the results of the first, and the controller."""
         return {
             "left": self.left, "tried": self.tried, "rewards": self.rewards, "fixed": self.fixed,
             "searcher": self.searcher.state(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.left, self.tried, self.rewards = state["left"], state["tried"], state["rewards"]
         self.fixed = state["fixed"]
         self._begin()
@@ -96,24 +101,26 @@ def finest(space: Space) -> dict[int, int]:
     """Column -> option: most bits everywhere, and the first option of what does not touch accuracy."""
     options = {"precision": -1, "hardware": 0}
     return {
-        column: options[decision.choice.kind] % len(decision.choice.options)
+        column: options[decision.kind] % len(decision.options)
         for column, decision in enumerate(space.decisions)
-        if decision.choice.kind in options
+        if decision.kind in options
     }
 
 
-def architecture_of(space: Space, row: list[int]) -> dict[int, int]:
-    """Column -> option of a sample's architecture."""
-    return {
-        column: row[column] for column, decision in enumerate(space.decisions) if decision.choice.kind == "architecture"
-    }
+def architecture_of(space: Space, row: Sequence[int]) -> dict[int, int]:
+    """Column -> option of a row's architecture."""
+    return {column: row[column] for column, decision in enumerate(space.decisions) if decision.kind == "architecture"}
 
 
-def with_choices(space: Space, choices: dict[int, int], count: int, rng: np.random.Generator) -> Indices:
-    """[count, decisions] uniform samples among those with these choices."""
-    samples = space.draw(count, rng)
-    for column in range(samples.shape[1]):
-        options = len(space.decisions[column].choice.options)
-        drawn = np.full(count, choices[column]) if column in choices else rng.integers(0, options, count)
-        samples[:, column] = np.where(space.offered(samples, column), drawn, -1)
-    return samples
+def with_choices(space: Space, choices: dict[int, int], count: int, rng: np.random.Generator) -> Rows:
+    """[count, decisions] uniform rows among those with these choices."""
+    rows = space.draw(count, rng)
+    for column, decision in enumerate(space.decisions):
+        drawn = np.full(count, choices[column]) if column in choices else rng.integers(0, len(decision.options), count)
+        rows[:, column] = np.where(offered(space.decisions, rows, column), drawn, -1)
+    return rows
+
+
+def searcher(problem: Problem) -> Disjoint:
+    """Disjoint search on a problem."""
+    return Disjoint(problem.space, problem.seed, problem.children, problem.feasible)

@@ -1,37 +1,41 @@
-"""Random search: uniform over offered choices, drawn in arrays."""
+"""Random search: uniform over the options that have an effect. The baseline of every other searcher."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fgnas.engine.contracts import Infeasible
-from fgnas.space import Indices, Space
+from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Space
+from fgnas.space import Rows
 
 
 class RandomSearch:
-    """Learns nothing: the baseline of every other searcher."""
+    """Draws, and learns nothing."""
 
     infeasible: Infeasible = "redraw"
+    batch = BATCH
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self.rng = np.random.default_rng(seed)
 
-    def ask(self, count: int) -> Indices:
-        """[count, decisions] uniform samples."""
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] uniform rows."""
         return self.space.draw(count, self.rng)
 
-    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
         """Nothing to learn."""
 
     def state(self) -> dict[str, Any]:
-        """The random state, as text: its integers have 128 bits."""
-        return {"rng": json.dumps(self.rng.bit_generator.state)}
+        """The random state."""
+        return {"rng": self.rng.bit_generator.state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
-        self.rng.bit_generator.state = json.loads(state["rng"])
+        """Continue from a saved state."""
+        self.rng.bit_generator.state = state["rng"]
+
+
+def searcher(problem: Problem) -> RandomSearch:
+    """Random search on a problem."""
+    return RandomSearch(problem.space, problem.seed)

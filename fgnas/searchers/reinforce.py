@@ -10,10 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fgnas.engine.contracts import Infeasible
-from fgnas.searchers.masks import Mask
-from fgnas.searchers.policy import Policy
-from fgnas.space import Indices, Space
+from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Searcher, Space
+from fgnas.errors import UserError
+from fgnas.options import CONTROLLERS
+from fgnas.searchers.learning.masks import Bounds, Mask
+from fgnas.searchers.learning.paper import PaperReinforce
+from fgnas.searchers.learning.policy import Policy
+from fgnas.space import Rows
+
+WARM_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,12 @@ class Reinforce:
     grad log pi_F(x) = grad log pi(x) - E_F[grad log pi]. So grad J = Cov_F(R, grad log pi), which
     (1 / (m - 1)) sum_k (R_k - mean R) grad log pi(x_k) estimates without bias. Nothing in it moves the share Z
     of feasible samples; the mean of grad log pi over accepted samples, an estimate of grad log Z, does.
+
+    The reward is the first objective.
     """
 
     infeasible: Infeasible = "redraw"
+    batch = BATCH
 
     def __init__(
         self, space: Space, seed: int, settings: ReinforceSettings | None = None, mask: Mask | None = None
@@ -52,14 +60,14 @@ class Reinforce:
         self.policy = Policy(space, self.settings.hidden, self.generator, mask)
         self.optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
 
-    def ask(self, count: int) -> Indices:
-        """[count, decisions] samples of the policy."""
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] rows of the policy."""
         return self.policy.sample(count, self.generator)
 
-    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
         """One step of Adam uphill."""
-        log_probability, entropy = self.policy(samples)
-        weights = torch.from_numpy(advantages(rewards)).float()
+        log_probability, entropy = self.policy(rows)
+        weights = torch.from_numpy(advantages(objectives[:, 0])).float()
         objective = (
             surrogate(log_probability, weights)
             + self.settings.acceptance * log_probability.mean()
@@ -69,12 +77,12 @@ class Reinforce:
         (-objective).backward()
         self.optimiser.step()
 
-    def imitate(self, samples: Indices, steps: int) -> None:
-        """Warm start: some steps towards the likelihood of samples that are known to be feasible."""
+    def imitate(self, rows: Rows, steps: int) -> None:
+        """Warm start: some steps towards the likelihood of rows that are known to be feasible."""
         optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
         for _ in range(steps):
             optimiser.zero_grad()
-            (-self.policy(samples)[0].mean()).backward()
+            (-self.policy(rows)[0].mean()).backward()
             optimiser.step()
 
     def state(self) -> dict[str, Any]:
@@ -86,7 +94,7 @@ class Reinforce:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.policy.load_state_dict(state["policy"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.generator.set_state(state["generator"])
@@ -102,3 +110,21 @@ def advantages(rewards: NDArray[np.float64]) -> NDArray[np.float64]:
     centred = rewards - rewards.mean()
     deviation = centred.std()
     return centred / deviation if deviation > 1e-12 else np.zeros_like(centred)
+
+
+def searcher(problem: Problem) -> Searcher:
+    """REINFORCE with the controller that the option `controller` names.
+
+    Where no uniform draw is feasible, every learning controller takes both the mask and the warm start.
+    """
+    controller = problem.options.get("controller") or CONTROLLERS[0]
+    if controller not in CONTROLLERS:
+        raise UserError(f"unknown controller {controller!r}; known: {', '.join(CONTROLLERS)}")
+    if controller == "paper":
+        return PaperReinforce(problem.space, problem.seed)
+    masked, warm = (controller == name or problem.survey.share == 0 for name in ("masked", "warm"))
+    mask = Bounds(problem.space, problem.target, problem.limits) if masked else None
+    made = Reinforce(problem.space, problem.seed, mask=mask)
+    if warm:
+        made.imitate(problem.survey.known, WARM_STEPS)
+    return made

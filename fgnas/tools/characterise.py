@@ -42,7 +42,7 @@ from fgnas.hardware.pipeline.tables import activation_table, exponential_table
 from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
-from fgnas.space import fgnas_space
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.synth import TOP, count_cells, synthesise
 
 SEED = 1

@@ -9,7 +9,7 @@ from fgnas.engine.evaluator import CoDesign
 from fgnas.engine.jobs import Workers
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.training import Recipe
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 
 class InPlace(Executor):

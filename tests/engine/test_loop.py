@@ -66,7 +66,7 @@ def test_trials_hold_what_they_must(make_loop):
     for trial in trials:
         design = Design.from_dict(trial["design"])
         assert design.hash == trial["design_hash"] and design.dsp == 20
-        assert design.numerics_hash == trial["numerics_hash"]
+        assert design.score_key == trial["score_key"]
         assert trial["latency_cycles"] <= 250 and trial["dsp"] <= 20
     assert trials == loop.store.trials()
     assert len((loop.store.folder / "timings.jsonl").read_text().splitlines()) == 4
@@ -124,7 +124,7 @@ def test_a_run_from_before_numerics_had_names_goes_on(make_loop, monkeypatch):
     with pytest.raises(Killed):
         cut.run()
     named = cut.store.trials()
-    older = [{name: value for name, value in trial.items() if name != "numerics_hash"} for trial in named]
+    older = [{name: value for name, value in trial.items() if name != "score_key"} for trial in named]
     again = make_loop("cut")
     monkeypatch.setattr(again.store, "trials", lambda: older)
     again.resume()
@@ -141,7 +141,7 @@ def test_the_number_of_workers_changes_nothing(make_loop):
 
 
 def ranked_trial(number, design, val, architecture, feasible=True, numerics=None):
-    hashes = {"design_hash": design, "architecture_hash": architecture, "numerics_hash": numerics or design}
+    hashes = {"design_hash": design, "training_key": architecture, "score_key": numerics or design}
     return {"trial": number, "val": val, "feasible": feasible, **hashes}
 
 
@@ -170,7 +170,7 @@ def test_the_best_children_are_kept_on_disk(make_loop):
     loop = make_loop("whole")
     trials = loop.run()
     kept = {path.stem for path in loop.store.children.iterdir()}
-    assert kept == {trial["architecture_hash"] for trial in leaders(trials, 3)}
+    assert kept == {trial["training_key"] for trial in leaders(trials, 3)}
 
 
 def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop):

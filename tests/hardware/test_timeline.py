@@ -17,7 +17,7 @@ from fgnas.hardware.pipeline.latency import (
 from fgnas.hardware.stage import Buffer, Stage, StageGraph
 from fgnas.hardware.timeline import Phase, StageTimes, as_seen
 from fgnas.hardware.timeline import timeline as phases_timeline
-from fgnas.space import columns_of
+from fgnas.design import columns_of
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -8,7 +8,7 @@ from fgnas.hardware import wire
 from fgnas.networks.calibration import best_scale, calibrated, divergence, observe, relative_error, thinned
 from fgnas.networks.quantised import fake_quantised_logits, quantised_accuracy, quantised_logits
 from fgnas.networks.training import Recipe, train
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 SPACE = find_space("fgnas").restrict(k=(1, 2), d=(4, 8))
 

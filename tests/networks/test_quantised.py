@@ -18,7 +18,7 @@ from fgnas.networks.quantised import (
     rounded,
 )
 from fgnas.networks.training import Recipe, train
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 SPACE = find_space("fgnas").restrict(k=(1, 2, 4), d=(4, 8, 12))
 

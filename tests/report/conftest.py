@@ -13,7 +13,7 @@ from fgnas.engine.loop import PRICES
 from fgnas.engine.run import SearchConfig
 from fgnas.hardware.pipeline.pricing import Pricer, Specification, whole
 from fgnas.report.record import RunRecord
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 
 def _make_run(count, data, name="made-up", draws=3, finished=True):
@@ -34,7 +34,7 @@ def _make_run(count, data, name="made-up", draws=3, finished=True):
             val = round(float(np.clip(0.3 + 0.6 * i / count + rng.normal(0, 0.08), 0.0, 0.99)), 4)
         trials.append({
             "trial": i, "draws": draws * (i + 1), "design": design.to_dict(), "design_hash": design.hash,
-            "architecture_hash": design.architecture_hash, "feasible": bool(feasible[i]), "val": val,
+            "training_key": design.training_key, "feasible": bool(feasible[i]), "val": val,
             "float_val": min(1.0, val + 0.01), "epoch": 3, "trained": i % 3 == 0, "cached": False,
             **{price: whole(getattr(prices, price)[i]) for price in PRICES},
         })  # fmt: skip

@@ -15,7 +15,7 @@ from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.resources import characterised
 from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import ProjectRecord
-from fgnas.space import columns_of
+from fgnas.design import columns_of
 
 
 @pytest.fixture(scope="module")

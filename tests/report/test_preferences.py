@@ -5,7 +5,7 @@ import pytest
 
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.report.preferences import feasible_shares, preferences
-from fgnas.space import find_space
+from fgnas.systems.fgnas.space import find_space
 
 
 def trial(attention: str, t_attn: int | None) -> dict:

@@ -9,7 +9,8 @@ from fgnas.engine.loop import propose
 from fgnas.errors import UserError
 from fgnas.searchers.disjoint import Disjoint, architecture_of, finest, with_choices
 from fgnas.searchers.paper import PaperReinforce
-from fgnas.space import Choice, Space, find_space
+from fgnas.systems.fgnas.space import find_space
+from fgnas.space import Choice, Space
 
 TWO = Space("two", 1, (Choice("k", (1, 2), "architecture"), Choice("t_in", (1, 2, 3), "hardware")))
 

@@ -7,7 +7,8 @@ import torch
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.searchers.masks import Bounds, Fixed
 from fgnas.searchers.policy import Policy
-from fgnas.space import Choice, Space, find_space
+from fgnas.systems.fgnas.space import find_space
+from fgnas.space import Choice, Space
 
 TWO = Space("two", 1, (Choice("k", (1, 2), "architecture"), Choice("t_in", (1, 2, 3), "hardware")))
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from fgnas.searchers.policy import Policy, categorical
-from fgnas.space import Choice, Space, find_space
+from fgnas.systems.fgnas.space import find_space
+from fgnas.space import Choice, Space
 
 SMALL = Space(
     "small",

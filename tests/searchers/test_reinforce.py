@@ -8,7 +8,8 @@ import torch
 
 from fgnas.searchers.random import RandomSearch
 from fgnas.searchers.reinforce import Reinforce, ReinforceSettings, advantages, surrogate
-from fgnas.space import Choice, Space, find_space
+from fgnas.systems.fgnas.space import find_space
+from fgnas.space import Choice, Space
 
 TWO = Space("two", 1, (Choice("k", (1, 2), "architecture"), Choice("t_in", (1, 2, 3), "hardware")))
 ALL = np.array(list(itertools.product(range(2), range(3))), np.int8)

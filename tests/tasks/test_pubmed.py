@@ -11,7 +11,7 @@ from support import random_accelerator, random_design
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.pricing import Pricer
-from fgnas.space import fgnas_space
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tasks import nodes as datasets
 from fgnas.tasks.nodes import GraphData
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design, Layer
+from fgnas.design import Design, Layer, columns_of
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
@@ -13,7 +13,6 @@ from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
 from fgnas.hardware.pipeline.tables import activation_table, exponential_table
 from fgnas.network import LayerParameters, Network
-from fgnas.space import columns_of
 
 
 def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:

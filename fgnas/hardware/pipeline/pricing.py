@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design
+from fgnas.costs import Limit, feasible, violations, whole
+from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -19,12 +21,10 @@ from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
 from fgnas.hardware.pipeline.tables import layer_tables
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
-from fgnas.space import Columns, columns_of
+from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 
 OTHER_VERSION = "the project's report/accelerator.json was made by another version; write it again"
-UNLIMITED_DSP = 1 << 20
-"""The DSP budget of a design that no specification limits."""
 RESOURCES = ("lut", "ff", "dsp", "bram36")
 GUARDED = ("lut", "ff")
 """Resources that the model does not give exactly."""
@@ -63,6 +63,18 @@ class Specification:
             found[name] = limit * ((100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0)
         return found
 
+    def bounds(self) -> tuple[Limit, ...]:
+        """The limits as upper bounds on costs, each with its violation in words."""
+        return tuple(Limit(name, bound, functools.partial(self._told, name)) for name, bound in self.limits().items())
+
+    def _told(self, name: str, value: float) -> str:
+        """A violated limit in words."""
+        if name == "latency_cycles":
+            return f"latency {value / self.clock_mhz / 1000.0:.4f} ms is over {self.latency_ms} ms"
+        guarded = name in GUARDED and self.guard_band > 0
+        less = f" less the guard band of {self.guard_band:g} %" if guarded else ""
+        return f"{name} {whole(value)} is over {whole(getattr(self, name))}{less}"
+
     def resources(self) -> dict[str, float]:
         """The amount of each limited resource, the guard band included."""
         return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
@@ -98,34 +110,13 @@ class Prices:
     bram36: NDArray[np.float64]
     memory_bytes: Ints
 
-    def excess(self, specification: Specification) -> dict[str, Any]:
-        """Value over limit of each constraint, [n] floats; above 1 it is broken."""
-        return {
-            name: getattr(self, name) / max(limit, 1e-9) for name, limit in specification.limits().items()
-        }
+    def named(self) -> dict[str, Any]:
+        """Every price by name, [n] each."""
+        return vars(self)
 
     def feasible(self, specification: Specification) -> Bools:
-        """[n] whether every constraint holds."""
-        ok = np.ones(len(self.latency_cycles), bool)
-        for name, limit in specification.limits().items():
-            ok &= getattr(self, name) <= limit
-        return ok
-
-    def violations(self, specification: Specification, i: int = 0) -> list[str]:
-        """One line for each constraint that design i breaks."""
-        lines: list[str] = []
-        for name, limit in specification.limits().items():
-            value = whole(getattr(self, name)[i])
-            if value <= limit:
-                continue
-            if name == "latency_cycles":
-                milliseconds = value / specification.clock_mhz / 1000.0
-                lines.append(f"latency {milliseconds:.4f} ms is over {specification.latency_ms} ms")
-            else:
-                guarded = name in GUARDED and specification.guard_band > 0
-                less = f" less the guard band of {specification.guard_band:g} %" if guarded else ""
-                lines.append(f"{name} {value} is over {whole(getattr(specification, name))}{less}")
-        return lines
+        """[n] whether every limit is kept."""
+        return feasible(self.named(), specification.bounds())
 
     def row(self, specification: Specification, i: int = 0) -> dict[str, Any]:
         """The price of design i as plain JSON values."""
@@ -142,13 +133,8 @@ class Prices:
             "memory_mb_s": round(float(bandwidth), 1),
             "memory_clock_mhz": round(float(clock_mhz_of(bandwidth)), 1),
             "feasible": bool(self.feasible(specification)[i]),
-            "violations": self.violations(specification, i),
+            "violations": violations(self.named(), specification.bounds(), i),
         }
-
-
-def whole(value: float) -> int | float:
-    """A number as an integer where it is one: block RAMs come in halves."""
-    return int(value) if value == int(value) else float(value)
 
 
 class Pricer:

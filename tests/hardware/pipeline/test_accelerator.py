@@ -8,7 +8,7 @@ from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.stages import parameter_beats
-from fgnas.space import columns_of
+from fgnas.design import columns_of
 
 
 def accelerator_of(seed: int, t_in: int = 3) -> Accelerator:

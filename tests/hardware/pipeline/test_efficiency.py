@@ -8,7 +8,7 @@ from fgnas.design import Design
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
 from fgnas.hardware.pipeline.geometry import GraphShape, LayerGeometry, geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
-from fgnas.space import columns_of
+from fgnas.design import columns_of
 from fgnas.tasks.nodes import GraphData
 
 

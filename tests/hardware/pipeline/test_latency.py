@@ -11,7 +11,8 @@ from fgnas.hardware.pipeline.geometry import GraphShape, geometry, of_one_design
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.hardware.stage import Services
-from fgnas.space import columns_of, fgnas_space
+from fgnas.design import columns_of
+from fgnas.systems.fgnas.space import fgnas_space
 
 
 def test_a_ring_lets_a_row_in_when_it_surely_fits() -> None:

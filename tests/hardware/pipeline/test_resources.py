@@ -16,7 +16,8 @@ from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources, design_resources
 from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
-from fgnas.space import columns_of, fgnas_space
+from fgnas.design import columns_of
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator, random_network
 from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
 

@@ -9,7 +9,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
-from fgnas.space import columns_of
+from fgnas.design import columns_of
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -11,7 +11,8 @@ from fgnas.design import Design
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.uses import uses
-from fgnas.space import columns_of, fgnas_space
+from fgnas.design import columns_of
+from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator
 
 SHAPE = GraphShape(50, 3, 1024, 16)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from fgnas.engine.contracts import Infeasible
-from fgnas.searchers.policy import Policy
-from fgnas.space import Indices, Space
+from fgnas.engine.contracts import Infeasible, Objectives, Space
+from fgnas.searchers.learning.policy import Policy
+from fgnas.space import Rows
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,10 @@ class PaperSettings:
 
 
 class PaperReinforce:
-    """(1 / m) sum_k (R_k - b) grad log pi(x_k), with R = 0 for what breaks a constraint.
+    """(1 / m) sum_k (R_k - b) grad log pi(x_k), with R = 0 for a row that breaks a limit.
 
-    As long as no sample holds, every reward and the baseline are 0, and the policy stands still.
+    As long as no row is feasible, every reward and the baseline are 0, and the policy does not move. The reward is the
+    first objective.
     """
 
     infeasible: Infeasible = "zero"
@@ -46,14 +45,20 @@ class PaperReinforce:
         self.optimiser = torch.optim.SGD(self.policy.parameters(), lr=self.settings.learning_rate)
         self.baseline = 0.0
 
-    def ask(self, count: int) -> Indices:
-        """[count, decisions] samples of the policy."""
+    @property
+    def batch(self) -> int:
+        """Rows between two updates."""
+        return self.settings.batch
+
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] rows of the policy."""
         return self.policy.sample(count, self.generator)
 
-    def tell(self, samples: Indices, rewards: NDArray[np.float64]) -> None:
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
         """One step uphill; then the baseline follows."""
+        rewards = objectives[:, 0]
         if (advantages := rewards - self.baseline).any():
-            log_probability, _ = self.policy(samples)
+            log_probability, _ = self.policy(rows)
             self.optimiser.zero_grad()
             (-(torch.from_numpy(advantages).float() * log_probability).mean()).backward()
             self.optimiser.step()
@@ -68,7 +73,7 @@ class PaperReinforce:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.policy.load_state_dict(state["policy"])
         self.baseline = state["baseline"]
         self.generator.set_state(state["generator"])

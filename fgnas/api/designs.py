@@ -1,0 +1,311 @@
+"""Designs and accelerators from Python: price, train, lower, write."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas import design as choices
+from fgnas.api.data import Data, data_of
+from fgnas.api.projects import Project
+from fgnas.backends.project import write_project
+from fgnas.design import columns_of
+from fgnas.errors import UserError
+from fgnas.files import replace_file
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.pipeline import accelerator as hardware
+from fgnas.hardware.pipeline import lowering, reference
+from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.network import Network
+from fgnas.progress import step
+from fgnas.systems.fgnas.options import Options
+from fgnas.systems.fgnas.space import find_space
+from fgnas.tasks.nodes import GraphData
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A design, with its weights where it has any.
+
+    Attributes:
+        choices: of every layer (docs/design.md).
+        network: trained weights and their scales; None where `lower` is to train.
+        dataset, fingerprint: the data that the weights were trained on.
+        label: a short name, for folders.
+        specification: what its search held it against; None for a design from elsewhere.
+    """
+
+    choices: choices.Design
+    network: Network | None = None
+    dataset: str | None = None
+    fingerprint: str | None = None
+    label: str = "design"
+    specification: Specification | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Design:
+        """A design file; where it names weights, as `best.json` does, they come along."""
+        path = Path(path)
+        own = choices.Design.load(path)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kept = Specification.of(content["specification"], path) if "specification" in content else None
+        if not isinstance(content.get("weights"), str):
+            return cls(own, label=path.stem, specification=kept)
+        network = Network.load(path.parent / content["weights"], content.get("sha256"))
+        return cls(own, network, content.get("dataset"), content.get("fingerprint"), path.stem, kept)
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Design:
+        """A design from JSON values."""
+        return cls(choices.Design.from_dict(content))
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that name the choices."""
+        return self.choices.hash
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choices as plain JSON values."""
+        return self.choices.to_dict()
+
+    def data(self, data: Data | None = None) -> GraphData:
+        """The data to work on: given, else what the weights were trained on; never other than that."""
+        found = data_of(data or self.dataset or Options.dataset)
+        if self.fingerprint is not None and found.fingerprint != self.fingerprint:
+            raise UserError(
+                f"{found.name} is not the data that {self.label} was made on, which was {self.dataset} "
+                "(fingerprint differs)"
+            )
+        return found
+
+    def price(self, data: Data, **specification: Any) -> dict[str, Any]:
+        """Predicted cycles, LUT, FF, DSP, block RAM, and what of a specification they break."""
+        return prices([self], data, **specification)[0]
+
+    def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
+        """The same design with weights: trained on the data and calibrated. Changes torch to one thread."""
+        from fgnas.networks.calibration import calibrated
+        from fgnas.networks.training import child_seed, recipe_for, train
+
+        found, architecture = data_of(data or Options.dataset), self.choices.architecture()
+        _one_thread()
+        with step("train the weights"):
+            trained = train(found, architecture, child_seed(seed, architecture, repetition), recipe_for(found.name))
+            network = calibrated(self.choices, trained.network, found)
+        return replace(self, network=network, dataset=found.name, fingerprint=found.fingerprint)
+
+    def accuracy(self, data: Data | None = None) -> dict[str, dict[str, float]]:
+        """Of the weights: "float" and "quantised", each on "val" and "test"."""
+        from fgnas.networks.quantised import quantised_accuracy
+        from fgnas.networks.training import float_accuracy
+
+        found = self.data(data)
+        if self.network is None:
+            raise UserError(f"{self.label} has no weights yet: train it first")
+        exact = float_accuracy(self.choices.architecture(), self.network, found)
+        return {"float": exact, "quantised": quantised_accuracy(self.choices, self.network, found)}
+
+    def evaluate(self, data: Data | None = None, seeds: int = 5) -> dict[str, Any]:
+        """Mean and standard deviation of the accuracies over so many trainings from scratch."""
+        found = data_of(data or Options.dataset)
+        seen: dict[tuple[str, str], list[float]] = {}
+        begun, expected_s = time.monotonic(), None
+        for repetition in range(1, seeds + 1):
+            with step(f"seed {repetition} of {seeds}", expected_s):
+                accuracies = self.train(found, repetition=repetition).accuracy(found)
+            expected_s = (time.monotonic() - begun) / repetition * (seeds - repetition)
+            for kind, splits in accuracies.items():
+                for split, value in splits.items():
+                    seen.setdefault((kind, split), []).append(value)
+        result: dict[str, Any] = {"dataset": found.name, "design_hash": self.hash, "seeds": seeds}
+        for (kind, split), values in seen.items():
+            deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+            result.setdefault(kind, {})[split] = {"mean": statistics.fmean(values), "std": deviation}
+        return result
+
+    def lower(self, data: Data | None = None) -> Accelerator:
+        """The accelerator for the data's graph; a design without weights is trained first."""
+        found = self.data(data)
+        trained = self if self.network is not None else self.train(found)
+        assert trained.network is not None
+        shape = GraphShape.of(found)
+        made = lowering.lower(self.choices, trained.network, shape, found.label, self.hash)
+        return Accelerator(trained, made, found)
+
+    def save(self, path: str | os.PathLike[str], **extra: Any) -> Path:
+        """Write the design file, and its weights beside it; `extra` goes into the file."""
+        path = Path(path)
+        content = {**extra, "design": self.to_dict(), "design_hash": self.hash}
+        if self.specification is not None:
+            content |= {"specification": self.specification.to_dict()}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if self.network is not None:
+                weights = path.with_suffix(".npz")
+                content |= {"weights": weights.name, "sha256": self.network.save(weights)}
+                content |= {"dataset": self.dataset, "fingerprint": self.fingerprint}
+            replace_file(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None
+        return path
+
+
+def _one_thread() -> None:
+    """How many threads sum a product decides its last bits."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def specification(fpga: str | None = None, **limits: Any) -> Specification:
+    """Limits by name, None for none given; a device, by name or file, sets its family and the limits not given."""
+    from fgnas.hardware.devices import find_device, limits_of
+
+    given = limits if fpga is None else limits | limits_of(find_device(fpga), limits)
+    return Specification(**{name: value for name, value in given.items() if value is not None})
+
+
+def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:
+    """The price of each design, in order; `limits` as `specification` takes them.
+
+    Designs of equally many layers are priced together.
+    """
+    given = specification(**limits)
+    pricer = Pricer(data_of(data), given.family)
+    rows: list[dict[str, Any]] = [{}] * len(designs)
+    for layers in sorted({len(design.choices.layers) for design in designs}):
+        places = [place for place, design in enumerate(designs) if len(design.choices.layers) == layers]
+        group = [designs[place].choices for place in places]
+        found = pricer.price(columns_of(group), np.array([design.dsp for design in group]))
+        for i, place in enumerate(places):
+            rows[place] = found.row(given, i)
+    return rows
+
+
+def read_designs(path: str | os.PathLike[str]) -> list[Design]:
+    """The designs of a .jsonl file, one a line."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the designs {path}: {error}") from None
+    found = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    return [Design(choices.Design.from_json(line, f"{path}:{number}")) for number, line in found]
+
+
+def sample(count: int = 1, seed: int = 0, space: str = "fgnas", dsp: int = 100) -> Iterator[Design]:
+    """Random designs of a space, uniform per choice."""
+    found = find_space(space)
+    for row in found.draw(count, np.random.default_rng(seed)):
+        yield Design(found.design(row, dsp))
+
+
+def import_model(
+    source: str,
+    data: Data,
+    weights: str | os.PathLike[str] | None = None,
+    bits: int = 10,
+    dsp: int = 100,
+) -> Design:
+    """A trained PyG model, MODEL.pt2 or `module:factory`, as a design with weights (docs/import.md)."""
+    from fgnas.networks.pyg import import_model as made
+
+    found = data_of(data)
+    _one_thread()
+    with step("import the model"):
+        taken = made(source, found, None if weights is None else Path(weights), bits, dsp)
+    label = Path(source).stem if source.endswith(".pt2") else source.rpartition(":")[2]
+    return Design(taken.design, taken.network, found.name, found.fingerprint, label)
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerator:
+    """A design lowered for a graph: exact answers at once, and the project that gives the same in hardware.
+
+    Attributes:
+        design: with its weights.
+        hardware: every width, table and address; `hardware.summary()` is all of it as JSON values.
+        data: the graph it was lowered for.
+    """
+
+    design: Design
+    hardware: hardware.Accelerator
+    data: GraphData
+
+    def logits(self, data: Data | None = None) -> Codes:
+        """[N, classes] integers, those of the hardware, for any graph that fits; a step is `logit_step`."""
+        found = self.data if data is None else data_of(data)
+        check_capacity(self.hardware, found)
+        return reference.run(self.hardware, encode(self.hardware, found))
+
+    def regions(self, data: Data | None = None) -> dict[str, Any]:
+        """What a board's driver sends for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
+        found = self.data if data is None else data_of(data)
+        check_capacity(self.hardware, found)
+        graph = encode(self.hardware, found)
+        beats = {"features": feature_beats(self.hardware, graph), "edges": edge_beats(graph)}
+        return {"nodes": graph.nodes, **beats}
+
+    @property
+    def logit_step(self) -> float:
+        """The value of one logit code."""
+        return self.hardware.logit_format.step
+
+    def predict(self, data: Data | None = None) -> NDArray[np.int64]:
+        """[N] classes, bit for bit those of the hardware: the lowest among equal logits."""
+        return reference.predict(self.logits(data))
+
+    def price(self, **specification: Any) -> dict[str, Any]:
+        """As `Design.price`, on the accelerator's own data."""
+        return self.design.price(self.data, **specification)
+
+    def write(
+        self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None
+    ) -> Project:
+        """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
+
+        It is for the device, limits and clock of the design's search; a device, by name or file, and a clock that are
+        given here take their place.
+        """
+        from fgnas.hardware.devices import find_device, limits_of
+
+        wanted = self.design.specification or Specification()
+        if fpga is not None:
+            wanted = replace(wanted, **limits_of(find_device(fpga), {}))
+        if clock_mhz is not None:
+            wanted = replace(wanted, clock_mhz=clock_mhz)
+        with step("write the project"):
+            write_project(self.hardware, self.data, Path(directory), wanted, self.design.network)
+        return Project(Path(directory))
+
+    @functools.cached_property
+    def _project(self) -> Project:
+        """A project for the checks below, gone with the accelerator."""
+        folder = tempfile.TemporaryDirectory(prefix="fgnas-")
+        project = self.write(Path(folder.name) / "project")
+        object.__setattr__(project, "keeps", folder)
+        return project
+
+    def csim(self) -> dict[str, Any]:
+        """As `Project.csim`."""
+        return self._project.csim()
+
+    def simulate(self) -> dict[str, Any]:
+        """As `Project.simulate`."""
+        return self._project.simulate()
+
+    def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
+        """As `Project.synthesise`."""
+        return self._project.synthesise(family, fpga)

@@ -1,0 +1,168 @@
+"""Searches from Python: start one, resume it, read what it found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fgnas import options as named
+from fgnas import searchers, systems
+from fgnas.api.data import Data, data_of
+from fgnas.api.designs import Design
+from fgnas.errors import UserError
+from fgnas.paths import RUNS
+from fgnas.tasks import nodes
+from fgnas.tasks.nodes import GraphData
+
+if TYPE_CHECKING:
+    from fgnas.engine.store import RunStore
+    from fgnas.engine.trial import Trial
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished search.
+
+    Attributes:
+        best: the content of best.json.
+    """
+
+    store: RunStore
+    best: dict[str, Any]
+
+    @classmethod
+    def find(cls, name: str = "latest", runs: Path = RUNS) -> Run:
+        """A run by name or path, or the latest."""
+        from fgnas.engine.store import RunStore
+
+        store = RunStore.find(runs, name)
+        store.leaders()
+        return cls(store, store.best() or {})
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.store.folder
+
+    @property
+    def designs(self) -> list[Design]:
+        """The leaders, best first, each with the very weights that were scored."""
+        return [self.design(rank) for rank in range(1, len(self.store.leaders()) + 1)]
+
+    def design(self, rank: int | str = 1) -> Design:
+        """A leader by rank, from 1, or "best". Raises UserError for a system whose designs cannot be built."""
+        entries = self.store.leaders()
+        label, text = str(rank), "1" if rank == "best" else str(rank)
+        if not text.isdecimal() or not 1 <= int(text) <= len(entries):
+            raise UserError(f"--design is {label!r}: give `best` or a rank from 1 to {len(entries)}")
+        system = self.store.config().get("system", systems.DEFAULT)
+        opened = getattr(systems.find(system), "open_design", None)
+        if opened is None:
+            raise UserError(f"the system {system} of {self.folder} has no back end: its designs cannot be built")
+        found = opened(entries[int(text) - 1], self.folder)
+        return Design(found.design, found.network, found.dataset, found.fingerprint, label, found.specification)
+
+    def trials(self) -> list[Trial]:
+        """Every trial, in order."""
+        return self.store.trials()
+
+    def report(self, page: Path | None = None, data: Data | None = None) -> Path:
+        """Write the page, to report.html in the folder or to `page`; returns its path."""
+        from fgnas.report.make import report_run
+
+        return report_run(self.store, page, None if data is None else data_of(data))
+
+
+def search(
+    dataset: Data | None = None,
+    *,
+    system: str | None = None,
+    run: str | None = None,
+    resume: bool = False,
+    runs: Path = RUNS,
+    workers: int | None = None,
+    executor: str = "processes",
+    scheduler: str | None = None,
+    **options: Any,
+) -> Run:
+    """Search for the best candidate of a system that keeps its limits; writes `runs/<run>/`.
+
+    `options` are those of the command line (docs/search.md); one that is not given, or None, takes the value of the
+    run that is resumed, or else its default. `workers` and `executor` change no result. An interrupted search raises
+    KeyboardInterrupt with the command that continues it, as `resume` does.
+    """
+    from fgnas.engine.run import Plan, check_resumable, configuration
+    from fgnas.engine.run import search as searched
+    from fgnas.engine.store import LATEST, RunStore, check_name, next_name
+
+    factory = executor_factory(executor, scheduler, workers)
+    found = RunStore.find(runs, run or LATEST) if resume else None
+    stored = found.config() if found else {}
+    name = stored.get("system") or system or systems.DEFAULT
+    module = systems.find(name)
+    loaded = dataset if isinstance(dataset, GraphData) else None
+    if dataset is not None:
+        options["dataset"] = _name_of(dataset) if isinstance(dataset, GraphData) else os.fspath(dataset)
+    chosen = _options(module.Options, options, stored)
+    make_searcher = searchers.find(chosen.method)
+    parts = module.compose(chosen, loaded)
+    config = configuration(name, asdict(chosen), parts)
+    if found is not None:
+        check_resumable(found, config)
+        if (best := found.best()) is not None:
+            return Run(found, best)
+    run_name = found.name if found else run or next_name(runs, parts.label)
+    if found is None:
+        check_name(runs, run_name)
+
+    def open_store() -> RunStore:
+        return found or RunStore.create(runs, run_name, config)
+
+    plan = Plan(chosen.children, chosen.seed, chosen.leaders, chosen.retrain_seeds, asdict(chosen))
+    try:
+        best = searched(parts, plan, make_searcher, open_store, factory, resume=found is not None)
+    except KeyboardInterrupt:
+        begun = (runs / run_name / "config.json").is_file()
+        command = f"; continue with: fgnas search --run {run_name} --resume"
+        raise KeyboardInterrupt(command if begun else "") from None
+    return Run(RunStore.find(runs, run_name), best)
+
+
+def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any]) -> Any:
+    """The given options, else those of the resumed run, else the defaults."""
+    wanted = cls.resolved({name: value for name, value in given.items() if value is not None})
+    before = stored.get("options", {})
+    if not isinstance(before, dict) or (stored and not before):
+        raise UserError("the run's config.json lacks its options: it is damaged; start a new run")
+    return named.made(cls, {**before, **wanted})
+
+
+def _name_of(data: GraphData) -> str:
+    """The name by which workers load the very same data. Raises UserError where they cannot."""
+    try:
+        same = nodes.load(data.name).fingerprint == data.fingerprint
+    except UserError:
+        same = False
+    if not same:
+        raise UserError(f"workers cannot load {data.name!r} as it is here: save it to a file, and search on that")
+    return data.name
+
+
+def executor_factory(executor: str, scheduler: str | None, workers: int | None) -> Callable[[], Executor]:
+    """Processes on this machine, or a cluster's workers; the choice changes no result."""
+    from fgnas.engine.cluster import cluster
+    from fgnas.engine.jobs import process_pool
+
+    if executor == "processes":
+        if scheduler:
+            raise UserError("--scheduler is given, but not --executor dask")
+        return process_pool(workers or os.cpu_count() or 1)
+    if not scheduler:
+        raise UserError("--executor dask needs --scheduler ADDRESS, such as tcp://127.0.0.1:8786")
+    if workers:
+        raise UserError("--workers is for processes on this machine: a dask cluster brings its own")
+    return cluster(scheduler)

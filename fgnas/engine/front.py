@@ -1,0 +1,37 @@
+"""The Pareto fronts of a run: trials that no other one beats in the first score and in every named cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fgnas.engine.trial import Trial
+
+
+def front(trials: Sequence[Trial], ranking: str, costs: Sequence[str]) -> list[Trial]:
+    """Feasible trials that none beats in the score and every cost at once, best score first.
+
+    Of candidates that are equal in all of them, the earliest trial represents the others.
+    """
+    feasible = [trial for trial in trials if trial.feasible]
+    order = sorted(
+        feasible, key=lambda trial: (-trial.scores[ranking], *(trial.costs[cost] for cost in costs), trial.trial)
+    )
+    found: list[Trial] = []
+    for trial in order:
+        if not any(all(better.costs[cost] <= trial.costs[cost] for cost in costs) for better in found):
+            found.append(trial)
+    return found
+
+
+def fronts(
+    trials: Sequence[Trial], ranking: str, costs: Sequence[Sequence[str]]
+) -> dict[str, list[dict[str, Any]]]:
+    """The content of pareto.json: by the names of the costs, the trials of each front."""
+    return {
+        " and ".join(names): [
+            {"trial": trial.trial, "design_hash": trial.design_hash, "scores": trial.scores, "costs": trial.costs}
+            for trial in front(trials, ranking, names)
+        ]
+        for names in costs
+    }

@@ -1,0 +1,100 @@
+"""Proposals: the rows of a batch that are evaluated, after infeasible ones were treated as the searcher wishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.costs import Costs, feasible, plain
+from fgnas.engine.contracts import Composition, Objectives, Searcher
+from fgnas.engine.survey import MAX_FRUITLESS_DRAWS, Nearest
+from fgnas.errors import UserError
+from fgnas.space import Rows
+
+DRAWS_AT_ONCE = 2_000
+MAX_FRUITLESS_EPISODES = 20_000
+"""Draws without a feasible one before a search gives up whose searcher learns from every draw, a few at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Rows to evaluate.
+
+    Attributes:
+        rows: [m, decisions].
+        costs: of each, by name.
+        feasible: [m] whether each keeps every limit.
+        draws: [m] index of each among this batch's draws, counted from 1, ascending.
+        drawn: how many draws the batch took.
+        asked: the rows of the last request, where the searcher wants to be told about all of them.
+    """
+
+    rows: Rows
+    costs: list[dict[str, int | float]]
+    feasible: NDArray[np.bool_]
+    draws: NDArray[np.int64]
+    drawn: int
+    asked: Rows | None = None
+
+    def told(self, objectives: Objectives) -> tuple[Rows, Objectives]:
+        """The rows and objectives that the searcher is told."""
+        if self.asked is None:
+            return self.rows, objectives
+        every = np.zeros((len(self.asked), objectives.shape[1]))
+        every[self.draws - 1 - (self.drawn - len(self.asked))] = objectives
+        return self.asked, every
+
+
+def propose(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
+    """One to `count` rows to evaluate. Raises UserError where no feasible one is found."""
+    if searcher.infeasible == "accept":
+        asked = searcher.ask(count)
+        costs = parts.target.price(asked)
+        ok = feasible(costs, parts.limits)
+        return Proposal(asked, [plain(costs, i) for i in range(len(asked))], ok, np.arange(1, count + 1), count)
+    if searcher.infeasible == "zero":
+        return episodes(searcher, parts, count, batch)
+    return redrawn(searcher, parts, count)
+
+
+def episodes(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
+    """Draws in batches, told as zeros, up to the first batch with a feasible one."""
+    nearest = Nearest(parts.limits)
+    for drawn in range(0, MAX_FRUITLESS_EPISODES, batch):
+        asked = searcher.ask(batch)
+        costs = parts.target.price(asked)
+        ok = feasible(costs, parts.limits)
+        if ok.any():
+            places = np.flatnonzero(ok)[:count]
+            priced = [plain(costs, int(i)) for i in places]
+            return Proposal(asked[places], priced, ok[places], drawn + places + 1, drawn + batch, asked)
+        nearest.see(costs)
+        searcher.tell(asked, np.zeros((batch, len(parts.objectives))))
+    raise UserError(f"no feasible design in {MAX_FRUITLESS_EPISODES:,} draws: {nearest}")
+
+
+def redrawn(searcher: Searcher, parts: Composition, count: int) -> Proposal:
+    """The first `count` feasible rows, redrawn in batches that grow to 2,000."""
+    rows: list[Rows] = []
+    priced: list[dict[str, int | float]] = []
+    draws: list[int] = []
+    drawn, fruitless, size = 0, 0, 4 * count
+    nearest = Nearest(parts.limits)
+    while len(draws) < count:
+        asked = searcher.ask(size)
+        costs: Costs = parts.target.price(asked)
+        accepted = np.flatnonzero(feasible(costs, parts.limits))[: count - len(draws)]
+        for place in map(int, accepted):
+            rows.append(asked[place])
+            priced.append(plain(costs, place))
+            draws.append(drawn + place + 1)
+        drawn += size
+        fruitless = 0 if len(accepted) else fruitless + size
+        if not len(accepted):
+            nearest.see(costs)
+        if fruitless >= MAX_FRUITLESS_DRAWS:
+            raise UserError(f"no feasible design in {fruitless:,} draws: {nearest}")
+        size = min(4 * size, DRAWS_AT_ONCE)
+    return Proposal(np.array(rows), priced, np.ones(count, bool), np.array(draws), draws[-1])

@@ -1,0 +1,84 @@
+"""Masks: the options that a policy may take, given the decisions before, within fixed choices or bounds on costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.costs import Limit, excess
+from fgnas.engine.contracts import Space, Target
+from fgnas.space import Rows, offered
+
+Mask = Callable[[Rows, int], NDArray[np.bool_]]
+"""(rows [n, decisions], column) -> [n, options] whether each option may be taken; reads only the columns before it."""
+
+
+class Fixed:
+    """Some decisions made beforehand, the others free."""
+
+    def __init__(self, space: Space, options: Mapping[int, int]) -> None:
+        self.sizes = [len(decision.options) for decision in space.decisions]
+        self.options = options
+
+    def __call__(self, rows: Rows, column: int) -> NDArray[np.bool_]:
+        """The fixed option alone, or all."""
+        allowed = np.ones((len(rows), self.sizes[column]), bool)
+        if column in self.options:
+            allowed[:] = False
+            allowed[:, self.options[column]] = True
+        return allowed
+
+
+class Bounds:
+    """The options after which every limit, taken by itself, can still be kept.
+
+    A cost in cycles is bounded from below by the fastest completion of a row, every other cost by the smallest one (see
+    `Decision`). Costs are monotone in these decisions but for rounding, so a candidate right at a limit may be lost;
+    and two bounds that hold separately may not hold together, so rows are still redrawn behind the mask. Answers are
+    remembered: a policy that learns comes back to the same decisions.
+    """
+
+    def __init__(self, space: Space, target: Target, limits: tuple[Limit, ...]) -> None:
+        self.space, self.target, self.limits = space, target, limits
+        timed = {cost.name for cost in target.costs if cost.unit == "cycles"}
+        self.by_time = tuple(limit for limit in limits if limit.cost in timed)
+        self.by_size = tuple(limit for limit in limits if limit.cost not in timed)
+        self.fastest = np.array([decision.fastest for decision in space.decisions], np.int16)
+        self.smallest = np.array([decision.smallest for decision in space.decisions], np.int16)
+        self.known: dict[bytes, NDArray[np.bool_]] = {}
+
+    def __call__(self, rows: Rows, column: int) -> NDArray[np.bool_]:
+        """All options where none is allowed: redrawing drops such a row."""
+        names = [row.tobytes() for row in rows[:, :column]]
+        missing = {name: row for row, name in enumerate(names) if name not in self.known}
+        if missing:
+            found = self._allowed(rows[list(missing.values()), :column], column, rows.shape[1])
+            self.known.update(zip(missing, found, strict=True))
+        return np.stack([self.known[name] for name in names])
+
+    def _allowed(self, prefixes: Rows, column: int, width: int) -> NDArray[np.bool_]:
+        """[prefixes, options] the same for distinct beginnings of rows."""
+        count = len(self.space.decisions[column].options)
+        tried = np.empty((len(prefixes) * count, width), np.int16)
+        tried[:, :column] = np.repeat(prefixes, count, axis=0)
+        tried[:, column] = np.tile(np.arange(count), len(prefixes))
+        allowed = self._holds(tried, column, self.fastest, self.by_time)
+        allowed &= self._holds(tried, column, self.smallest, self.by_size)
+        allowed = allowed.reshape(len(prefixes), count)
+        allowed[~allowed.any(axis=1)] = True
+        return allowed
+
+    def _holds(
+        self, tried: Rows, column: int, rest: NDArray[np.int16], limits: tuple[Limit, ...]
+    ) -> NDArray[np.bool_]:
+        """[n] whether the limits are kept with the later columns as in `rest`."""
+        if not limits:
+            return np.ones(len(tried), bool)
+        completed = tried.copy()
+        for later in range(column + 1, len(rest)):
+            here = offered(self.space.decisions, completed, later)
+            completed[:, later] = np.where(here, rest[later], -1)
+        over = excess(self.target.price(completed), limits)
+        return np.logical_and.reduce([values <= 1 for values in over.values()])

@@ -1,0 +1,45 @@
+"""An FGNAS search, composed from its options."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from fgnas import progress
+from fgnas.engine.contracts import Composition
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.networks.training import check_device, recipe_for
+from fgnas.systems.fgnas.options import SPECIFICATION, Options
+from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
+from fgnas.systems.fgnas.target import find_target
+from fgnas.systems.fgnas.trainer import DesignTrainer
+from fgnas.tasks.nodes import GraphData, load
+
+
+def specification_of(options: Options) -> Specification:
+    """The limits, the clock and the part that the options ask for."""
+    return Specification(**{name: getattr(options, name) for name in (*SPECIFICATION, "part")})
+
+
+def composed(options: Options, data: GraphData | None = None) -> Composition:
+    """Space, target and trainer of the options. Raises UserError for unknown names and missing data."""
+    check_device(options.device)
+    data = data or load(options.dataset)
+    for remark in data.remarks:
+        progress.say(f"{data.label}: {remark}")
+    specification = specification_of(options)
+    space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
+    recipe = replace(recipe_for(data.name, options.device), epochs=options.epochs)
+    return Composition(
+        space=space,
+        target=find_target(options.target)(space, data, specification),
+        trainer=DesignTrainer(data, options.seed, recipe),
+        limits=specification.bounds(),
+        objectives=("val",),
+        fronts=(("latency_cycles",), ("lut",), ("latency_cycles", "lut")),
+        label=data.label,
+        identity={"dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe)},
+        delivered={
+            "dataset": data.name, "fingerprint": data.fingerprint, "specification": specification.to_dict(),
+        },
+        remark=lambda rows: f"; widest k*d {space.widest(rows)}",
+    )  # fmt: skip

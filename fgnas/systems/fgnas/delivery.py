@@ -1,0 +1,31 @@
+"""A delivered FGNAS design: an entry of a run's leaders, with the very weights that were scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fgnas.design import Design
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """A design with its weights, the data it was trained on, and the limits it was searched for."""
+
+    design: Design
+    network: Network
+    dataset: str
+    fingerprint: str
+    specification: Specification
+
+
+def opened(entry: dict[str, Any], folder: Path) -> Delivered:
+    """The design of an entry in leaders.json of the run in `folder`. Raises UserError for damaged weights."""
+    specification = Specification.of(entry.get("specification", {}), folder / "leaders.json")
+    network = Network.load(folder / entry["weights"], entry["sha256"])
+    return Delivered(
+        Design.from_dict(entry["design"]), network, entry["dataset"], entry["fingerprint"], specification
+    )

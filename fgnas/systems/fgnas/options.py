@@ -1,0 +1,56 @@
+"""The options of a search for FGNAS designs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, PERCENTAGE, POSITIVE, TEXT, SearchOptions, option
+
+SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "bram36", "clock_mhz", "family", "guard_band")
+"""The options that bound the hardware."""
+
+
+@dataclass(frozen=True)
+class Options(SearchOptions):
+    """Options of `fgnas search`; the defaults take a few minutes on two cores."""
+
+    dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")
+    split: str | None = option(
+        None, "masks for a file without: per cent to train, validate and test, such as 60/20/20", TEXT, "T/V/T"
+    )
+    normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
+    space: str = option("fgnas", "the search space", TEXT, "NAME")
+    target: str = option("pipeline", "the hardware that is searched", TEXT, "NAME")
+    latency_ms: float | None = option(2.0, "latency of the whole graph", ABOVE_ZERO, "F")
+    lut: int | None = option(100_000, "at most this many LUTs", NATURAL, "N")
+    ff: int | None = option(100_000, "at most this many flip-flops", NATURAL, "N")
+    dsp: int | None = option(100, "at most this many DSP slices", NATURAL, "N")
+    bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
+    clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
+    family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
+    guard_band: float = option(
+        0.0, "per cent of the limits on LUTs and FFs to leave free for the error of their model", PERCENTAGE, "PERCENT"
+    )
+    fpga: str | None = option(
+        None, "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM, where no option sets less",
+        TEXT, "NAME|FILE.toml",
+    )  # fmt: skip
+    part: str | None = None
+    """The device's part, for the vendor's tool; --fpga sets it."""
+    epochs: int = option(200, "epochs of each training", POSITIVE, "N")
+    device: str = option("cpu", "where networks are trained: cpu or cuda", TEXT, "NAME", ("cpu", "cuda"))
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Options with the device's limits in the place of `fpga`, and one reference to the data."""
+        from fgnas.hardware.devices import find_device, limits_of
+        from fgnas.tasks.nodes import reference
+
+        found = dict(given)
+        fpga, split, normalise = (found.pop(name, None) for name in ("fpga", "split", "normalise"))
+        if fpga is not None:
+            found |= limits_of(find_device(fpga), found)
+        if found.get("dataset") is not None or split is not None or normalise:
+            found["dataset"] = reference(found.get("dataset") or cls.dataset, split, bool(normalise))
+        return found

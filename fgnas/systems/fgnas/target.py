@@ -1,0 +1,50 @@
+"""The hardware that FGNAS designs are searched for, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fgnas.costs import Costs, Quantity
+from fgnas.engine.contracts import Target
+from fgnas.errors import UserError
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.space import Rows
+from fgnas.systems.fgnas.space import DesignSpace
+from fgnas.tasks.nodes import GraphData
+
+
+class PipelineTarget:
+    """The pipeline on one graph: exact cycles, DSPs and block RAMs, characterised LUTs and flip-flops."""
+
+    def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
+        self.space, self.pricer = space, Pricer(data, specification.family)
+        self.costs = pipeline_costs(specification.clock_mhz)
+
+    def price(self, rows: Rows) -> Costs:
+        """Every cost of n rows, [n] each."""
+        prices = self.pricer.price(self.space.columns(rows), self.space.dsp)
+        return {cost.name: np.asarray(getattr(prices, cost.name), np.float64) for cost in self.costs}
+
+
+def pipeline_costs(clock_mhz: float) -> tuple[Quantity, ...]:
+    """The pipeline's costs; cycles are shown as milliseconds of the clock."""
+    return (
+        Quantity("latency_cycles", "Latency", "cycles", scale=1 / (1000 * clock_mhz), shown_unit="ms"),
+        Quantity("lut", "LUT", exact=False),
+        Quantity("ff", "FF", exact=False),
+        Quantity("dsp", "DSP"),
+        Quantity("bram36", "Block RAM (36 Kb)"),
+    )
+
+
+TARGETS: dict[str, Callable[[DesignSpace, GraphData, Specification], Target]] = {"pipeline": PipelineTarget}
+"""Name -> function of the space, the data and the specification."""
+
+
+def find_target(name: str) -> Callable[[DesignSpace, GraphData, Specification], Target]:
+    """A target by name, or UserError."""
+    if name not in TARGETS:
+        raise UserError(f"unknown target {name!r}; known: {', '.join(sorted(TARGETS))}")
+    return TARGETS[name]
