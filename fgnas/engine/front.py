@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fgnas import pareto
 from fgnas.engine.trial import Trial
 
 
@@ -13,15 +14,14 @@ def front(trials: Sequence[Trial], ranking: str, costs: Sequence[str]) -> list[T
 
     Of candidates that are equal in all of them, the earliest trial represents the others.
     """
-    feasible = [trial for trial in trials if trial.feasible]
     order = sorted(
-        feasible, key=lambda trial: (-trial.scores[ranking], *(trial.costs[cost] for cost in costs), trial.trial)
+        (trial for trial in trials if trial.feasible),
+        key=lambda trial: (-trial.scores[ranking], *(trial.costs[cost] for cost in costs), trial.trial),
     )
-    found: list[Trial] = []
-    for trial in order:
-        if not any(all(better.costs[cost] <= trial.costs[cost] for cost in costs) for better in found):
-            found.append(trial)
-    return found
+    if not order:
+        return []
+    objectives = [[trial.scores[ranking], *(-trial.costs[cost] for cost in costs)] for trial in order]
+    return [trial for trial, kept in zip(order, pareto.front(objectives), strict=True) if kept]
 
 
 def fronts(

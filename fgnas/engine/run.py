@@ -124,14 +124,11 @@ def search(
         finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds)
         progress.say("the best designs are trained again with fresh seeds")
         with progress.counted("retrain", plan.retrain_seeds + 1) as bar:
-            finalists.retrain(workers, lambda done, total: bar.show(done, f"{done}/{total} rounds"))
-            finalists.refine(workers, lambda done, total: bar.show(done, f"{done}/{total} rounds"))
+            finalists.retrain(workers, lambda done, total: bar.show(done))
+            finalists.refine(workers, lambda done, total: bar.show(done))
         return finalists.deliver(store)
 
 
 def told(status: Status) -> str:
     """The state of a search in a few words."""
-    return (
-        f"{status.done}/{status.children}, best {status.best:.1%}, feasible {status.share:.2%}, "
-        f"{status.trainings} trained"
-    )
+    return f"best {status.best:.1%}, feasible {status.share:.2%}, {status.trainings} trained"
