@@ -1,6 +1,9 @@
-"""Shared data: a four-node graph that can be checked by hand, and Cora where its raw files are."""
+"""Shared fixtures: a four-node graph that can be checked by hand, Cora where its raw files are, and a search on the
+former that runs in a second, with its jobs in place."""
 
 import os
+from concurrent.futures import Executor, Future
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +11,15 @@ import pytest
 import torch
 from hypothesis import settings
 
+from fgnas.engine.contracts import Composition, Problem
+from fgnas.engine.jobs import Workers
+from fgnas.engine.survey import Survey
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.networks.training import Recipe
+from fgnas.systems.fgnas import jobs
+from fgnas.systems.fgnas.space import find_space
+from fgnas.systems.fgnas.target import PipelineTarget
+from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.tasks.nodes import GraphData, build, load
 
 torch.set_num_threads(1)
@@ -35,3 +47,60 @@ def cora() -> GraphData:
     if not root or not (Path(root) / "Planetoid" / "Cora" / "raw" / "ind.cora.graph").is_file():
         pytest.skip("FGNAS_DATA_ROOT names no folder that holds Planetoid/Cora/raw")
     return load("cora")
+
+
+class InPlace(Executor):
+    """Runs every job when it is submitted."""
+
+    def submit(self, function, /, *arguments, **named):
+        future = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def in_place():
+    return InPlace
+
+
+@pytest.fixture
+def workers():
+    return Workers(InPlace)
+
+
+@pytest.fixture
+def space():
+    restricted = find_space("fgnas").restrict(attention=("constant", "gcn"), k=(1, 2), d=(4, 8))
+    return replace(restricted, dsp=20)
+
+
+@pytest.fixture
+def compose(four_nodes, space, monkeypatch):
+    """Composes searches on the four-node graph, whose latency limit about half of the space keeps."""
+    monkeypatch.setattr(jobs, "load", lambda name: four_nodes)
+
+    def made(specification=None, seed=0, in_space=space):
+        specification = specification or Specification(latency_ms=0.0025, dsp=20)
+        return Composition(
+            space=in_space, target=PipelineTarget(in_space, four_nodes, specification),
+            trainer=DesignTrainer(four_nodes, seed, Recipe(epochs=2)), limits=specification.bounds(),
+            objectives=("val",), fronts=(("latency_cycles",), ("lut",)),
+            delivered={"dataset": four_nodes.name, "fingerprint": four_nodes.fingerprint},
+        )  # fmt: skip
+
+    return made
+
+
+@pytest.fixture
+def problem_of():
+    """The problem that a composition poses to a searcher; every uniform draw counts as feasible."""
+
+    def made(parts, seed=5, children=25, **options):
+        known = parts.space.draw(50, np.random.default_rng(0))
+        survey = Survey(50, 1.0, {}, None, known)
+        return Problem(parts.space, parts.target, parts.limits, survey, seed, children, options)
+
+    return made

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fgnas.errors import UserError
 from fgnas.design import columns_of
-from fgnas.systems.fgnas.space import TABLE_II, find_space
+from fgnas.errors import UserError
 from fgnas.space import Choice, Space
+from fgnas.systems.fgnas.space import TABLE_II, find_space
 
 FGNAS = find_space("fgnas")
 
@@ -19,7 +19,7 @@ def test_table_two_of_the_paper():
         "t_aggr": 4, "t_act": 5, "ai": 3, "af": 7, "wi": 3, "wf": 7,
     }  # fmt: skip
     # The last layer is without d, activation and t_act.
-    assert [sum(d.layer == layer for d in FGNAS.decisions) for layer in (0, 1)] == [14, 11]
+    assert [sum(d.position == layer for d in FGNAS.decisions) for layer in (0, 1)] == [14, 11]
 
 
 def test_t_attn_is_offered_with_gat_alone():
@@ -27,7 +27,7 @@ def test_t_attn_is_offered_with_gat_alone():
     attention, lanes = (
         next(c for c, d in enumerate(FGNAS.decisions) if d.name == n) for n in ("0.attention", "0.t_attn")
     )
-    gat = rows[:, attention] == FGNAS.decisions[attention].choice.options.index("gat")
+    gat = rows[:, attention] == FGNAS.decisions[attention].options.index("gat")
     assert np.array_equal(rows[:, lanes] >= 0, gat)
     assert 0.25 < gat.mean() < 0.42
 

@@ -123,7 +123,7 @@ def search(
         candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
         finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds)
         progress.say("the best designs are trained again with fresh seeds")
-        with progress.counted("retrain", plan.retrain_seeds + 1) as bar:
+        with progress.counted("retrain", plan.retrain_seeds + 1, "rounds") as bar:
             finalists.retrain(workers, lambda done, total: bar.show(done))
             finalists.refine(workers, lambda done, total: bar.show(done))
         return finalists.deliver(store)

@@ -5,25 +5,14 @@ from pathlib import Path
 
 import pytest
 
+import fgnas
 from fgnas.engine import cluster as module
-from fgnas.engine import loop
+from fgnas.engine import survey
 from fgnas.engine.cluster import cluster
-from fgnas.engine.jobs import Workers, process_pool
-from fgnas.engine.run import SearchConfig, search
-from fgnas.engine.store import RunStore
+from fgnas.engine.jobs import Workers
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.networks.training import Recipe
-from fgnas.tasks.nodes import load
 
 distributed = pytest.importorskip("distributed")
-
-
-class Silent:
-    """Reports nothing."""
-
-    def __getattr__(self, name):
-        return lambda *arguments: None
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +51,14 @@ def test_nobody_there_is_one_line(monkeypatch):
         cluster("tcp://127.0.0.1:9")()
 
 
-def test_the_executor_changes_no_trial(scheduler, tmp_path, in_place, monkeypatch):
-    monkeypatch.setattr(loop, "SURVEY_DRAWS", 2_000)
-    specification = Specification(latency_ms=3.0, dsp=20)
-    options = {"specification": specification, "children": 6, "leaders": 2, "retrain_seeds": 2, "batch": 3}
-    config, data, found = SearchConfig("digits", recipe=Recipe(epochs=3), **options), load("digits"), set()
-    for name, factory in {"one": in_place, "two": process_pool(2), "dask": cluster(scheduler)}.items():
-        search(config, data, lambda name=name: RunStore.create(tmp_path, name, {}), factory, Silent())
+def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
+    monkeypatch.setattr(survey, "SURVEY_DRAWS", 2_000)
+    options = {"latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2, "epochs": 3}
+    found = set()
+    for name, where in {
+        "one": {"workers": 1}, "two": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
+    }.items():  # fmt: skip
+        fgnas.search("digits", run=name, runs=tmp_path, **options, **where)
         files = ("trials.jsonl", "leaders.json", "best.json", "pareto.json")
         found.add(tuple((tmp_path / name / file).read_bytes() for file in files))
     assert len(found) == 1

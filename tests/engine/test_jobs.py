@@ -1,6 +1,5 @@
 """Workers: order, pure jobs, and pools that break."""
 
-import dataclasses
 import os
 import time
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fgnas.engine.jobs import ATTEMPTS, Workers, process_pool, run_job
+from fgnas.engine.jobs import ATTEMPTS, Workers, process_pool
 from fgnas.errors import UserError
 
 
@@ -75,7 +74,7 @@ def test_no_jobs_start_no_pool():
     def factory():
         raise AssertionError("a pool was made")
 
-    assert Workers(factory).run([]) == []
+    assert Workers(factory).run([], slow_first) == []
 
 
 @pytest.mark.parametrize("times", [1, ATTEMPTS])
@@ -113,22 +112,3 @@ def test_a_killed_process_costs_its_own_job_alone(tmp_path):
 def test_a_job_that_ends_every_process_is_given_up():
     with Workers(process_pool(1)) as workers, pytest.raises(UserError, match="fewer --workers"):
         workers.run([1], os._exit)
-
-
-def test_a_job_is_pure(make_evaluator, space):
-    import numpy as np
-
-    evaluator = make_evaluator()
-    job = evaluator.job([space.design(space.draw(1, np.random.default_rng(0))[0], 20)], 0)
-    first, again = run_job(job), run_job(job)
-    assert first.trained.network.to_bytes() == again.trained.network.to_bytes()
-    assert first.val == again.val
-    assert run_job(dataclasses.replace(job, trained=first.trained)).trained is first.trained
-
-
-def test_other_data_than_the_searchs_is_refused(make_evaluator, space):
-    import numpy as np
-
-    job = make_evaluator().job([space.design(space.draw(1, np.random.default_rng(0))[0], 20)], 0)
-    with pytest.raises(UserError, match="FGNAS_DATA_ROOT"):
-        run_job(dataclasses.replace(job, fingerprint="other"))

@@ -12,30 +12,17 @@ PROGRAM = """
 import sys
 from pathlib import Path
 
-from fgnas.networks.training import Recipe
-from fgnas.tasks.nodes import load
-from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.engine import loop
-from fgnas.engine.jobs import process_pool
-from fgnas.engine.run import SearchConfig, search
-from fgnas.engine.store import RunStore
-
-
-class Silent:
-    def __getattr__(self, name):
-        return lambda *arguments: None
-
+import fgnas
+from fgnas.engine import survey
 
 if __name__ == "__main__":
-    loop.SURVEY_DRAWS = 2_000
+    survey.SURVEY_DRAWS = 2_000
     folder, workers = Path(sys.argv[1]), int(sys.argv[2])
-    specification = Specification(latency_ms=1.5, dsp=20)
-    config = SearchConfig(
-        "digits", specification, children=100, leaders=2, retrain_seeds=1, batch=4, recipe=Recipe(epochs=2)
-    )
     begun = (folder / "config.json").is_file()
-    store = RunStore(folder) if begun else RunStore.create(folder.parent, folder.name, {})
-    search(config, load("digits"), lambda: store, process_pool(workers), Silent(), resume=begun)
+    fgnas.search(
+        "digits", latency_ms=1.5, dsp=20, children=100, leaders=2, retrain_seeds=1, epochs=2, run=folder.name,
+        runs=folder.parent, workers=workers, resume=begun,
+    )
 """
 
 
@@ -52,7 +39,7 @@ def test_killed_three_times_and_resumed(tmp_path):
     for _ in range(3):
         before = lines(cut / "trials.jsonl")
         process = subprocess.Popen([sys.executable, program, cut, "2"])
-        while process.poll() is None and lines(cut / "trials.jsonl") < before + 8:
+        while process.poll() is None and lines(cut / "trials.jsonl") < before + 10:
             time.sleep(0.01)
         assert process.poll() is None, "it ended before it could be killed"
         process.send_signal(signal.SIGKILL)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from fgnas.design import Design
+from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
@@ -15,7 +15,6 @@ from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.resources import characterised
 from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import ProjectRecord
-from fgnas.design import columns_of
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from fgnas.searchers.policy import Policy, categorical
-from fgnas.systems.fgnas.space import find_space
+from fgnas.searchers.learning.policy import Policy, categorical
 from fgnas.space import Choice, Space
+from fgnas.systems.fgnas.space import find_space
 
 SMALL = Space(
     "small",
@@ -20,7 +20,8 @@ SMALL = Space(
         Choice("k", (1, 2), "architecture"),
     ),
 )
-ROWS = np.array([[0, -1, k] for k in range(2)] + [[1, t, k] for t, k in itertools.product(range(3), range(2))], np.int8)
+PAIRS = itertools.product(range(3), range(2))
+ROWS = np.array([[0, -1, k] for k in range(2)] + [[1, t, k] for t, k in PAIRS], np.int16)
 """Every sample of SMALL."""
 
 
@@ -57,7 +58,7 @@ def test_a_choice_without_effect_is_absent_and_moves_nothing():
     drawn = shaken(space, scale=0.2).sample(500, torch.Generator().manual_seed(0))
     for column, decision in enumerate(space.decisions):
         assert np.array_equal(drawn[:, column] >= 0, space.offered(drawn, column))
-        assert (drawn[:, column] < len(decision.choice.options)).all()
+        assert (drawn[:, column] < len(decision.options)).all()
 
 
 def test_steps_that_are_never_offered_are_left_out():

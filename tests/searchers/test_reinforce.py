@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from fgnas.engine.store import RunStore
 from fgnas.searchers.random import RandomSearch
 from fgnas.searchers.reinforce import Reinforce, ReinforceSettings, advantages, surrogate
-from fgnas.systems.fgnas.space import find_space
 from fgnas.space import Choice, Space
+from fgnas.systems.fgnas.space import find_space
 
 TWO = Space("two", 1, (Choice("k", (1, 2), "architecture"), Choice("t_in", (1, 2, 3), "hardware")))
-ALL = np.array(list(itertools.product(range(2), range(3))), np.int8)
+ALL = np.array(list(itertools.product(range(2), range(3))), np.int16)
 
 
 def test_advantages():
@@ -50,7 +51,7 @@ def test_it_learns_which_option_pays():
     searcher = Reinforce(TWO, 0, ReinforceSettings(learning_rate=0.02))
     for _ in range(60):
         samples = searcher.ask(10)
-        searcher.tell(samples, (samples[:, 1] == 2).astype(float))
+        searcher.tell(samples, (samples[:, 1:] == 2).astype(float))
     assert (searcher.ask(200)[:, 1] == 2).mean() > 0.8
 
 
@@ -59,24 +60,25 @@ def test_it_learns_to_be_feasible_even_when_all_rewards_are_equal():
     for _ in range(60):
         drawn = searcher.ask(60)
         accepted = drawn[drawn[:, 0] == 1][:10]
-        searcher.tell(accepted, np.full(len(accepted), 0.7))
+        searcher.tell(accepted, np.full((len(accepted), 1), 0.7))
     assert (searcher.ask(200)[:, 0] == 1).mean() > 0.8
 
 
 def test_one_sample_alone_is_no_reason_to_fail():
-    Reinforce(TWO, 0).tell(ALL[:1], np.array([0.5]))
+    Reinforce(TWO, 0).tell(ALL[:1], np.array([[0.5]]))
 
 
 @pytest.mark.parametrize("make", [Reinforce, RandomSearch])
 def test_a_restored_searcher_goes_on_alike(make, tmp_path):
     space = find_space("fgnas")
     original = make(space, 7)
-    original.tell(original.ask(5), np.linspace(0, 1, 5))
-    torch.save(original.state(), tmp_path / "state.pt")
+    original.tell(original.ask(5), np.linspace(0, 1, 5)[:, None])
+    store = RunStore.create(tmp_path, "run", {})
+    store.commit([], original.state())
     copy = make(space, 0)
-    copy.restore(torch.load(tmp_path / "state.pt", weights_only=True))
+    copy.restore(store.resume())
     for searcher in (original, copy):
-        searcher.tell(searcher.ask(5), np.linspace(1, 0, 5))
+        searcher.tell(searcher.ask(5), np.linspace(1, 0, 5)[:, None])
     assert np.array_equal(original.ask(20), copy.ask(20))
 
 

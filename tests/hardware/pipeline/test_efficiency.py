@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support import plain_layer, random_design, random_graph
 
-from fgnas.design import Design
+from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
 from fgnas.hardware.pipeline.geometry import GraphShape, LayerGeometry, geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
-from fgnas.design import columns_of
 from fgnas.tasks.nodes import GraphData
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import random_design
 
-from fgnas.hardware.pipeline.geometry import GraphShape, buffer_rows, ceil_log2, geometry, next_power_of_two
 from fgnas.design import columns_of
+from fgnas.hardware.pipeline.geometry import GraphShape, buffer_rows, ceil_log2, geometry, next_power_of_two
 from fgnas.systems.fgnas.space import fgnas_space
 
 SHAPE = GraphShape(width_in=1433, classes=7, node_capacity=3072, degree_capacity=256)

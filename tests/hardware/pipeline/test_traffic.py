@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from support import random_design, random_graph, random_network
 
+from fgnas.design import columns_of
 from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, parameter_region
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
-from fgnas.design import columns_of
 
 
 @pytest.mark.parametrize("seed", range(6))
