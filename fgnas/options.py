@@ -64,6 +64,11 @@ class SearchOptions:
         """Given options (None: not given) after those that stand for several others are expanded."""
         return given
 
+    @classmethod
+    def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a command line that `resolved` turns into these."""
+        return options
+
 
 def spelt(name: str) -> str:
     """A field's name as an option: "--latency-ms"."""

@@ -33,6 +33,7 @@ class Choice:
         only_if: (earlier choice of the same layer, value) without which this one has no effect.
         fastest, smallest: the options that complete a partial candidate fastest and smallest: an option, or "least"
             or "most" of a number. They bound what a partial candidate can still become.
+        label: its name for people; by default the name itself.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Choice:
     only_if: tuple[str, Any] | None = None
     fastest: Any = "least"
     smallest: Any = "least"
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Decision:
         options, kind: as in `Choice`.
         condition: (earlier column, option indices) without which this decision has no effect. No indices: it never has.
         fastest, smallest: option indices, as in `Choice`.
+        label: name of the choice for people.
     """
 
     name: str
@@ -65,6 +68,10 @@ class Decision:
     condition: tuple[int, tuple[int, ...]] | None = None
     fastest: int = 0
     smallest: int = 0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.choice.replace("_", " "))
 
     @property
     def possible(self) -> bool:
@@ -75,7 +82,7 @@ class Decision:
         """Plain JSON values, for a run's configuration and its page."""
         return {
             "name": self.name, "choice": self.choice, "position": self.position, "options": list(self.options),
-            "kind": self.kind,
+            "kind": self.kind, "label": self.label,
         }  # fmt: skip
 
 
@@ -164,7 +171,9 @@ def _decision(choice: Choice, layer: int | None, before: Sequence[Decision]) -> 
         condition = (column, tuple(i for i, option in enumerate(before[column].options) if option == value))
     name = choice.name if layer is None else f"{layer}.{choice.name}"
     fastest, smallest = (_index(choice.options, wanted) for wanted in (choice.fastest, choice.smallest))
-    return Decision(name, choice.name, layer, choice.options, choice.kind, condition, fastest, smallest)
+    return Decision(
+        name, choice.name, layer, choice.options, choice.kind, condition, fastest, smallest, choice.label
+    )
 
 
 def _index(options: tuple[Any, ...], wanted: Any) -> int:

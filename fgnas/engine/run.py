@@ -46,6 +46,7 @@ def configuration(system: str, options: dict[str, Any], parts: Composition) -> d
     """The content of config.json: everything that determines a run, and how its trials are read."""
     described: dict[str, Any] = {
         "system": system,
+        "label": parts.label,
         "options": options,
         "space": {
             "name": parts.space.name, "decisions": [decision.to_dict() for decision in parts.space.decisions],

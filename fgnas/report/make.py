@@ -1,18 +1,21 @@
-"""Write the page of a run or of a project: read what is there, draw it, put it down whole."""
+"""Write the page of a run or of a project."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+from fgnas import systems
 from fgnas.design import Design
-from fgnas.engine.store import RunStore
+from fgnas.engine.store import RunStore, compare
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.network import Network
 from fgnas.networks.training import float_accuracy
 from fgnas.report.design import design_page
@@ -20,59 +23,69 @@ from fgnas.report.page import design_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
 from fgnas.report.record import ProjectRecord, RunRecord
 from fgnas.report.run import run_page
-from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
 from fgnas.tasks.nodes import NAMES, GraphData, load
 
 PAGE = "report.html"
 
 
-def report_run(store: RunStore, page: Path | None = None, data: GraphData | None = None) -> Path:
-    """Write the page of a run, finished or not; returns where: report.html in its folder, unless `page` says else.
+def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> Path:
+    """Write the page of a run, finished or not, to `page` or to report.html in its folder; returns the path.
 
-    Shares by chance are left out where the data that the run was made on cannot be had.
+    Shares by chance are left out where the data of the run, or its system, is not available.
     """
     run = RunRecord.read(store)
     page = page or store.folder / PAGE
     with _made_by_another_version(store.folder):
-        html = run_html(run_page(run, _chance(run, data)))
+        system = _system(run.config["system"])
+        if system is None:
+            html = run_html(run_page(run))
+        else:
+            options = system.Options.unresolved(run.config["options"])
+            html = run_html(run_page(run, _chance(run, system, data), options, hasattr(system, "open_design")))
     write_page(html, page)
     return page
 
 
 @contextmanager
 def _made_by_another_version(folder: Path) -> Iterator[None]:
-    """What lacks a field that this version writes, or has one that it does not know, is named in one line."""
+    """Report a missing or an unknown field of a file in one line."""
     try:
         yield
     except (KeyError, TypeError) as error:
-        raise UserError(f"{folder} was made by another version of fgnas ({error}): make it anew") from None
+        raise UserError(f"{folder} was made by another version of fgnas ({error}): make it again") from None
 
 
-def _chance(run: RunRecord, data: GraphData | None) -> Chance | None:
-    dataset, given = run.config["dataset"], data is not None
-    if data is None:
-        try:
-            data = load(dataset)
-        except UserError:
-            return None
-    if data.fingerprint != run.config["fingerprint"]:
-        if given:
-            raise UserError(f"{data.name} is not the data that the run {run.name} was made on, which was {dataset}")
+def _chance(run: RunRecord, system: ModuleType, data: Any) -> Chance | None:
+    """Shares among feasible draws; None where the data of the run is not available, or no draw is feasible.
+
+    Raises UserError for given `data` that the run was not made on.
+    """
+    options = system.Options(**run.config["options"])
+    try:
+        parts = system.compose(options) if data is None else system.compose(options, data)
+    except UserError:
         return None
-    space = find_space(run.config["space"]["name"], run.config["space"]["layers"])
-    specification = Specification(**run.config["specification"])
-    dsp = UNLIMITED_DSP if specification.dsp is None else specification.dsp
-    # Empty where so few designs are feasible that no draw was.
-    return feasible_shares(space, Pricer(data, specification.family), specification, dsp) or None
+    if difference := compare(run.config["identity"], json.loads(json.dumps(dict(parts.identity)))):
+        if data is not None:
+            raise UserError(f"this is not the data that the run {run.name} was made on: {difference}")
+        return None
+    return feasible_shares(parts) or None
+
+
+def _system(name: str) -> ModuleType | None:
+    try:
+        return systems.find(name)
+    except UserError:
+        return None
 
 
 def report_project(
     directory: Path, page: Path | None = None, data: GraphData | None = None, device: Device | None = None
 ) -> Path:
-    """Write the page of a project; returns where: report.html in its folder, unless `page` says else.
+    """Write the page of a project to `page` or to report.html in its folder; returns the path.
 
-    Accuracies need the data whose graph is in the project's vectors: `data`, or the data set that the project names.
-    Resources are held against `device`, or the limits or the part that the project was written for.
+    Accuracies need the data whose graph is in the project's vectors: `data`, or the dataset that the project names.
+    Resources are compared with `device`, or with the limits or the part that the project was written for.
     """
     with _made_by_another_version(directory):
         project = ProjectRecord.read(directory)
@@ -109,7 +122,7 @@ def _float_accuracy(project: ProjectRecord, directory: Path, data: GraphData) ->
 
 
 def _device_of(project: ProjectRecord) -> Device | None:
-    """What has the resources of a project that was written for no limits."""
+    """The device of a project that was written without limits."""
     if project.specification.resources() or not project.part:
         return None
     try:

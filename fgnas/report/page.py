@@ -1,4 +1,4 @@
-"""A page model into one self-contained HTML file: styles and scripts inside, nothing fetched, everything escaped."""
+"""Pages as self-contained HTML files: styles and scripts inside, nothing fetched, everything escaped."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from fgnas.costs import Quantity
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.paths import templates_directory
 from fgnas.report.design import DesignPage
-from fgnas.report.run import RunPage
+from fgnas.report.run import RunPage, titled
 
 FOLDER = "report"
-FIELDS = {
-    "attention": "attention", "aggregation": "aggregation", "k": "heads k", "d": "features d",
-    "activation": "activation", "t_in": "lanes in", "t_out": "lanes out", "t_attn": "attention lanes",
-    "t_aggr": "aggregation lanes", "t_act": "activation lanes", "ai": "feature integer bits",
-    "af": "feature fraction bits", "wi": "weight integer bits", "wf": "weight fraction bits",
-}  # fmt: skip
-"""What the page calls the fields of a layer."""
 
 
 def run_html(page: RunPage) -> str:
@@ -38,7 +32,7 @@ def design_html(page: DesignPage) -> str:
 
 
 def write_page(html: str, path: Path) -> None:
-    """Put a page at `path`, whole or not at all."""
+    """Write a page to `path` as a whole, or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, html)
@@ -50,12 +44,12 @@ def _render(template: str, script: str | None, **values: Any) -> str:
     text = _source(script) if script else ""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return environment().get_template(template).render(
-        style=Markup(_source("page.css")), script=Markup(text), script_hash=f"sha256-{digest}", fields=FIELDS, **values
-    )  # fmt: skip
+        style=Markup(_source("page.css")), script=Markup(text), script_hash=f"sha256-{digest}", **values
+    )
 
 
 def _source(name: str) -> str:
-    """A style or script of ours, as it stands between its tags."""
+    """The text of a style sheet or script."""
     return (templates_directory() / FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -69,20 +63,29 @@ def environment() -> Environment:
         lstrip_blocks=True,
         autoescape=True,
     )
-    made.filters |= {"percent": percent, "number": number, "digits": digits}
+    made.filters |= {"percent": percent, "number": number, "digits": digits, "shown": shown, "titled": titled}
     return made
 
 
 def percent(share: float | None, places: int = 1) -> str:
-    """A share as per cent; a dash where there is none."""
+    """A share as per cent; a dash for None."""
     return "–" if share is None else f"{100 * share:.{places}f} %"
 
 
 def number(value: float | None) -> str:
-    """A count with thousands set apart; halves are kept."""
+    """A count with thousands separated; fractions are kept."""
     return "–" if value is None else f"{value:,.6g}" if value != int(value) else f"{int(value):,}"
 
 
 def digits(value: float, places: int) -> str:
-    """A number with so many digits behind the point."""
+    """A number with a fixed number of decimals."""
     return f"{value:,.{places}f}"
+
+
+def shown(value: float | None, quantity: Quantity) -> str:
+    """A cost or a score in the unit that it is shown in; a dash for None."""
+    if value is None:
+        return "–"
+    if quantity.unit == "share":
+        return percent(value)
+    return digits(value * quantity.scale, 3) if quantity.shown_unit else number(value)

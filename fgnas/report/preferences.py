@@ -1,4 +1,4 @@
-"""Which options a search came to prefer: shares early and late in it, beside those of chance alone."""
+"""The options that a search came to prefer: shares early and late in it, beside those of feasible draws."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
-from fgnas.space import Rows, Space
+from fgnas.costs import feasible
+from fgnas.engine.contracts import Composition
+from fgnas.space import Decision, Rows
 
 PARTS = 5
-"""The search is split into this many equal parts, of which the first and the last are compared."""
+"""The search is split into this many equal parts; the first and the last one are compared."""
 CHANCE_DRAWS, CHANCE_KEPT = 20_000, 1_000
-"""Uniform draws at once, up to five times, until so many of them keep the specification."""
+"""Uniform draws at a time, up to five times, until this many of them keep the limits."""
 
-Chance = Mapping[tuple[int, str], Mapping[Any, float]]
-"""(layer, choice) -> option -> share."""
+Chance = Mapping[str, Sequence[float]]
+"""Name of a decision -> share of each option among feasible draws."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """Shares of one option, 0 to 1, of the designs in which its choice has an effect; None where there are none."""
+    """Shares of one option, 0 to 1, among the candidates in which its decision has an effect; None without any."""
 
     value: Any
     uniform: float
@@ -33,64 +35,52 @@ class Option:
 
 @dataclass(frozen=True)
 class Preference:
-    """One choice of one layer, and how far its shares moved: 0 nothing, 1 to options that were never taken before."""
+    """One decision, and how far its shares moved: 0 for not at all, 1 for only options that were never taken before."""
 
-    layer: int
-    choice: str
+    decision: Decision
     options: tuple[Option, ...]
     moved: float
 
 
-def preferences(
-    trials: Sequence[dict[str, Any]], choices: Mapping[str, Sequence[Any]], chance: Chance | None = None
-) -> list[Preference]:
-    """Every choice of every layer that has an effect in some trial, in the order of the space.
-
-    `choices` are the options by name; `chance` the shares among uniform draws that keep the specification.
-    """
-    if not trials:
-        return []
-    size = max(1, len(trials) // PARTS)
-    first, last = trials[:size], trials[-size:]
+def preferences(rows: Rows, decisions: Sequence[Decision], chance: Chance | None = None) -> list[Preference]:
+    """Every decision that has an effect in some of the trials' rows [n, decisions], in the order of the space."""
+    size = max(1, len(rows) // PARTS)
     found = []
-    for layer in range(len(trials[0]["design"]["layers"])):
-        for name, options in choices.items():
-            if all(trial["design"]["layers"][layer][name] is None for trial in trials):
-                continue
-            early, late = _shares(first, layer, name), _shares(last, layer, name)
-            known = (chance or {}).get((layer, name), {})
-            rows = tuple(
-                Option(option, 1 / len(options), known.get(option), _share(early, option), _share(late, option))
-                for option in options
-            )
-            moved = sum(abs(row.last - row.first) for row in rows if row.last is not None and row.first is not None)
-            found.append(Preference(layer, name, rows, moved / 2))
+    for column, decision in enumerate(decisions):
+        if not (rows[:, column] >= 0).any():
+            continue
+        count = len(decision.options)
+        early, late = (_shares(part[:, column], count) for part in (rows[:size], rows[-size:]))
+        by_chance = (chance or {}).get(decision.name)
+        options = tuple(
+            Option(value, 1 / count, _at(by_chance, place), _at(early, place), _at(late, place))
+            for place, value in enumerate(decision.options)
+        )
+        moved = 0.0 if early is None or late is None else sum(abs(a - b) for a, b in zip(early, late, strict=True)) / 2
+        found.append(Preference(decision, options, moved))
     return found
 
 
-def _shares(trials: Sequence[dict[str, Any]], layer: int, name: str) -> dict[Any, float] | None:
-    values = [trial["design"]["layers"][layer][name] for trial in trials]
-    values = [value for value in values if value is not None]
-    return {value: values.count(value) / len(values) for value in set(values)} if values else None
+def _shares(indices: NDArray[np.integer[Any]], count: int) -> list[float] | None:
+    """Share of each of `count` options among the indices of one column; None where none has an effect."""
+    taken = indices[indices >= 0]
+    return (np.bincount(taken, minlength=count) / len(taken)).tolist() if len(taken) else None
 
 
-def _share(shares: Mapping[Any, float] | None, option: Any) -> float | None:
-    return None if shares is None else shares.get(option, 0.0)
+def _at(shares: Sequence[float] | None, place: int) -> float | None:
+    return None if shares is None else shares[place]
 
 
-def feasible_shares(space: Space, pricer: Pricer, specification: Specification, dsp: int) -> Chance:
-    """Shares of the options among uniform draws that keep the specification: what no preference leads to."""
+def feasible_shares(parts: Composition) -> Chance:
+    """Shares of the options among uniform draws that keep the limits: those of a search without preferences."""
     rng = np.random.default_rng(0)
-    parts: list[Rows] = []
-    while len(parts) < 5 and sum(len(part) for part in parts) < CHANCE_KEPT:
-        samples = space.draw(CHANCE_DRAWS, rng)
-        parts.append(samples[pricer.price(space.columns(samples), dsp).feasible(specification)])
-    kept = np.concatenate(parts)
-    found: dict[tuple[int, str], dict[Any, float]] = {}
-    for column, decision in enumerate(space.decisions):
-        taken = kept[kept[:, column] >= 0, column]
-        counts = np.bincount(taken, minlength=len(decision.options))
-        if len(taken):
-            shares = (counts / len(taken)).tolist()
-            found[decision.position or 0, decision.choice] = dict(zip(decision.options, shares, strict=True))
-    return found
+    found: list[Rows] = []
+    while len(found) < 5 and sum(map(len, found)) < CHANCE_KEPT:
+        rows = parts.space.draw(CHANCE_DRAWS, rng)
+        found.append(rows[feasible(parts.target.price(rows), parts.limits)])
+    kept = np.concatenate(found)
+    shares = {
+        decision.name: _shares(kept[:, column], len(decision.options))
+        for column, decision in enumerate(parts.space.decisions)
+    }
+    return {name: found for name, found in shares.items() if found is not None}

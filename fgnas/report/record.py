@@ -1,11 +1,12 @@
-"""What a run's folder and a project's folder hold, read for their pages."""
+"""The contents of a run's folder and of a project's folder, read for their pages."""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import zipfile
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.backends.project import read_specification
+from fgnas.costs import Quantity
 from fgnas.engine.store import RunStore
+from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.space import Decision
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""
@@ -25,11 +29,11 @@ CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run's folder holds. `best` and `leaders` are None and empty until it is finished."""
+    """The content of a run's folder. `best` is None and `leaders` is empty until the run is finished."""
 
     name: str
     config: dict[str, Any]
-    trials: list[dict[str, Any]]
+    trials: list[Trial]
     leaders: list[dict[str, Any]]
     best: dict[str, Any] | None
 
@@ -37,24 +41,23 @@ class RunRecord:
     def read(cls, store: RunStore) -> RunRecord:
         """The record of a run, finished or not."""
         best = store.best()
-        trials = [{**trial.to_dict(), **trial.scores, **trial.costs} for trial in store.trials()]
-        leaders = [_flat(entry) for entry in store.leaders()] if best else []
-        return cls(store.name, _flat_config(store.config()), trials, leaders, _flat(best) if best else None)
+        return cls(store.name, store.config(), store.trials(), store.leaders() if best else [], best)
 
+    @functools.cached_property
+    def scores(self) -> list[Quantity]:
+        """The scores of a trial; the first one ranks."""
+        return [Quantity(**content) for content in self.config["scores"]]
 
-def _flat(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, "prices": entry["costs"], "val": entry["retrained_val"], "searched_val": entry["searched"]}
+    @functools.cached_property
+    def costs(self) -> list[Quantity]:
+        """The costs of a trial."""
+        return [Quantity(**content) for content in self.config["costs"]]
 
-
-def _flat_config(config: dict[str, Any]) -> dict[str, Any]:
-    options, decisions = config["options"], config["space"]["decisions"]
-    choices = {decision["choice"]: decision["options"] for decision in decisions}
-    specification = {field.name: options[field.name] for field in fields(Specification)}
-    layers = 1 + max(decision["position"] for decision in decisions)
-    return {
-        **config, **options, **config["identity"], "specification": specification,
-        "space": {"name": config["space"]["name"], "layers": layers, "choices": choices},
-    }
+    @functools.cached_property
+    def decisions(self) -> list[Decision]:
+        """The decisions of the space: the columns of a trial's row."""
+        contents = self.config["space"]["decisions"]
+        return [Decision(**{**content, "options": tuple(content["options"])}) for content in contents]
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,42 @@
-"""The page of a search: its trials as charts, preferences and tables; pure, from what a run holds to what is drawn."""
+"""The page of a search: its trials as charts, preferences and tables. Pure functions of the content of a run.
+
+The page knows costs, scores and decisions by the metadata in the run's configuration alone, so it suits any system.
+"""
 
 from __future__ import annotations
 
+import functools
+import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fgnas.engine.statistics import pareto_fronts
-from fgnas.hardware.devices import devices
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.costs import Quantity
+from fgnas.engine.front import front
+from fgnas.engine.trial import Trial
 from fgnas.report import axis, chart
 from fgnas.report.axis import Axis
 from fgnas.report.chart import Frame
 from fgnas.report.preferences import Chance, Preference, preferences
 from fgnas.report.record import RunRecord
-from fgnas.report.verification import RESOURCES
+from fgnas.space import Decision
 
 WINDOW_PARTS = 20
 """The moving mean and the moving share look back over this part of the trials."""
 LARGEST_WINDOW, SMALLEST_WINDOW = 100, 10
 FIRST_ROWS = 25
-"""Rows of the table of designs before more are asked for."""
+"""Rows of the table of designs before the reader asks for more."""
+COLOURS = 5
+"""Points have at most this many colours."""
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A use of something: used, available (None without a limit), and its share."""
+    """A cost of the delivered design: used, available (None without a limit), and its share."""
 
     label: str
     used: float
@@ -43,7 +51,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Limit:
-    """A constraint on an axis: its value, and whether it lies in the picture."""
+    """A constraint on an axis: its label, its coordinate, and whether it is inside the picture."""
 
     label: str
     place: float
@@ -52,10 +60,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Accuracy against one cost: a point for each distinct design, the front, the limit."""
+    """The first score against one cost: a point for each distinct design, the front, the limit."""
 
-    key: str
-    title: str
+    cost: Quantity
     frame: Frame
     points: list[tuple[float, float]]
     front: str
@@ -65,9 +72,9 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Curve:
-    """How a search went: accuracies, feasible share and samples drawn, over the trials."""
+    """The course of a search: scores, feasible share and draws, over the trials."""
 
-    accuracy: Frame
+    score: Frame
     dots: str
     best: str
     mean: str
@@ -79,18 +86,43 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A decision that has an effect in some design: its place in a row, and the options that occur."""
+
+    place: int
+    decision: Decision
+    options: tuple[Any, ...]
+
+    @property
+    def where(self) -> str:
+        """The name of the choice with its layer, if it has one."""
+        position = self.decision.position
+        return self.decision.label if position is None else f"{self.decision.label}, layer {position}"
+
+    def index(self, row: Sequence[int]) -> int:
+        """The place among `options` of what a row chooses; -1 where the decision has no effect."""
+        return -1 if row[self.place] < 0 else self.options.index(self.decision.options[row[self.place]])
+
+
+@dataclass(frozen=True)
+class Design:
+    """A distinct design: its first trial, and how often it was drawn."""
+
+    trial: Trial
+    times: int
+
+
+@dataclass(frozen=True)
 class RunPage:
-    """Everything that the page of a run shows.
+    """The content of the page of a run.
 
     `designs` are the distinct designs in the order of their first trial; leaders and fronts name them by index.
+    `delivered` is the index of the delivered one.
     """
 
-    name: str
-    config: dict[str, Any]
-    specification: Specification
+    run: RunRecord
     command: str
-    finished: bool
-    best: dict[str, Any] | None
+    buildable: bool
     gauges: list[Gauge]
     counts: dict[str, Any]
     curve: Curve | None
@@ -100,159 +132,258 @@ class RunPage:
     delivered: int | None
     leaders: list[dict[str, Any]]
     fronts: dict[str, list[int]]
-    designs: list[dict[str, Any]]
-    columns: list[tuple[int, str]]
+    designs: list[Design]
+    columns: list[Column]
     payload: dict[str, Any]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has delivered a design."""
+        return self.run.best is not None
 
     @property
     def top(self) -> list[int]:
         """The designs that the table shows first."""
-        order = sorted(range(len(self.designs)), key=lambda i: (-self.designs[i]["val"], i))
+        name = self.run.scores[0].name
+        order = sorted(range(len(self.designs)), key=lambda i: (-self.designs[i].trial.scores[name], i))
         return order[:FIRST_ROWS]
 
+    @functools.cached_property
+    def filters(self) -> list[int]:
+        """Columns that designs are filtered by: names of the first kind of decision, or few numbers without any."""
+        first = [i for i, column in enumerate(self.columns) if column.decision.kind == self.columns[0].decision.kind]
+        names = [i for i in first if not any(map(is_number, self.columns[i].options))]
+        return names or [i for i in first if len(self.columns[i].options) <= COLOURS]
 
-def run_page(run: RunRecord, chance: Chance | None = None) -> RunPage:
-    """The page of a run; `chance` is what feasible designs choose by themselves (see `preferences`)."""
-    specification = Specification(**run.config["specification"])
-    designs = distinct_designs(run.trials, specification.clock_mhz)
-    place = {design["design_hash"]: index for index, design in enumerate(designs)}
+    @property
+    def colours(self) -> list[int]:
+        """Columns that points are coloured by."""
+        return [i for i in self.filters if len(self.columns[i].options) <= COLOURS]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of decisions, in the order of the space."""
+        return kinds_of(self.run.decisions)
+
+    def heading(self, kind: str) -> str:
+        """The labels of the choices of one kind."""
+        return heading(self.run.decisions, kind)
+
+    def texts(self, row: Sequence[int]) -> list[str]:
+        """The choices of the first kind in words, a text for each position."""
+        return texts(self.run.decisions, row, self.kinds[0])
+
+    def text(self, row: Sequence[int], kind: str, position: int | None) -> str:
+        """The choices of one kind at one position in words; a dash for each that has no effect there."""
+        if kind == self.kinds[0]:
+            return joined(choices(self.run.decisions, row, kind, position))
+        made = {decision.choice: "–" for decision in self.run.decisions if decision.kind == kind}
+        for decision, index in zip(self.run.decisions, row, strict=True):
+            if decision.choice in made and decision.position == position and index >= 0:
+                made[decision.choice] = str(decision.options[index])
+        return ", ".join(made.values())
+
+    @property
+    def positions(self) -> list[int | None]:
+        """Layers, and None for the whole design, in the order of the space."""
+        return positions_of(self.run.decisions)
+
+
+def run_page(
+    run: RunRecord, chance: Chance | None = None, options: dict[str, Any] | None = None, buildable: bool = False
+) -> RunPage:
+    """The page of a run.
+
+    `chance` are shares of options among feasible uniform draws (see `preferences`), `options` those of the command that
+    repeats the run, by default all in its configuration. `buildable`: whether `fgnas hls` writes its designs.
+    """
+    designs = distinct_designs(run.trials)
+    place = {design.trial.design_hash: index for index, design in enumerate(designs)}
+    columns = effective_columns(run.decisions, designs)
     fronts = {
-        name: [place[row["design_hash"]] for row in rows] for name, rows in pareto_fronts(run.trials).items()
+        " and ".join(cost.label for cost in run.costs if cost.name in names): [
+            place[trial.design_hash] for trial in front(run.trials, run.scores[0].name, names)
+        ]
+        for names in run.config["fronts"]
     }
-    columns = effective_choices(designs)
-    best = run.best
+    wanted = {name for names in run.config["fronts"] for name in names}
+    rows = np.array([trial.row for trial in run.trials], np.int16).reshape(-1, len(run.decisions))
     return RunPage(
-        name=run.name,
-        config=run.config,
-        specification=specification,
-        command=command(run),
-        finished=best is not None,
-        best=best,
-        gauges=gauges(best["prices"], specification) if best else [],
+        run=run,
+        command=command(run, options),
+        buildable=buildable,
+        gauges=gauges(run.best["costs"], run) if run.best else [],
         counts=counts(run, designs),
-        curve=curve(run.trials) if run.trials else None,
-        scatters=[
-            scatter("latency_ms", "Latency (ms)", designs, fronts["latency"], specification.latency_ms),
-            scatter("lut", "LUT", designs, fronts["lut"], specification.limits().get("lut")),
-        ] if designs else [],
-        preferences=preferences(run.trials, run.config["space"]["choices"], chance),
+        curve=curve(run.trials, run.scores[0]) if run.trials else None,
+        scatters=[scatter(cost, run, designs, place) for cost in run.costs if cost.name in wanted] if designs else [],
+        preferences=preferences(rows, run.decisions, chance),
         has_chance=chance is not None,
-        delivered=place[best["design_hash"]] if best else None,
+        delivered=place[run.best["design_hash"]] if run.best else None,
         leaders=[{**entry, "index": place[entry["design_hash"]]} for entry in run.leaders],
         fronts=fronts,
         designs=designs,
         columns=columns,
         payload=payload(run, designs, columns, fronts),
-    )  # fmt: skip
+    )
 
 
-def distinct_designs(trials: Sequence[dict[str, Any]], clock_mhz: float) -> list[dict[str, Any]]:
-    """The first trial of each design, with `times` it was drawn and its `latency_ms`."""
-    times = Counter(trial["design_hash"] for trial in trials)
-    first = {trial["design_hash"]: trial for trial in reversed(trials)}
-    return [
-        {**trial, "times": times[name], "latency_ms": trial["latency_cycles"] / clock_mhz / 1000.0}
-        for name, trial in sorted(first.items(), key=lambda item: item[1]["trial"])
-    ]
+def distinct_designs(trials: Sequence[Trial]) -> list[Design]:
+    """The first trial of each design, in order."""
+    times = Counter(trial.design_hash for trial in trials)
+    first: dict[str, Trial] = {}
+    for trial in trials:
+        first.setdefault(trial.design_hash, trial)
+    return [Design(trial, times[name]) for name, trial in first.items()]
 
 
-def effective_choices(designs: Sequence[dict[str, Any]]) -> list[tuple[int, str]]:
-    """(layer, field) of every choice that has an effect in some design."""
-    layers = range(len(designs[0]["design"]["layers"])) if designs else range(0)
-    fields = designs[0]["design"]["layers"][0] if designs else {}
-    return [
-        (layer, name) for layer in layers for name in FIELD_ORDER if name in fields
-        if any(design["design"]["layers"][layer][name] is not None for design in designs)
+def effective_columns(decisions: Sequence[Decision], designs: Sequence[Design]) -> list[Column]:
+    """Every decision that has an effect in some design, by position, with the options that occur."""
+    rank = {position: place for place, position in enumerate(positions_of(decisions))}
+    found = []
+    for place, decision in sorted(enumerate(decisions), key=lambda item: (rank[item[1].position], item[0])):
+        taken = sorted({design.trial.row[place] for design in designs} - {-1})
+        if taken:
+            found.append(Column(place, decision, tuple(decision.options[index] for index in taken)))
+    return found
+
+
+def kinds_of(decisions: Sequence[Decision]) -> list[str]:
+    """Kinds of decisions, in the order in which they first occur."""
+    return list(dict.fromkeys(decision.kind for decision in decisions))
+
+
+def positions_of(decisions: Sequence[Decision]) -> list[int | None]:
+    """Positions of decisions, in the order in which they first occur."""
+    return list(dict.fromkeys(decision.position for decision in decisions))
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def joined(parts: Iterable[tuple[str, bool]]) -> str:
+    """(text, whether it is a number) in a line: numbers that follow each other are multiplied, others set apart."""
+    line, before = "", False
+    for text, number in parts:
+        line += ("×" if before and number else " · " if line else "") + text
+        before = number
+    return line
+
+
+def choices(
+    decisions: Sequence[Decision], row: Sequence[int], kind: str, position: int | None
+) -> list[tuple[str, bool]]:
+    """(text, whether it is a number) of every choice of one kind that has an effect at one position."""
+    values = [
+        decision.options[index] for decision, index in zip(decisions, row, strict=True)
+        if decision.kind == kind and decision.position == position and index >= 0
     ]  # fmt: skip
+    return [(str(value), is_number(value)) for value in values]
 
 
-FIELD_ORDER = (
-    "attention", "aggregation", "k", "d", "activation", "t_in", "t_out", "t_attn", "t_aggr", "t_act", "ai", "af", "wi",
-    "wf",
-)  # fmt: skip
+def texts(decisions: Sequence[Decision], row: Sequence[int], kind: str) -> list[str]:
+    """The choices of one kind in words, a text for each position that has such decisions."""
+    positions = positions_of([decision for decision in decisions if decision.kind == kind])
+    return [joined(choices(decisions, row, kind, position)) for position in positions]
 
 
-def counts(run: RunRecord, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def heading(decisions: Sequence[Decision], kind: str) -> str:
+    """The labels of the choices of one kind, joined as their values are."""
+    found = {decision.choice: decision for decision in decisions if decision.kind == kind}
+    return joined((one.label, is_number(one.options[0])) for one in found.values())
+
+
+def counts(run: RunRecord, designs: Sequence[Design]) -> dict[str, Any]:
     """The numbers in the sentences of the page."""
-    feasible = [trial for trial in run.trials if trial["feasible"]]
-    drawn = run.trials[-1]["draws"] if run.trials else 0
+    feasible = [trial for trial in run.trials if trial.feasible]
+    drawn = run.trials[-1].draws if run.trials else 0
     return {
         "trials": len(run.trials),
-        "wanted": run.config["children"],
+        "wanted": run.config["options"]["children"],
         "drawn": drawn,
         "designs": len(designs),
         "feasible": len(feasible),
         "share": len(feasible) / drawn if drawn else None,
-        "trainings": sum(trial["trained"] for trial in run.trials),
-        "best": max((trial["val"] for trial in feasible), default=None),
+        "trainings": sum(trial.trained for trial in run.trials),
+        "best": max((trial.scores[run.scores[0].name] for trial in feasible), default=None),
     }
 
 
-def command(run: RunRecord) -> str:
-    """The command that starts this run again."""
-    import shlex
-
-    config, parts = run.config, ["fgnas", "search", "--dataset", run.config["dataset"]]
-    # Written out though they may be defaults: another version's may differ.
-    parts += ["--method", config["method"]]
-    if config["method"] == "reinforce":
-        parts += ["--controller", config["controller"]]
-    limits = dict(config["specification"])
-    part = limits.pop("part", None)
-    # A device of the user's own lies in a file whose name the run does not keep: its limits and its family say enough.
-    if part in {device.part for device in devices().values()}:
-        parts += ["--fpga", part]
-    for name, value in limits.items():
-        if value is not None:
-            parts += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
-    parts += ["--children", str(config["children"]), "--seed", str(config["seed"])]
-    if config["recipe"]["device"] != "cpu":
-        parts += ["--device", config["recipe"]["device"]]
+def command(run: RunRecord, options: dict[str, Any] | None = None) -> str:
+    """The command that starts this run again, with these options instead of those in its configuration."""
+    parts = ["fgnas", "search", "--system", run.config["system"]]
+    # Options that equal the defaults are written out too: those of another version may differ.
+    for name, value in sorted((options or run.config["options"]).items()):
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            parts.append(option)
+        elif value is not None and value is not False:
+            parts += [option, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(parts)
 
 
-def gauges(prices: dict[str, Any], specification: Specification) -> list[Gauge]:
-    """Latency and resources of the delivered design, held against the specification."""
-    milliseconds = prices["latency_cycles"] / specification.clock_mhz / 1000.0
-    found = [Gauge(f"Latency at {specification.clock_mhz:g} MHz", milliseconds, specification.latency_ms, "ms")]
-    return found + [Gauge(label, prices[name], getattr(specification, name, None)) for name, label in RESOURCES]
+def gauges(costs: dict[str, float], run: RunRecord) -> list[Gauge]:
+    """The costs of the delivered design beside their limits; a cost that is shown in another unit also in its own."""
+    limits, found = run.config["limits"], []
+    for cost in run.costs:
+        bound = limits.get(cost.name)
+        scaled = None if bound is None else bound * cost.scale
+        found.append(Gauge(cost.label, costs[cost.name] * cost.scale, scaled, cost.shown_unit or cost.unit))
+    found += [Gauge(f"{cost.label} in {cost.unit}", costs[cost.name], None) for cost in run.costs if cost.shown_unit]
+    return found
 
 
-def scatter(
-    key: str, title: str, designs: Sequence[dict[str, Any]], front: Sequence[int], limit: float | None
-) -> Scatter:
-    """Validation accuracy of each distinct design against one cost."""
-    feasible = [design[key] for design in designs]
-    across = axis.costs(title, feasible, limit, short)
-    frame = Frame(across, axis.accuracy("Validation accuracy", [design["val"] for design in designs]), top=28)
-    points = [frame.at(design[key], design["val"]) for design in designs]
-    # The front as a staircase from its cheapest design to its most accurate: between them nothing dominates.
-    ordered = sorted((designs[i][key], designs[i]["val"]) for i in front)
+def score_axis(score: Quantity, values: Sequence[float]) -> Axis:
+    """The axis of a score: shares by their distance from 1, other scores in equal steps."""
+    if score.unit == "share":
+        return axis.accuracy(score.label, values)
+    return axis.linear(titled(score), min(values, default=0.0), max(values, default=1.0), short)
+
+
+def titled(quantity: Quantity) -> str:
+    """A label with the unit that values are shown in; "share" shows as per cent, and needs none."""
+    unit = quantity.shown_unit or ("" if quantity.unit == "share" else quantity.unit)
+    return f"{quantity.label} ({unit})" if unit else quantity.label
+
+
+def scatter(cost: Quantity, run: RunRecord, designs: Sequence[Design], place: dict[str, int]) -> Scatter:
+    """The first score of each distinct design against one cost."""
+    score = run.scores[0]
+    used = [design.trial.costs[cost.name] * cost.scale for design in designs]
+    values = [design.trial.scores[score.name] for design in designs]
+    bound = run.config["limits"].get(cost.name)
+    limit = None if bound is None else bound * cost.scale
+    across = axis.costs(titled(cost), used, limit, short)
+    frame = Frame(across, score_axis(score, values), top=28)
+    members = [place[trial.design_hash] for trial in front(run.trials, score.name, [cost.name])]
+    # A staircase from the cheapest design of the front to its best: nothing between them dominates.
+    ordered = sorted((used[i], values[i]) for i in members)
     ordered += [(across.high, ordered[-1][1])] if ordered else []
     steps = chart.line(frame, [x for x, _ in ordered], [y for _, y in ordered], steps=True)
     drawn = None
     if limit is not None:
         inside = across.low <= limit <= across.high
-        unit = " ms" if key == "latency_ms" else ""
+        unit = f" {cost.shown_unit}" if cost.shown_unit else ""
         drawn = Limit(f"limit {short(limit)}{unit}", frame.across(across.place(limit)), inside)
-    return Scatter(key, title, frame, points, steps, list(front), drawn)
+    return Scatter(cost, frame, [frame.at(x, y) for x, y in zip(used, values, strict=True)], steps, members, drawn)
 
 
-def curve(trials: Sequence[dict[str, Any]]) -> Curve:
+def curve(trials: Sequence[Trial], score: Quantity) -> Curve:
     """The search curve. Its mean and its share look back over `window` trials."""
     count = len(trials)
     window = min(LARGEST_WINDOW, max(SMALLEST_WINDOW, count // WINDOW_PARTS))
     xs = np.arange(1, count + 1)
-    values = np.array([trial["val"] for trial in trials])
-    feasible = np.array([trial["feasible"] for trial in trials])
-    best = np.maximum.accumulate(np.where(feasible, values, 0.0))
+    values = np.array([trial.scores[score.name] for trial in trials], float)
+    feasible = np.array([trial.feasible for trial in trials])
+    best = np.maximum.accumulate(np.where(feasible, values, -np.inf))
     mean = moving_mean(values, window)
-    draws = np.array([trial["draws"] for trial in trials])
+    draws = np.array([trial.draws for trial in trials])
     shares = moving_share(feasible, draws, window)
     along = axis.linear("Trial", 0, count, short)
     along = Axis("Trial", 0, count, float, tuple(_rescaled(along, count)))
     small = {"width": 360, "height": 150, "left": 48, "right": 14, "top": 10, "bottom": 30}
-    accuracy = Frame(along, axis.accuracy("Accuracy", values.tolist()), height=330, bottom=32)
+    scores = Frame(along, score_axis(score, values.tolist()), height=330, bottom=32)
     known = shares[shares > 0].tolist()
     low, high = min(known, default=0.1), max(known, default=1.0)
     percent = axis.logarithmic("Feasible", low, high, lambda value: f"{100 * value:g} %")
@@ -260,10 +391,10 @@ def curve(trials: Sequence[dict[str, Any]]) -> Curve:
     drawn = Frame(along, axis.linear("Drawn", 0, float(draws[-1]), short, 3), **small)
     found = feasible.cumsum() > 0
     return Curve(
-        accuracy=accuracy,
-        dots=chart.dots(accuracy, xs.tolist(), values.tolist()),
-        best=chart.line(accuracy, xs[found].tolist(), best[found].tolist(), steps=True),
-        mean=chart.line(accuracy, xs.tolist(), mean.tolist()),
+        score=scores,
+        dots=chart.dots(scores, xs.tolist(), values.tolist()),
+        best=chart.line(scores, xs[found].tolist(), best[found].tolist(), steps=True),
+        mean=chart.line(scores, xs.tolist(), mean.tolist()),
         window=window,
         share=share,
         shares=chart.line(share, xs[shares > 0].tolist(), known),
@@ -273,7 +404,7 @@ def curve(trials: Sequence[dict[str, Any]]) -> Curve:
 
 
 def _rescaled(along: Axis, end: float) -> list[axis.Tick]:
-    """The ticks of an axis that ends at `end` and not at a round number."""
+    """The ticks of an axis that ends at `end` instead of a round number."""
     found = []
     for tick in along.ticks:
         value = along.low + tick.place * (along.high - along.low)
@@ -282,51 +413,47 @@ def _rescaled(along: Axis, end: float) -> list[axis.Tick]:
     return found
 
 
-def moving_mean(values: np.ndarray, window: int) -> np.ndarray:
-    """[n] mean of the last `window` values, of as many as there are at the beginning."""
+def moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """[n] mean of the last `window` values, or of all values so far at the beginning."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     ends = np.arange(1, len(values) + 1)
     begins = np.maximum(0, ends - window)
-    return (total[ends] - total[begins]) / (ends - begins)
+    return np.asarray((total[ends] - total[begins]) / (ends - begins))
 
 
-def moving_share(feasible: np.ndarray, draws: np.ndarray, window: int) -> np.ndarray:
+def moving_share(feasible: NDArray[np.bool_], draws: NDArray[np.int64], window: int) -> NDArray[np.float64]:
     """[n] feasible trials over the draws that the last `window` trials took."""
     accepted = np.concatenate([[0], np.cumsum(feasible)])
     drawn = np.concatenate([[0], draws])
     ends = np.arange(1, len(draws) + 1)
     begins = np.maximum(0, ends - window)
-    return (accepted[ends] - accepted[begins]) / np.maximum(1, drawn[ends] - drawn[begins])
+    return np.asarray((accepted[ends] - accepted[begins]) / np.maximum(1, drawn[ends] - drawn[begins]))
 
 
 def payload(
-    run: RunRecord, designs: Sequence[dict[str, Any]], columns: Sequence[tuple[int, str]], fronts: dict[str, list[int]]
+    run: RunRecord, designs: Sequence[Design], columns: Sequence[Column], fronts: dict[str, list[int]]
 ) -> dict[str, Any]:
-    """What the page's script knows: a row of numbers for each distinct design, choices as indices of options."""
-    options = {}
-    for layer, name in columns:
-        found = {design["design"]["layers"][layer][name] for design in designs}
-        known = [value for value in run.config["space"]["choices"].get(name, sorted(found - {None})) if value in found]
-        options[layer, name] = [*known, *sorted(found - {None, *known})]
+    """The data of the page's script: a row of numbers for each distinct design, choices as indices of options."""
     return {
-        "clock_mhz": run.config["specification"]["clock_mhz"],
         "trials": len(run.trials),
-        "columns": [[layer, name, options[layer, name]] for layer, name in columns],
-        "front": sorted({index for rows in fronts.values() for index in rows}),
+        "scores": [score.to_dict() for score in run.scores],
+        "costs": [cost.to_dict() for cost in run.costs],
+        "columns": [
+            [column.decision.position, column.decision.label, column.decision.kind, list(column.options)]
+            for column in columns
+        ],
+        "front": sorted({index for members in fronts.values() for index in members}),
         "rows": [
             [
-                design["design_hash"], design["trial"], design["times"], design["val"], design["float_val"],
-                design["latency_cycles"], *(design[name] for name, _ in RESOURCES), int(design["feasible"]),
-                int(design["trained"]),
-                [_index(options[layer, name], design["design"]["layers"][layer][name]) for layer, name in columns],
+                design.trial.design_hash, design.trial.trial, design.times,
+                [design.trial.scores[score.name] for score in run.scores],
+                [design.trial.costs[cost.name] for cost in run.costs],
+                int(design.trial.feasible), int(design.trial.trained),
+                [column.index(design.trial.row) for column in columns],
             ]
             for design in designs
         ],
     }  # fmt: skip
-
-
-def _index(options: Sequence[Any], value: Any) -> int:
-    return -1 if value is None else options.index(value)
 
 
 def short(value: float) -> str:

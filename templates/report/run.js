@@ -4,30 +4,36 @@
   const element = (id) => document.getElementById(id);
   const data = JSON.parse(element("data").textContent);
   if (!data.rows.length) return;
-  const NAMES = ["hash", "trial", "times", "val", "float", "cycles", "lut", "ff", "dsp", "bram36", "feasible", "trained", "choices"];
-  const designs = data.rows.map((row) => {
-    const design = Object.fromEntries(NAMES.map((name, i) => [name, row[i]]));
-    design.ms = design.cycles / data.clock_mhz / 1000;
-    return design;
-  });
+  const NAMES = ["hash", "trial", "times", "scores", "costs", "feasible", "trained", "choices"];
+  const designs = data.rows.map((row) => Object.fromEntries(NAMES.map((name, i) => [name, row[i]])));
   const front = new Set(data.front);
-  const layers = 1 + Math.max(...data.columns.map(([layer]) => layer));
+  const layers = [...new Set(data.columns.map(([layer]) => layer))];
+  const kinds = [...new Set(data.columns.map(([, , kind]) => kind))];
+  const share = (quantity) => quantity.unit === "share";
   const percent = (value) => (100 * value).toFixed(1) + " %";
-  const count = (value) => value.toLocaleString("en");
+  const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
+  const display = (quantity, value) =>
+    share(quantity) ? percent(value) : quantity.shown_unit ? (value * quantity.scale).toFixed(3) : count(value);
+  // With the unit, and with the exact value beside one that is shown in another unit.
+  const told = (quantity, value) =>
+    quantity.shown_unit ? `${display(quantity, value)} ${quantity.shown_unit} (${count(value)} ${quantity.unit})`
+      : `${count(value)} ${quantity.unit || quantity.label}`;
 
   const choice = (design, column) => {
     const index = design.choices[column];
-    return index < 0 ? null : data.columns[column][2][index];
+    return index < 0 ? null : data.columns[column][3][index];
   };
-  const field = (design, layer, name) => {
-    const column = data.columns.findIndex(([l, n]) => l === layer && n === name);
-    return column < 0 ? null : choice(design, column);
-  };
-  const layerText = (design, layer) => {
-    const of = (name) => field(design, layer, name);
-    const width = of("k") + (of("d") === null ? "" : "×" + of("d"));
-    return [of("attention"), of("aggregation"), width, of("activation")].filter((part) => part !== null).join(" · ");
-  };
+  // [label, value] of the choices of one kind at one layer; value is null where a choice has no effect.
+  const choices = (design, layer, kind) => data.columns
+    .map(([l, label, k], i) => (l === layer && k === kind ? [label, choice(design, i)] : null))
+    .filter((found) => found !== null);
+  // Numbers that follow each other are multiplied, other values are set apart.
+  const layerText = (design, layer) => choices(design, layer, kinds[0]).map(([, value]) => value)
+    .filter((value) => value !== null)
+    .reduce(([text, before], value) => {
+      const number = typeof value === "number";
+      return [text + (before && number ? "×" : text ? " · " : "") + value, number];
+    }, ["", false])[0];
   // Everything that is shown goes in as text, never as markup.
   const make = (tag, text, className) => {
     const made = document.createElement(tag);
@@ -48,21 +54,27 @@
   const form = element("filters");
   const selects = [...form.querySelectorAll("select[data-column]")];
   let visible = designs.map(() => true);
-  const lowest = Math.min(...designs.map((design) => design.val));
-  element("least").min = Math.floor(200 * lowest) / 2;
-  element("least").value = element("least").min;
-  element("least").max = Math.floor(200 * Math.max(...designs.map((design) => design.val))) / 2;
-  element("least").defaultValue = element("least").min;
+  const ranking = data.scores[0];
+  const factor = share(ranking) ? 100 : 1;
+  const values = designs.map((design) => design.scores[0]);
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const step = share(ranking) ? 0.5 : (highest - lowest) / 100 || 1;
+  const slider = element("least");
+  slider.step = step;
+  slider.min = Math.floor(factor * lowest / step) * step;
+  slider.max = Math.floor(factor * highest / step) * step;
+  slider.value = slider.min;
+  slider.defaultValue = slider.min;
 
   const filter = () => {
     const wanted = selects.filter((select) => select.value !== "").map((select) => [Number(select.dataset.column), Number(select.value)]);
-    const least = Number(element("least").value) / 100;
+    const least = Number(slider.value) / factor;
     const reuse = element("reuse").value;
     const onlyFront = element("only-front").checked;
     visible = designs.map((design, i) =>
-      wanted.every(([column, option]) => design.choices[column] === option) && design.val >= least - 1e-9 &&
+      wanted.every(([column, option]) => design.choices[column] === option) && design.scores[0] >= least - 1e-9 &&
       (reuse === "" || design.trained === Number(reuse)) && (!onlyFront || front.has(i)));
-    element("least-value").textContent = element("least").value + " %";
+    element("least-value").textContent = slider.value + (share(ranking) ? " %" : "");
     const left = visible.filter(Boolean).length;
     element("shown").textContent = left === designs.length ? `${count(left)} designs` : `${count(left)} of ${count(designs.length)} designs`;
     for (const chart of charts) chart.circles.forEach((circle, i) => circle.classList.toggle("off", !visible[i]));
@@ -88,7 +100,7 @@
       if (!visible[i]) classes.push("off");
       circle.setAttribute("class", classes.join(" "));
     });
-    const labels = when ? ["first fifth", "second", "third", "fourth", "last fifth"] : data.columns[Number(chosen)][2];
+    const labels = when ? ["first fifth", "second", "third", "fourth", "last fifth"] : data.columns[Number(chosen)][3];
     const entries = labels.map((label, i) => make("li", label, (when ? "w" : "k") + i));
     element("legend").replaceChildren(...entries);
   };
@@ -100,24 +112,23 @@
   const fill = (i) => {
     const design = designs[i];
     const head = make("p");
-    head.append(make("span", percent(design.val), "value"), ` validation, float ${percent(design.float)}`);
-    const prices = make("p", `${design.ms.toFixed(3)} ms (${count(design.cycles)} cycles), ${count(design.lut)} LUT, ${count(design.ff)} FF, ${design.dsp} DSP, ${design.bram36} BRAM`);
+    head.append(make("span", display(ranking, design.scores[0]), "value"), " " + [ranking.label.toLowerCase(),
+      ...data.scores.slice(1).map((score, j) => `${score.label.toLowerCase()} ${display(score, design.scores[j + 1])}`)].join(", "));
+    const prices = make("p", data.costs.map((cost, j) => told(cost, design.costs[j])).join(", "));
     const table = make("table");
-    const names = [...new Set(data.columns.map(([, name]) => name))];
     const header = table.createTHead().insertRow();
-    header.append(make("th", "Layer"), ...Array.from({ length: layers }, (_, layer) => make("td", layer)));
+    header.append(make("th", "Layer"), ...layers.map((layer) => make("td", layer === null ? "all" : layer)));
     const body = table.createTBody();
     const add = (label, of) => {
       const row = body.insertRow();
-      row.append(make("th", label), ...Array.from({ length: layers }, (_, layer) => make("td", of(layer))));
+      row.append(make("th", label), ...layers.map((layer) => make("td", of(layer))));
     };
-    const known = (layer, name) => { const value = field(design, layer, name); return value === null ? "–" : value; };
-    for (const name of names.filter((name) => !/^(t_|[aw][if]$)/.test(name))) add(name, (layer) => known(layer, name));
-    add("lanes " + names.filter((name) => name.startsWith("t_")).map((name) => name.slice(2)).join(" "), (layer) =>
-      names.filter((name) => name.startsWith("t_")).map((name) => known(layer, name)).join(" "));
-    add("bits: features", (layer) => `${known(layer, "ai")}.${known(layer, "af")}`);
-    add("bits: weights", (layer) => `${known(layer, "wi")}.${known(layer, "wf")}`);
-    const foot = make("p", `${design.hash}, trial ${design.trial}` + (design.times > 1 ? `, drawn ${design.times} times` : "") + (design.feasible ? "" : ", breaks the specification"), "note");
+    const known = (value) => (value === null || value === undefined ? "–" : value);
+    // A row for each choice of the first kind, and one for all choices of each other kind.
+    for (const label of new Set(data.columns.filter(([, , kind]) => kind === kinds[0]).map(([, name]) => name)))
+      add(label, (layer) => known((choices(design, layer, kinds[0]).find(([name]) => name === label) || [])[1]));
+    for (const kind of kinds.slice(1)) add(kind, (layer) => choices(design, layer, kind).map(([, value]) => known(value)).join(" "));
+    const foot = make("p", `${design.hash}, trial ${design.trial}` + (design.times > 1 ? `, drawn ${design.times} times` : "") + (design.feasible ? "" : ", breaks a limit"), "note");
     card.replaceChildren(head, prices, table, foot);
   };
   const show = (i, chart) => {
@@ -194,11 +205,13 @@
   const FIRST = 25;
   const table = element("table");
   let limit = FIRST;
-  let by = "val";
+  let by = "score 0";
   let direction = -1;
   const list = () => {
     const order = designs.map((_, i) => i).filter((i) => visible[i]);
-    order.sort((a, b) => direction * (designs[a][by] - designs[b][by]) || a - b);
+    const [group, place] = by.split(" ");
+    const key = { score: (design) => design.scores[place], cost: (design) => design.costs[place] }[group] || ((design) => design[group]);
+    order.sort((a, b) => direction * (key(designs[a]) - key(designs[b])) || a - b);
     const rows = order.slice(0, limit).map((i) => {
       const design = designs[i];
       const row = make("tr");
@@ -206,8 +219,9 @@
       const trial = make("th", design.trial);
       trial.scope = "row";
       const what = make("td", undefined, "what");
-      what.append(...Array.from({ length: layers }, (_, layer) => make("span", layerText(design, layer))));
-      const cells = [percent(design.val), percent(design.float), design.ms.toFixed(3), count(design.lut), count(design.ff), count(design.dsp), design.bram36, design.times];
+      what.append(...layers.map((layer) => layerText(design, layer)).filter((text) => text).map((text) => make("span", text)));
+      const cells = [...data.scores.map((score, j) => display(score, design.scores[j])),
+        ...data.costs.map((cost, j) => display(cost, design.costs[j])), design.times];
       row.append(trial, what, ...cells.map((cell) => make("td", cell, "n")));
       return row;
     });
@@ -218,7 +232,7 @@
   table.tHead.addEventListener("click", (event) => {
     const name = event.target.dataset.sort;
     if (!name) return;
-    direction = name === by ? -direction : ["val", "float", "times"].includes(name) ? -1 : 1;
+    direction = name === by ? -direction : name.startsWith("score") || name === "times" ? -1 : 1;
     by = name;
     for (const head of table.tHead.querySelectorAll("th")) head.removeAttribute("aria-sort");
     event.target.closest("th").setAttribute("aria-sort", direction < 0 ? "descending" : "ascending");

@@ -1,7 +1,7 @@
 """A run and a project to draw: designs of the real sampler at their real prices, with accuracies made up."""
 
 import functools
-import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,56 +9,56 @@ import pytest
 from support import random_accelerator, random_design
 
 from fgnas.backends.project import write_project
-from fgnas.engine.loop import PRICES
-from fgnas.engine.run import SearchConfig
-from fgnas.hardware.pipeline.pricing import Pricer, Specification, whole
+from fgnas.costs import plain
+from fgnas.engine.run import configuration
+from fgnas.engine.trial import Trial
 from fgnas.report.record import RunRecord
-from fgnas.systems.fgnas.space import find_space
+from fgnas.systems.fgnas import Options, compose
 
 
 def _make_run(count, data, name="made-up", draws=3, finished=True):
     """A run of `count` trials, of which every tenth draws the design of five trials before again."""
-    specification = Specification(latency_ms=0.004, lut=30_000, dsp=30)
-    space, rng = find_space("fgnas"), np.random.default_rng(1)
-    samples = space.draw(count, rng)
+    options = Options(dataset="digits", latency_ms=0.004, lut=30_000, ff=None, dsp=30, children=count)
+    parts, rng = compose(options, data), np.random.default_rng(1)
+    rows = parts.space.draw(count, rng)
     for row in range(10, count, 10):
-        samples[row] = samples[row - 5]
-    prices = Pricer(data).price(space.columns(samples), 30)
-    feasible = prices.feasible(specification)
+        rows[row] = rows[row - 5]
+    costs = parts.target.price(rows)
+    kept = parts.feasible(rows)
     trials = []
-    for i, sample in enumerate(samples):
-        design = space.design(sample, 30)
+    for i, row in enumerate(rows):
+        design = parts.space.candidate(row)
         if i >= 10 and i % 10 == 0:
-            val = trials[i - 5]["val"]
+            val = trials[i - 5].scores["val"]
         else:
             val = round(float(np.clip(0.3 + 0.6 * i / count + rng.normal(0, 0.08), 0.0, 0.99)), 4)
-        trials.append({
-            "trial": i, "draws": draws * (i + 1), "design": design.to_dict(), "design_hash": design.hash,
-            "training_key": design.training_key, "feasible": bool(feasible[i]), "val": val,
-            "float_val": min(1.0, val + 0.01), "epoch": 3, "trained": i % 3 == 0, "cached": False,
-            **{price: whole(getattr(prices, price)[i]) for price in PRICES},
-        })  # fmt: skip
-    config = json.loads(json.dumps(SearchConfig("digits", specification, children=count).to_dict(data)))
-    ranked = sorted((trial for trial in trials if trial["feasible"]), key=lambda trial: (-trial["val"], trial["trial"]))
+        trials.append(Trial(
+            trial=i, draws=draws * (i + 1), row=tuple(row.tolist()), design=design.to_dict(), design_hash=design.hash,
+            training_key=design.training_key, score_key=design.score_key, feasible=bool(kept[i]),
+            scores={"val": val, "float_val": min(1.0, val + 0.01), "epoch": 3}, costs=plain(costs, i),
+            trained=i % 3 == 0, cached=False,
+        ))  # fmt: skip
+    config = configuration("fgnas", asdict(options), parts)
+    ranked = [trial for trial in trials if trial.feasible]
+    ranked.sort(key=lambda trial: (-trial.scores["val"], trial.trial))
     leaders = [
         {
-            "rank": rank, "design": trial["design"], "design_hash": trial["design_hash"], "dataset": "digits",
-            "trial": trial["trial"], "searched_val": trial["val"],
-            "val": {"mean": trial["val"], "std": 0.01, "values": [trial["val"]] * 5},
-            "prices": {price: trial[price] for price in PRICES},
+            "rank": rank, "design": trial.design, "design_hash": trial.design_hash, "dataset": "digits",
+            "trial": trial.trial, "searched": trial.scores["val"],
+            "retrained_val": {"mean": trial.scores["val"], "std": 0.01, "values": [trial.scores["val"]] * 5},
+            "costs": trial.costs,
         }
         for rank, trial in enumerate(ranked[:5], 1)
     ] if finished else []  # fmt: skip
-    return RunRecord(name, config, trials, leaders, _make_best(leaders[0], specification) if leaders else None)
+    return RunRecord(name, config, trials, leaders, _make_best(leaders[0]) if leaders else None)
 
 
-def _make_best(leader, specification):
-    """What best.json holds, with accuracies that are easy to find on a page."""
+def _make_best(leader):
+    """The content of best.json, with accuracies that are easy to find on a page."""
     over = {"mean": 0.8125, "std": 0.0123, "values": [0.8] * 5}
     both = {"val": over, "test": over}
     return {
         **leader,
-        "specification": specification.to_dict(),
         "delivered": {"float": {"val": 0.83, "test": 0.82}, "quantised": {"val": 0.82, "test": 0.8075}},
         "retrained": {"seeds": [1, 2, 3, 4, 5], "float": both, "quantised": both},
     }

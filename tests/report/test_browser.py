@@ -1,4 +1,4 @@
-"""The pages in a real browser: no errors, no requests, filters, hovering, keys, a phone, the dark and paper.
+"""The pages in a real browser: no errors, no requests, filters, hovering, keys, a phone, dark mode and print.
 
 Screenshots of every page stay in build/report/, to be looked at.
 """
@@ -40,7 +40,7 @@ def browser():
 def files(make_run, project, four_nodes, tmp_path_factory) -> dict[str, Path]:
     """The page of a run of 2,000 trials, and that of a project."""
     folder = tmp_path_factory.mktemp("pages")
-    chance = {(0, "attention"): {"constant": 0.2, "gat": 0.3, "gcn": 0.5}}
+    chance = {"0.attention": [0.2, 0.3, 0.5]}
     design = design_page(ProjectRecord.read(project), four_nodes, {"val": 1.0, "test": 1.0})
     made = {"run": run_html(run_page(make_run(2000), chance)), "design": design_html(design)}
     for name, html in made.items():
@@ -124,7 +124,7 @@ def test_filters_hold_for_points_and_tables(open_page) -> None:
     assert designs and all(text.startswith("gat ·") for text in designs)
     leaders = page.locator("section[aria-labelledby=leaders] tbody tr:not([hidden]) .what span:first-child")
     assert all(text.startswith("gat ·") for text in leaders.all_inner_texts())
-    page.get_by_label("Accuracy at least", exact=True).fill("80")
+    page.get_by_label("Validation accuracy at least", exact=True).fill("80")
     assert shown(page) < left
     values = page.locator("#table tbody tr td:nth-child(3)").all_inner_texts()
     assert all(float(value.split()[0]) >= 80 for value in values)
@@ -137,7 +137,7 @@ def test_filters_hold_for_points_and_tables(open_page) -> None:
 
 def test_a_filter_that_nothing_passes_says_so(open_page) -> None:
     page = open_page("run")
-    page.get_by_label("Accuracy at least", exact=True).fill("99")
+    page.get_by_label("Validation accuracy at least", exact=True).fill("99")
     page.get_by_label("Attention, layer 0", exact=True).select_option(label="gat")
     page.get_by_label("Aggregation, layer 0", exact=True).select_option(label="max")
     page.get_by_label("Attention, layer 1", exact=True).select_option(label="gat")
@@ -209,7 +209,7 @@ def test_the_table_sorts_and_grows(open_page) -> None:
     table = page.locator("#table")
     assert table.locator("tbody tr").count() == 25
     table.get_by_role("button", name="LUT").click()
-    luts = [int(text.replace(",", "")) for text in table.locator("tbody td:nth-child(6)").all_inner_texts()]
+    luts = [int(text.replace(",", "")) for text in table.locator("tbody td:nth-child(7)").all_inner_texts()]
     assert luts == sorted(luts)
     assert table.locator("th[aria-sort]").inner_text().startswith("LUT")
     page.get_by_role("button", name="More rows").click()

@@ -58,8 +58,8 @@ class Markup(HTMLParser):
 def pages(small_run, make_run, project) -> dict[str, str]:
     record = ProjectRecord.read(project)
     unfinished = make_run(20, finished=False)
-    infeasible = [{**trial, "feasible": False} for trial in unfinished.trials]
-    chance = {(0, "attention"): {"constant": 0.2, "gat": 0.3, "gcn": 0.5}}
+    infeasible = [dataclasses.replace(trial, feasible=False) for trial in unfinished.trials]
+    chance = {"0.attention": [0.2, 0.3, 0.5]}
     return {
         "run": run_html(run_page(small_run, chance)),
         "unfinished": run_html(run_page(unfinished)),
@@ -117,7 +117,7 @@ def test_numbers_are_on_the_page(pages, small_run) -> None:
 
 
 def test_every_design_is_a_point_in_both_charts(pages, small_run) -> None:
-    designs = len({trial["design_hash"] for trial in small_run.trials})
+    designs = len({trial.design_hash for trial in small_run.trials})
     rings = delivered = 2
     circles = Markup(pages["run"]).attributes("circle")
     assert len(circles) == 2 * designs + rings
@@ -129,7 +129,7 @@ def test_every_design_is_a_point_in_both_charts(pages, small_run) -> None:
 def test_names_are_text(make_run, project) -> None:
     """A run's name, a data set's and a folder's are the user's: none of them becomes markup or script."""
     run = make_run(30, name=HOSTILE)
-    run = dataclasses.replace(run, config={**run.config, "dataset": HOSTILE, "method": HOSTILE})
+    run = dataclasses.replace(run, config={**run.config, "label": HOSTILE, "system": HOSTILE})
     best = {**run.best, "dataset": HOSTILE}
     record = ProjectRecord.read(project)
     summary = {**record.summary, "dataset": HOSTILE}
@@ -144,9 +144,8 @@ def test_names_are_text(make_run, project) -> None:
 
 def test_data_cannot_end_its_script(make_run) -> None:
     run = make_run(30)
-    for trial in run.trials:
-        trial["design_hash"] = f"</script>{trial['design_hash']}"
-    run = dataclasses.replace(run, leaders=[], best=None)
+    trials = [dataclasses.replace(trial, design_hash=f"</script>{trial.design_hash}") for trial in run.trials]
+    run = dataclasses.replace(run, trials=trials, leaders=[], best=None)
     html = run_html(run_page(run))
     assert json.loads(Markup(html).scripts[0])["rows"][0][0].startswith("</script>")
 
@@ -164,8 +163,7 @@ def test_two_thousand_trials_stay_small(make_run) -> None:
 
 def test_pages_are_written_beside_what_they_show(make_run, four_nodes, project, tmp_path) -> None:
     run = make_run(30)
-    config = {**run.config, "dataset": "four", "fingerprint": four_nodes.fingerprint}
-    store = RunStore.create(tmp_path, "mine", config)
+    store = RunStore.create(tmp_path, "mine", run.config)
     store.commit(run.trials, {})
     store.write_json("leaders.json", run.leaders)
     store.write_json("best.json", run.best)

@@ -9,14 +9,15 @@ import pytest
 from fgnas.cli import parser
 from fgnas.report import run as report
 from fgnas.report.run import run_page
+from fgnas.systems.fgnas import Options
 
 
 def test_a_point_for_each_distinct_design(small_run) -> None:
     page = run_page(small_run)
-    hashes = [trial["design_hash"] for trial in small_run.trials]
-    assert [design["design_hash"] for design in page.designs] == list(dict.fromkeys(hashes))
-    assert sum(design["times"] for design in page.designs) == 100
-    assert [design["times"] for design in page.designs if design["trial"] == 5] == [2]
+    hashes = [trial.design_hash for trial in small_run.trials]
+    assert [design.trial.design_hash for design in page.designs] == list(dict.fromkeys(hashes))
+    assert sum(design.times for design in page.designs) == 100
+    assert [design.times for design in page.designs if design.trial.trial == 5] == [2]
     for scatter in page.scatters:
         assert len(scatter.points) == len(page.designs) == len(page.payload["rows"])
 
@@ -25,19 +26,20 @@ def test_points_are_ordered_as_their_values(small_run) -> None:
     page = run_page(small_run)
     for scatter in page.scatters:
         # A drawing's y grows downwards, and keeps a tenth of its unit.
-        for name, coordinate, sign in ((scatter.key, 0, 1), ("val", 1, -1)):
-            values = np.array([design[name] for design in page.designs])
+        costs = [design.trial.costs[scatter.cost.name] for design in page.designs]
+        scores = [design.trial.scores["val"] for design in page.designs]
+        for values, coordinate, sign in ((costs, 0, 1), (scores, 1, -1)):
             places = sign * np.array([point[coordinate] for point in scatter.points])
             assert (np.diff(places[np.argsort(values)]) >= 0).all()
 
 
 def test_fronts_and_leaders_name_designs_by_place(small_run) -> None:
     page = run_page(small_run)
-    best = max(trial["val"] for trial in small_run.trials if trial["feasible"])
+    best = max(trial.scores["val"] for trial in small_run.trials if trial.feasible)
     for front in page.fronts.values():
-        assert page.designs[front[0]]["val"] == best
-        assert all(page.designs[i]["feasible"] for i in front)
-    assert [page.designs[entry["index"]]["design_hash"] for entry in page.leaders] == [
+        assert page.designs[front[0]].trial.scores["val"] == best
+        assert all(page.designs[i].trial.feasible for i in front)
+    assert [page.designs[entry["index"]].trial.design_hash for entry in page.leaders] == [
         entry["design_hash"] for entry in small_run.leaders
     ]
     assert page.delivered == page.leaders[0]["index"]
@@ -46,12 +48,15 @@ def test_fronts_and_leaders_name_designs_by_place(small_run) -> None:
 def test_what_the_script_is_told_gives_the_designs_back(small_run) -> None:
     page = run_page(small_run)
     for row, design in zip(page.payload["rows"], page.designs, strict=True):
-        assert row[:6] == [design[name] for name in (
-            "design_hash", "trial", "times", "val", "float_val", "latency_cycles",
-        )]  # fmt: skip
-        for index, (layer, name, options) in zip(row[-1], page.payload["columns"], strict=True):
-            value = design["design"]["layers"][layer][name]
+        trial = design.trial
+        assert row[:3] == [trial.design_hash, trial.trial, design.times]
+        assert row[3:5] == [list(trial.scores.values()), list(trial.costs.values())]
+        for index, (layer, label, kind, options), column in zip(
+            row[-1], page.payload["columns"], page.columns, strict=True
+        ):
+            value = trial.design["layers"][layer][column.decision.choice]
             assert value == (None if index < 0 else options[index])
+            assert (label, kind) == (column.decision.label, column.decision.kind)
 
 
 def test_the_curve_looks_back_over_its_window() -> None:
@@ -63,7 +68,7 @@ def test_the_curve_looks_back_over_its_window() -> None:
 
 def test_counts(small_run) -> None:
     counts = run_page(small_run).counts
-    feasible = sum(trial["feasible"] for trial in small_run.trials)
+    feasible = sum(trial.feasible for trial in small_run.trials)
     assert counts["drawn"] == 300 and counts["trials"] == 100
     assert counts["feasible"] == feasible and counts["share"] == pytest.approx(feasible / 300)
 
@@ -74,26 +79,21 @@ def test_constraints_are_drawn_or_named(small_run) -> None:
     frame = latency.frame
     if latency.limit.inside:
         assert latency.limit.place == frame.across(frame.x.place(0.004))
-    without = dataclasses.replace(small_run, config={**small_run.config, "specification": {
-        **small_run.config["specification"], "lut": None,
-    }})  # fmt: skip
+    without = dataclasses.replace(small_run, config={**small_run.config, "limits": {"latency_cycles": 400.0}})
     assert run_page(without).scatters[1].limit is None
 
 
 def test_the_command_is_one_that_the_program_understands(small_run) -> None:
     options = parser().parse_args(shlex.split(report.command(small_run))[1:])
-    given = {**small_run.config["specification"], "fpga": None}
-    assert given.pop("part") is None
+    given = {name: value for name, value in small_run.config["options"].items() if value is not None}
     assert {name: getattr(options, name) for name in given} == given
-    assert (options.dataset, options.children, options.seed) == ("digits", 100, 0)
-    assert (options.method, options.controller) == ("reinforce", small_run.config["controller"])
+    assert (options.dataset, options.children, options.latency_ms) == ("digits", 100, 0.004)
 
 
 @pytest.mark.parametrize(("part", "fpga"), [("xc7z020clg400-1", "xc7z020clg400-1"), ("of-my-own", None)])
 def test_the_command_names_a_known_device(small_run, part: str, fpga: str | None) -> None:
-    specification = {**small_run.config["specification"], "part": part}
-    run = dataclasses.replace(small_run, config={**small_run.config, "specification": specification})
-    assert parser().parse_args(shlex.split(report.command(run))[1:]).fpga == fpga
+    given = Options.unresolved({**small_run.config["options"], "part": part})
+    assert parser().parse_args(shlex.split(report.command(small_run, given))[1:]).fpga == fpga
 
 
 def test_an_unfinished_run_and_one_without_trials(make_run) -> None:
@@ -105,7 +105,8 @@ def test_an_unfinished_run_and_one_without_trials(make_run) -> None:
 
 def test_a_run_without_a_feasible_design(make_run) -> None:
     run = make_run(30, finished=False)
-    page = run_page(dataclasses.replace(run, trials=[{**trial, "feasible": False} for trial in run.trials]))
+    trials = [dataclasses.replace(trial, feasible=False) for trial in run.trials]
+    page = run_page(dataclasses.replace(run, trials=trials))
     assert page.counts["best"] is None and page.curve.best == page.curve.shares == ""
     assert set(page.fronts) and not any(page.fronts.values())
     assert len(page.scatters[0].points) == len(page.designs)
@@ -114,7 +115,7 @@ def test_a_run_without_a_feasible_design(make_run) -> None:
 def test_gauges_hold_use_against_limits(small_run) -> None:
     page = run_page(small_run)
     shares = {gauge.label: gauge.share for gauge in page.gauges}
-    prices = small_run.best["prices"]
-    assert shares["Latency at 100 MHz"] == pytest.approx(prices["latency_cycles"] / 400)
-    assert shares["DSP"] == prices["dsp"] / 30
+    costs = small_run.best["costs"]
+    assert shares["Latency"] == pytest.approx(costs["latency_cycles"] / 400)
+    assert shares["DSP"] == costs["dsp"] / 30
     assert shares["FF"] is None

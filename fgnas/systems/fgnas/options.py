@@ -54,3 +54,14 @@ class Options(SearchOptions):
         if found.get("dataset") is not None or split is not None or normalise:
             found["dataset"] = reference(found.get("dataset") or cls.dataset, split, bool(normalise))
         return found
+
+    @classmethod
+    def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Options with `fpga` in the place of a known device's part. A part of the user's own is left out."""
+        from fgnas.hardware.devices import devices
+
+        found = dict(options)
+        part = found.pop("part", None)
+        if part in {device.part for device in devices().values()}:
+            found["fpga"] = part
+        return found

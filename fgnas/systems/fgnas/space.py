@@ -20,21 +20,23 @@ FRACTION_BITS = (0, 1, 2, 3, 4, 5, 6)
 TABLE_II = (
     Choice("attention", ("constant", "gat", "gcn"), "architecture", fastest="constant", smallest="constant"),
     Choice("aggregation", ("add", "max", "mean"), "architecture", fastest="add", smallest="add"),
-    Choice("k", (1, 2, 4, 8, 16), "architecture"),
-    Choice("d", (4, 8, 12, 16, 32, 64), "architecture", where="hidden"),
+    Choice("k", (1, 2, 4, 8, 16), "architecture", label="heads"),
+    Choice("d", (4, 8, 12, 16, 32, 64), "architecture", where="hidden", label="features"),
     Choice(
         "activation", ("relu", "tanh", "sigmoid", "elu"), "architecture", where="hidden", fastest="relu",
         smallest="relu",
     ),
-    Choice("t_in", (1, 2, 3, 4, 5), "hardware", fastest="most"),
-    Choice("t_out", (1, 2, 3, 4, 5), "hardware", fastest="most"),
-    Choice("t_attn", (1, 2, 4, 8), "hardware", only_if=("attention", "gat"), fastest="most"),
-    Choice("t_aggr", (1, 2, 4, 8), "hardware", fastest="most"),
-    Choice("t_act", (1, 2, 3, 4, 5), "hardware", where="hidden", fastest="most"),
-    Choice("ai", (1, 2, 3), "precision"),
-    Choice("af", FRACTION_BITS, "precision"),
-    Choice("wi", (1, 2, 3), "precision"),
-    Choice("wf", FRACTION_BITS, "precision"),
+    Choice("t_in", (1, 2, 3, 4, 5), "hardware", fastest="most", label="lanes in"),
+    Choice("t_out", (1, 2, 3, 4, 5), "hardware", fastest="most", label="lanes out"),
+    Choice(
+        "t_attn", (1, 2, 4, 8), "hardware", only_if=("attention", "gat"), fastest="most", label="attention lanes"
+    ),
+    Choice("t_aggr", (1, 2, 4, 8), "hardware", fastest="most", label="aggregation lanes"),
+    Choice("t_act", (1, 2, 3, 4, 5), "hardware", where="hidden", fastest="most", label="activation lanes"),
+    Choice("ai", (1, 2, 3), "precision", label="feature integer bits"),
+    Choice("af", FRACTION_BITS, "precision", label="feature fraction bits"),
+    Choice("wi", (1, 2, 3), "precision", label="weight integer bits"),
+    Choice("wf", FRACTION_BITS, "precision", label="weight fraction bits"),
 )  # fmt: skip
 """The FGNAS paper's Table II; attn, aggr and act are spelt out."""
 
