@@ -1,4 +1,4 @@
-"""What the benchmarks of the search share: runs without a terminal, in numbers, and a record of them that can go on."""
+"""Shared by the benchmarks of the search: searches as numbers, and a record of results that can be continued."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,43 +15,58 @@ import numpy as np
 from memory import SCORING, Sharing, digest
 from pages import RESULTS, read_record, write_record
 
-from fgnas.engine.run import SearchConfig, search
+from fgnas import searchers
+from fgnas.engine.jobs import ExecutorFactory
+from fgnas.engine.run import Plan, configuration
+from fgnas.engine.run import search as engine_search
 from fgnas.engine.store import RunStore
+from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.systems.fgnas import Options, compose
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import load
 
 BLOCK = 10
-"""Children that one point of a learning curve is the mean of."""
+"""A point of a learning curve is the mean of this many children."""
 
 
-class Silent:
-    """Reports nothing."""
-
-    def surveyed(self, survey: Any) -> None:
-        """Before the first draw."""
-
-    def searched(self, status: Any) -> None:
-        """After every batch."""
-
-    def retrained(self, done: int, total: int) -> None:
-        """After every seed."""
+def options_of(dataset: str, specification: Specification, **others: Any) -> Options:
+    """The options of a search on a dataset within a specification."""
+    limits = {name: getattr(specification, name) for name in ("latency_ms", "lut", "ff", "dsp")}
+    return Options(dataset=dataset, **limits, **others)
 
 
-def run(config: SearchConfig, sharing: Sharing) -> dict[str, Any]:
-    """One search, in numbers; its error where it cannot end."""
-    data, begun = load(config.dataset), time.perf_counter()
+def create_store(folder: Path, name: str, options: Options) -> RunStore:
+    """A new run of these options."""
+    return RunStore.create(folder, name, configuration("fgnas", asdict(options), compose(options)))
+
+
+def search(options: Options, open_store: Callable[[], RunStore], factory: ExecutorFactory) -> dict[str, Any]:
+    """One search; returns the content of best.json."""
+    plan = Plan(options.children, options.seed, options.leaders, options.retrain_seeds, asdict(options))
+    return engine_search(compose(options), plan, searchers.find(options.method), open_store, factory)
+
+
+def timings(store: RunStore, name: str) -> float:
+    """The sum of one field over the batches of a run, in seconds."""
+    path = store.folder / "timings.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return float(sum(json.loads(line)[name] for line in lines))
+
+
+def run(options: Options, sharing: Sharing) -> dict[str, Any]:
+    """The numbers of one search, with its error if it failed."""
+    begun = time.perf_counter()
     with TemporaryDirectory() as folder:
-        store = RunStore.create(Path(folder), "run", {})
+        store = create_store(Path(folder), "run", options)
         try:
-            best = search(config, data, lambda: store, lambda: sharing, Silent())
+            best = search(options, lambda: store, lambda: sharing)
         except UserError as error:
             best, reason = None, str(error)
-        trials = store.trials()
-        batches = (store.folder / "timings.jsonl").read_text().splitlines() if trials else []
-        sampling = sum(json.loads(line)["sampling_s"] for line in batches)
-    result = curve(trials) | {"seconds": time.perf_counter() - begun, "sampling_s": sampling}
+        result = curve(store.trials()) | {
+            "seconds": time.perf_counter() - begun, "sampling_s": timings(store, "sampling_s")
+        }
     if best is None:
         return result | {"error": reason}
     retrained = best["retrained"]
@@ -58,20 +74,20 @@ def run(config: SearchConfig, sharing: Sharing) -> dict[str, Any]:
         "test": retrained["quantised"]["test"]["values"],
         "float_test": retrained["float"]["test"]["values"],
         "delivered_test": best["delivered"]["quantised"]["test"],
-        "prices": best["prices"],
+        "prices": best["costs"],
         "design": best["design"],
     }
 
 
-def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean validation accuracy at both ends of a search, and the share of its draws that were feasible."""
+def curve(trials: list[Trial]) -> dict[str, Any]:
+    """Mean validation accuracy at both ends of a search, and the feasible share of its draws."""
     if not trials:
         return {"children": 0}
-    val, draws = np.array([trial["val"] for trial in trials]), np.array([0, *(trial["draws"] for trial in trials)])
+    val, draws = np.array([trial.scores["val"] for trial in trials]), np.array([0, *(trial.draws for trial in trials)])
     fifth = max(1, len(trials) // 5)
     return {
         "children": len(trials),
-        "trainings": sum(trial["trained"] for trial in trials),
+        "trainings": sum(trial.trained for trial in trials),
         "draws": int(draws[-1]),
         "first_50": float(val[:50].mean()),
         "last_fifth": float(val[-fifth:].mean()),
@@ -84,16 +100,16 @@ def curve(trials: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def code_version() -> str:
-    """Names what results depend on: the hardware model, the children and the searchers, tables included."""
-    return digest(("hardware", "networks", "engine", "searchers"))
+    """A digest of the code that results depend on: hardware model, training, searchers and engine, tables included."""
+    return digest(("hardware", "networks", *SEARCHING))
 
 
-SEARCHING = ("engine", "searchers")
-"""Packages that decide what a search draws and chooses."""
+SEARCHING = ("engine", "searchers", "systems/fgnas", "space.py", "costs.py")
+"""Code that decides which designs a search draws and chooses."""
 
 
 def behaviour() -> str:
-    """Names what searches on Cora and CiteSeer depend on, the hardware model by the prices that it gives."""
+    """A digest of everything that searches on Cora and CiteSeer depend on; of the hardware model, its prices."""
     parts = (*SCORING, "networks/finetuning.py", *SEARCHING)
     found = hashlib.sha256(digest(parts).encode())
     space = find_space("fgnas")

@@ -7,11 +7,10 @@ import itertools
 from typing import Any
 
 import numpy as np
-from common import Record, behaviour, run
+from common import Record, behaviour, options_of, run
 from memory import Sharing
 from pages import render, write_page
 
-from fgnas.engine.run import SearchConfig
 from fgnas.hardware.pipeline.pricing import Specification
 
 SPECIFICATIONS = {
@@ -81,10 +80,11 @@ def main() -> None:
             dataset, specification = SPECIFICATIONS[name]
             choice = {"method": "random"} if controller == "random" else {"controller": controller}
             count = count_of(controller, options.children)
-            config = SearchConfig.of(
-                dataset, specification=specification, children=count, seed=seed, leaders=1, retrain_seeds=1, **choice
+            wanted = options_of(
+                dataset, specification, children=count, seed=seed, leaders=1, retrain_seeds=1, **choice
             )
-            record.fill(key_of(name, controller, seed, count), lambda config=config: run(config, sharing))
+            key = key_of(name, controller, seed, count)
+            record.fill(key, lambda wanted=wanted: run(wanted, sharing))
             write_page("controllers.md", page(record.results))
 
 

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Silent
+from common import create_store, options_of, search
 from memory import Sharing
 from pages import render, write_page, write_record
 
 from fgnas.design import Design
-from fgnas.engine.evaluator import CoDesign
-from fgnas.engine.run import SearchConfig, search
-from fgnas.engine.store import RunStore
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import EPOCHS, fine_tuned
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Trained
-from fgnas.systems.fgnas.space import find_space
+from fgnas.systems.fgnas import Options, compose
+from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.tasks.nodes import load
 
 SPECIFICATIONS = {
@@ -34,30 +32,36 @@ RATES = (1e-3, 5e-3)
 
 def leaders_of(dataset: str, children: int, sharing: Sharing) -> list[tuple[Design, list[Trained]]]:
     """The leaders of a search, each with the networks of its retraining."""
-    config = SearchConfig.of(dataset, specification=SPECIFICATIONS[dataset], children=children)
-    data = load(dataset)
+    options = options_of(dataset, SPECIFICATIONS[dataset], children=children)
     with TemporaryDirectory() as folder:
-        store = RunStore.create(Path(folder), "run", {})
-        search(config, data, lambda: store, lambda: sharing, Silent())
+        store = create_store(Path(folder), "run", options)
+        search(options, lambda: store, lambda: sharing)
         designs = [Design.from_dict(entry["design"]) for entry in store.leaders()]
-    evaluator = CoDesign(data, find_space("fgnas"), config.specification, config.seed, config.recipe, lambda jobs: [])
+    trainer = trainer_of(options)
     found = []
     for design in designs:
-        jobs = [evaluator.job([design], repetition + 1) for repetition in range(config.retrain_seeds)]
+        jobs = [trainer.job([design], repetition + 1) for repetition in range(options.retrain_seeds)]
         found.append((design, [trained for job in jobs if (trained := sharing.memory.trained(job))]))
     return found
 
 
+def trainer_of(options: Options) -> DesignTrainer:
+    """The trainer of a search."""
+    trainer = compose(options).trainer
+    assert isinstance(trainer, DesignTrainer)
+    return trainer
+
+
 def measure(dataset: str, options: argparse.Namespace, sharing: Sharing) -> dict[str, Any]:
-    """[designs x seeds] validation and test accuracy before, and after fine-tuning by each rate."""
-    data, config = load(dataset), SearchConfig.of(dataset, specification=SPECIFICATIONS[dataset])
+    """[designs x seeds] validation and test accuracy before fine-tuning, and after it with each rate."""
+    data, recipe = load(dataset), trainer_of(options_of(dataset, SPECIFICATIONS[dataset])).recipe
     rows = []
     for design, networks in leaders_of(dataset, options.children, sharing)[: options.designs]:
         for seed, trained in enumerate(networks[: options.seeds]):
             network = calibrated(design, trained.network, data)
             row = [quantised_accuracy(design, network, data)]
             for rate in RATES:
-                tuned = fine_tuned(design, network, data, seed, config.recipe, rate)
+                tuned = fine_tuned(design, network, data, seed, recipe, rate)
                 row.append(quantised_accuracy(design, tuned, data))
             rows.append({"design": design.hash, "before": row[0], "after": row[1:]})
             print(dataset, seed, row, flush=True)

@@ -1,4 +1,4 @@
-"""Throughput: pricing, children and trainings a second on Cora, beside the same recipe in plain PyG modules."""
+"""Throughput on Cora: pricing, children and trainings a second, compared with the same recipe in plain PyG modules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from common import create_store, options_of, timings
+from common import search as run_search
 from pages import render, write_page, write_record
 from torch_geometric.nn import GATConv, GCNConv, SimpleConv
 
 from fgnas.engine.jobs import process_pool
-from fgnas.engine.loop import Status
-from fgnas.engine.run import SearchConfig, cpu_name, search
-from fgnas.engine.store import RunStore
+from fgnas.engine.run import cpu_name
+from fgnas.engine.trial import Trial
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.networks.training import child_seed, recipe_for, train
@@ -38,49 +39,31 @@ def pricing_rate(data: GraphData, designs: int) -> float:
     return designs / (time.perf_counter() - begun)
 
 
-class Clock:
-    """Reports a search by noting when its children were done."""
-
-    def __init__(self) -> None:
-        self.begun = time.perf_counter()
-        self.searched_s = 0.0
-        self.trainings = 0
-
-    def surveyed(self, survey: Any) -> None:
-        print(survey, flush=True)
-        self.begun = time.perf_counter()
-
-    def searched(self, status: Status) -> None:
-        self.searched_s, self.trainings = time.perf_counter() - self.begun, status.trainings
-
-    def retrained(self, done: int, total: int) -> None:
-        pass
-
-
-def search_rates(data: GraphData, method: str, children: int, workers: int) -> tuple[dict[str, Any], list[dict]]:
-    """A whole search, and its trials."""
-    config, clock = SearchConfig.of(data.name, specification=SPECIFICATION, method=method, children=children), Clock()
+def search_rates(data: GraphData, method: str, children: int, workers: int) -> tuple[dict[str, Any], list[Trial]]:
+    """The rates of a whole search, and its trials."""
+    options = options_of(data.name, SPECIFICATION, method=method, children=children)
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        store = RunStore.create(Path(folder), "run", config.to_dict(data))
-        best = search(config, data, lambda: store, process_pool(workers), clock)
-        whole, trials = time.perf_counter() - begun, store.trials()
+        store = create_store(Path(folder), "run", options)
+        best = run_search(options, lambda: store, process_pool(workers))
+        whole, trials, searched = time.perf_counter() - begun, store.trials(), timings(store, "total_s")
+    trainings = sum(trial.trained for trial in trials)
     rates = {
         "method": method,
         "children": children,
         "workers": workers,
-        "search_s": clock.searched_s,
+        "search_s": searched,
         "with_retraining_s": whole,
-        "children_per_s": children / clock.searched_s,
-        "trainings": clock.trainings,
-        "trainings_per_s": clock.trainings / clock.searched_s,
+        "children_per_s": children / searched,
+        "trainings": trainings,
+        "trainings_per_s": trainings / searched,
         "retrained_quantised_test": best["retrained"]["quantised"]["test"],
     }
     return rates, trials
 
 
 class Plain(torch.nn.Module):
-    """The network in PyG's own modules, as one would write it first: dense features, the whole graph."""
+    """The network in PyG's own modules, written in the usual way: dense features, the whole graph."""
 
     def __init__(self, architecture: list[dict[str, Any]], width: int, classes: int) -> None:
         super().__init__()
@@ -144,11 +127,11 @@ def plain_seconds(data: GraphData, architecture: list[dict[str, Any]], input_dro
     return (time.perf_counter() - begun) * recipe.epochs / epochs
 
 
-def against_plain(data: GraphData, trials: list[dict], sample: int, epochs: int) -> dict[str, Any]:
-    """Total time of a sample of the distinct trainings of a search, ours and plain, one after another."""
+def against_plain(data: GraphData, trials: list[Trial], sample: int, epochs: int) -> dict[str, Any]:
+    """Total time of a sample of the distinct trainings of a search, by this package and by plain modules, in turn."""
     torch.set_num_threads(1)
     layers = ("d", "attention", "aggregation", "k", "activation")
-    trained = [trial["design"]["layers"] for trial in trials if trial["trained"]]
+    trained = [trial.design["layers"] for trial in trials if trial.trained]
     places = np.random.default_rng(0).choice(len(trained), min(sample, len(trained)), replace=False)
     total = {"ours": 0.0, "plain": 0.0, "plain_without_input_dropout": 0.0}
     for place in sorted(places):

@@ -9,20 +9,19 @@ import itertools
 from typing import Any
 
 import numpy as np
-from common import BLOCK, Record, behaviour, run
+from common import BLOCK, Record, behaviour, options_of, run
 from memory import Sharing
 from pages import render, write_page
 
-from fgnas.engine.loop import survey
-from fgnas.engine.run import SearchConfig
+from fgnas.costs import Costs, feasible
 from fgnas.engine.statistics import difference
+from fgnas.engine.survey import survey
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer, Prices, Specification
+from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, line
 from fgnas.report.figure import figure_svg
-from fgnas.systems.fgnas.space import find_space
-from fgnas.tasks.nodes import load
+from fgnas.systems.fgnas import compose
 
 TABLE_IV = [
     ("cora", Specification(latency, area, area, dsp))
@@ -56,23 +55,22 @@ def name_of(row: Row) -> str:
 
 def feasible_set(row: Row) -> dict[str, Any]:
     """The survey of a row, and a checksum of the uniform draws that are feasible."""
-    dataset, specification = row
-    space, pricer = find_space("fgnas"), Pricer(load(dataset))
+    parts = compose(options_of(*row))
     try:
-        found = str(survey(space, pricer, specification, specification.dsp))
+        surveyed = survey(parts.space, parts.target, parts.limits)
     except UserError as error:
         return {"survey": str(error), "set": "", "empty": True}
     allowed = hashlib.sha256()
-    for prices in uniform_prices(dataset, specification.dsp):
-        allowed.update(prices.feasible(specification).tobytes())
-    return {"survey": found, "set": allowed.hexdigest(), "empty": False}
+    for costs in uniform_costs(row[0], row[1].dsp):
+        allowed.update(feasible(costs, parts.limits).tobytes())
+    return {"survey": f"{surveyed}{parts.remark(surveyed.found)}", "set": allowed.hexdigest(), "empty": False}
 
 
 @functools.cache
-def uniform_prices(dataset: str, dsp: int) -> list[Prices]:
-    """Prices of many uniform draws, in parts."""
-    space, pricer, rng = find_space("fgnas"), Pricer(load(dataset)), np.random.default_rng(1)
-    return [pricer.price(space.columns(space.draw(SAMPLES // 10, rng)), dsp) for _ in range(10)]
+def uniform_costs(dataset: str, dsp: int) -> list[Costs]:
+    """Costs of many uniform draws, in parts."""
+    parts, rng = compose(options_of(dataset, Specification(dsp=dsp))), np.random.default_rng(1)
+    return [parts.target.price(parts.space.draw(SAMPLES // 10, rng)) for _ in range(10)]
 
 
 def twins(record: dict[str, Any]) -> dict[str, str]:
@@ -229,11 +227,9 @@ def main() -> None:
     with Sharing(options.workers) as sharing:
         for seed, row, method in itertools.product(range(options.seeds), asked, METHODS):
             dataset, specification = next(one for one in ROWS if name_of(one) == twin[name_of(row)])
-            config = SearchConfig.of(
-                dataset, specification=specification, method=method, children=options.children, seed=seed
-            )
+            wanted = options_of(dataset, specification, method=method, children=options.children, seed=seed)
             key = key_of(twin[name_of(row)], method, seed, options.children)
-            record.fill(key, lambda config=config: run(config, sharing))
+            record.fill(key, lambda wanted=wanted: run(wanted, sharing))
             write_page("tables.md", page(record.results))
             write_page(FIGURE, figure(record.results))
 

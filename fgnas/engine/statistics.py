@@ -1,44 +1,13 @@
-"""Pareto fronts of trials, and the difference of two searches with its confidence interval."""
+"""The difference of two searches with its confidence interval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from fgnas.pareto import front
-
-FRONTS = {
-    "latency": ("latency_cycles",),
-    "lut": ("lut",),
-    "latency and lut": ("latency_cycles", "lut"),
-}
-"""The costs of each front, beside accuracy."""
-
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-
-
-def pareto_front(trials: Sequence[dict[str, Any]], costs: Sequence[str]) -> list[dict[str, Any]]:
-    """Feasible trials that no other one beats in validation accuracy and every cost at once, most accurate first.
-
-    Among designs that are equal in all of them, only the earliest trial is on the front.
-    """
-    feasible = [trial for trial in trials if trial["feasible"]]
-    order = sorted(feasible, key=lambda trial: (-trial["val"], *(trial[cost] for cost in costs), trial["trial"]))
-    objectives = [[trial["val"], *(-trial[cost] for cost in costs)] for trial in order]
-    marked = front(np.reshape(objectives, (len(order), 1 + len(costs))))
-    return [trial for trial, kept in zip(order, marked, strict=True) if kept]
-
-
-def pareto_fronts(trials: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The content of pareto.json: the trials of each front by its name."""
-    kept = ("trial", "design_hash", "val", "latency_cycles", "lut", "ff", "dsp", "bram36")
-    return {
-        name: [{key: trial[key] for key in kept} for trial in pareto_front(trials, costs)]
-        for name, costs in FRONTS.items()
-    }
 
 
 def difference(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> dict[str, float]:
