@@ -16,7 +16,7 @@ from pages import render, write_page
 from search import Plain
 
 from fgnas.backends.project import write_project
-from fgnas.design import Design, columns_of
+from fgnas.design import Design
 from fgnas.engine.jobs import process_pool
 from fgnas.engine.run import SearchConfig, cpu_name, search
 from fgnas.engine.store import RunStore

@@ -29,7 +29,7 @@ from support import late_rows, random_graph, random_network
 
 from fgnas.backends.project import write_project
 from fgnas.backends.vectors import write_vectors
-from fgnas.design import Design, Layer, columns_of
+from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference

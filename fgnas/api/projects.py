@@ -32,10 +32,12 @@ class Project:
 
         Where logits of the project's own RTL are wrong, `first_parting` says in which stage, and at which node.
         """
-        from fgnas.tools.simulate import run_simulation
+        from fgnas.tools.simulate import run_other_rtl, run_simulation
 
-        report = run_simulation(self.directory, rtl=rtl)
-        if report["mismatches"] and rtl is None:
+        if rtl is not None:
+            return run_other_rtl(self.directory, rtl)
+        report = run_simulation(self.directory)
+        if report["mismatches"]:
             from fgnas.tools.trace import parting_of_rtl
 
             report["first_parting"] = parting_of_rtl(self.directory)
@@ -88,7 +90,7 @@ class Project:
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 
 
-FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status")
+FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status", "cycle_difference")
 """Counts and codes in what a check returns that must be zero."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import write_rtl
 from fgnas.backends.vectors import write_vectors
-from fgnas.design import Design, columns_of
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device

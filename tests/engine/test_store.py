@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from fgnas.engine.store import RunStore, check_name, compare, next_name
+from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.network import LayerParameters, Network
 
-NETWORK = Network((LayerParameters(np.ones((2, 1, 3), np.float32), np.zeros(3, np.float32)),))
+
+def trial(number):
+    return Trial(number, number + 1, (0, -1), {"k": 1}, "a", "b", "c", True, {"val": 0.5}, {"lut": 7}, True, False)
 
 
 @pytest.fixture
@@ -19,11 +21,11 @@ def store(tmp_path):
 
 
 def test_resume_goes_back_to_the_last_commit(store):
-    store.commit([{"trial": 0}, {"trial": 1}], {"next": torch.tensor([2])})
+    store.commit([trial(0), trial(1)], {"next": torch.tensor([2])})
     with (store.folder / "trials.jsonl").open("a") as file:
         file.write('{"trial":2}\n{"tri')
     assert store.resume()["next"].tolist() == [2]
-    assert store.trials() == [{"trial": 0}, {"trial": 1}]
+    assert store.trials() == [trial(0), trial(1)]
 
 
 def test_a_run_killed_before_its_first_commit_starts_anew(store):
@@ -33,7 +35,7 @@ def test_a_run_killed_before_its_first_commit_starts_anew(store):
 
 
 def test_lost_trials_are_refused(store):
-    store.commit([{"trial": 0}], {})
+    store.commit([trial(0)], {})
     (store.folder / "trials.jsonl").write_text("")
     with pytest.raises(UserError, match="lost trials"):
         store.resume()
@@ -46,21 +48,28 @@ def test_a_damaged_state_is_refused(store):
 
 
 def test_a_state_is_never_half_written(store):
-    store.commit([{"trial": 0}], {"draws": 1})
-    store.commit([{"trial": 1}], {"draws": 2})
+    store.commit([trial(0)], {"draws": 1})
+    store.commit([trial(1)], {"draws": 2})
     assert store.resume() == {"draws": 2}
     assert not list(store.folder.glob("*.part"))
 
 
-def test_weights_are_checked(store):
-    weights, sha256 = store.save_network("abc", NETWORK)
-    assert weights == "children/abc.npz"
-    loaded = store.load_network({"weights": weights, "sha256": sha256})
-    assert loaded.to_bytes() == NETWORK.to_bytes()
-    with pytest.raises(UserError, match="SHA-256"):
-        store.load_network({"weights": weights, "sha256": "0" * 64})
-    store.keep_networks(["other"])
-    assert list(store.children.iterdir()) == []
+def test_a_state_may_hold_arrays_and_large_integers(store):
+    """NumPy's generators have 128-bit integers, and searchers may keep their best rows as arrays."""
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 9, (2, 3))
+    state = {"rng": rng.bit_generator.state, "best": rows, "pair": (1, [2.5, None]), "flag": True}
+    store.commit([], state)
+    found = store.resume()
+    np.testing.assert_array_equal(found["best"], rows)
+    assert found["rng"] == state["rng"] and found["pair"] == [1, [2.5, None]] and found["flag"] is True
+
+
+def test_only_the_named_models_are_kept(store):
+    for name in ("a", "b"):
+        store.model_path(name).write_bytes(b"model")
+    store.keep_models(["b", "other"])
+    assert [path.name for path in store.children.iterdir()] == ["b.npz"]
 
 
 def test_finding_runs(store, tmp_path):

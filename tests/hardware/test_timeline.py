@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support import random_design, random_graph
 
+from fgnas.design import columns_of
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import (
     FETCH_CYCLES,
@@ -17,7 +18,6 @@ from fgnas.hardware.pipeline.latency import (
 from fgnas.hardware.stage import Buffer, Stage, StageGraph
 from fgnas.hardware.timeline import Phase, StageTimes, as_seen
 from fgnas.hardware.timeline import timeline as phases_timeline
-from fgnas.design import columns_of
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support import plain_layer, random_accelerator, random_design, random_graph
 
-from fgnas.design import Design
+from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.stages import parameter_beats
-from fgnas.design import columns_of
 
 
 def accelerator_of(seed: int, t_in: int = 3) -> Accelerator:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support import random_design, random_graph
 
+from fgnas.design import columns_of
 from fgnas.hardware.pipeline import latency
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry, of_one_design
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.hardware.stage import Services
-from fgnas.design import columns_of
 from fgnas.systems.fgnas.space import fgnas_space
 
 
