@@ -11,20 +11,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Record, Silent, code_version
+from common import Record, code_version, create_store, options_of
+from common import search as run_search
 from pages import render, write_page
 from search import Plain
 
 from fgnas.backends.project import write_project
 from fgnas.design import Design
 from fgnas.engine.jobs import process_pool
-from fgnas.engine.run import SearchConfig, cpu_name, search
+from fgnas.engine.run import cpu_name
 from fgnas.engine.store import RunStore
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import Workload, phase_cycles
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.systems.fgnas import open_design
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
 
@@ -51,15 +53,15 @@ def name_of(case: Case) -> str:
 def best_of(case: Case, children: int, workers: int) -> RunStore:
     """The finished search of a case: one in the build folder is continued, or used if it is complete."""
     dataset, specification = case
-    config, data = SearchConfig.of(dataset, specification=specification, children=children), load(dataset)
+    options = options_of(dataset, specification, children=children)
     name = f"{dataset}-{specification.latency_ms}-{children}-{code_version()}"
 
     def store() -> RunStore:
         there = (BUILD / name / "config.json").is_file()
-        return RunStore.find(BUILD, name) if there else RunStore.create(BUILD, name, config.to_dict(data))
+        return RunStore.find(BUILD, name) if there else create_store(BUILD, name, options)
 
     if not (BUILD / name / "best.json").is_file():
-        search(config, data, store, process_pool(workers), Silent())
+        run_search(options, store, process_pool(workers))
     return store()
 
 
@@ -68,8 +70,9 @@ def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     data, found = load(case[0]), best_of(case, children, workers)
     best = found.best()
     assert best is not None
-    design = Design.from_dict(best["design"])
-    accelerator = lower(design, found.load_network(best), GraphShape.of(data), data.name)
+    delivered = open_design(best, found.folder)
+    design = delivered.design
+    accelerator = lower(design, delivered.network, GraphShape.of(data), data.name)
     project = BUILD / "projects" / design.hash
     write_project(accelerator, data, project)
     simulated = run_simulation(project)
@@ -82,7 +85,7 @@ def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     needed, lanes = multiplications(layers, workload), multipliers(layers)
     return {
         "design": design.to_dict(),
-        "prices": best["prices"],
+        "prices": best["costs"],
         "test": best["retrained"]["quantised"]["test"]["mean"],
         "cycles": simulated["cycles"],
         "predicted_cycles": simulated["predicted_cycles"],
