@@ -110,7 +110,7 @@ def _float_accuracy(project: ProjectRecord, directory: Path, data: GraphData) ->
 
 def _device_of(project: ProjectRecord) -> Device | None:
     """What has the resources of a project that was written for no limits."""
-    if project.specification.resources() or not project.part:
+    if project.specification.resources():
         return None
     try:
         return find_device(project.part)
