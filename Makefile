@@ -14,8 +14,8 @@ spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 target_options := FPGA CLOCK_MHZ
-search_options := DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY $(target_options) \
-	CHILDREN SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
+search_options := SYSTEM SPACE TARGET DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
+	$(target_options) CHILDREN LEADERS RETRAIN_SEEDS EPOCHS SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME
 
 # Without this check a misspelt variable would be ignored silently.

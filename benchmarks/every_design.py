@@ -1,7 +1,7 @@
-"""Random designs of the whole space on the whole of Cora: C++ and RTL against the reference, cycles against the model.
+"""Random designs of the whole space on the whole of Cora: C++ and RTL beside the reference, cycles beside the model.
 
-A design that differs is left in build/every-design/HASH; `fgnas sim` on it names the stage and the node. One whose
-generated files are those of an earlier run is not measured again.
+A design that differs is left in build/every-design/HASH; `fgnas sim` on it names the stage and the node. A
+design whose generated files equal those of an earlier run is not measured again.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from fgnas.tools.simulate import Vectors, build_simulator, own_sources, run_simu
 BUILD = Path(__file__).parent.parent / "build" / "every-design"
 DATASET, SEED, COUNT = "cora", 2024, 30
 EPOCHS = 30
-"""Enough for weights that look like a trained network's."""
+"""Enough for weights like those of a trained network."""
 RATE, SECONDS, MOST_CYCLES = 200_000, 60, 10_000_000
-"""What is asked for: cycles a second, and seconds of build and run for a design up to so many cycles."""
+"""The requirements: cycles a second, and seconds of build and run for a design with at most this many cycles."""
 
 
 def digest_of(project: Path) -> str:
-    """Names what is measured: C++, RTL and vectors of a project, and the cycles that are predicted for it."""
+    """A digest of everything that is measured: C++, RTL and vectors of a project, and its predicted cycles."""
     digest = hashlib.sha256()
     for folder in ("src", "rtl", "vectors"):
         for path in sorted((project / folder).iterdir()):
@@ -54,7 +54,7 @@ def digest_of(project: Path) -> str:
 
 
 def trained(design: api.Design, data: GraphData) -> api.Design:
-    """The design with weights of a short training, from an earlier run where it has them."""
+    """The design with weights of a short training, reused from an earlier run if there are any."""
     place = BUILD / "weights" / f"{design.hash}-{EPOCHS}.npz"
     if not place.is_file():
         torch.set_num_threads(1)
@@ -67,7 +67,7 @@ def trained(design: api.Design, data: GraphData) -> api.Design:
 
 
 def measure(design: api.Design, directory: Path) -> dict[str, Any]:
-    """The project of one design: compiled, linted, simulated."""
+    """Compile, lint and simulate the project of one design."""
     cpp, cpp_seconds = timed(lambda: run_csim(directory))
     vectors = Vectors.read(directory)
     _, build_seconds = timed(lambda: build_simulator(vectors, own_sources(vectors.directory), "sim"))
@@ -89,26 +89,26 @@ def measure(design: api.Design, directory: Path) -> dict[str, Any]:
 
 
 def rtl_warnings(folder: Path) -> int:
-    """Lines that `verilator --lint-only -Wall` has to say."""
+    """Number of lines that `verilator --lint-only -Wall` prints."""
     command = [str(find_verilator().path), "--lint-only", "-Wall", "--top-module", TOP, "-f", "files.f"]
     return len(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr.splitlines())
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """A call's result, and the processor time, in seconds, that it and its processes took: others use the machine."""
+    """The result of a call, and its processor time in seconds with its child processes: the machine has other work."""
     before = processor_seconds()
     result = call()
     return result, round(processor_seconds() - before, 1)
 
 
 def processor_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Processor time of this process and of the processes that it has waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def error_of(found: dict[str, Any]) -> float:
-    """Predicted over simulated cycles, less one."""
+    """Relative error of the predicted cycles."""
     return found["predicted_cycles"] / found["cycles"] - 1
 
 
@@ -134,12 +134,12 @@ def page(record: dict[str, Any]) -> str:
 
 
 def seconds_of(found: dict[str, Any]) -> float:
-    """Build and run of the RTL."""
+    """Seconds to build and run the RTL."""
     return float(found["build_seconds"] + found["run_seconds"])
 
 
 def layers_of(design: dict[str, Any]) -> str:
-    """A design in few words."""
+    """A short description of a design."""
     sizes = (f"{layer['k']} × {layer['d']}" if layer["d"] else f"{layer['k']}" for layer in design["layers"])
     kinds = (f"{layer['attention']} {layer['aggregation']}" for layer in design["layers"])
     return "; ".join(f"{kind} {size}" for kind, size in zip(kinds, sizes, strict=True))
@@ -148,7 +148,7 @@ def layers_of(design: dict[str, Any]) -> str:
 def main() -> None:
     """Measure every design, the shortest first, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=COUNT, help="so many of them, the shortest first; default: all")
+    parser.add_argument("--count", type=int, default=COUNT, help="number of designs, the shortest first; default: all")
     options = parser.parse_args()
     data = load(DATASET)
     record = Record("every-design", "by project")

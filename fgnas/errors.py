@@ -1,10 +1,10 @@
-"""What a user did that cannot work, said in one line."""
+"""User errors, each reported in one line."""
 
 
 class UserError(Exception):
-    """Bad input or a missing tool: one line that names the cause and the mend.
+    """Bad input or a missing tool: one line that names the cause and how to fix it.
 
-    The command line prints the message alone and ends with exit code 2.
+    The command line prints only the message and ends with exit code 2.
     """
 
     def __init__(self, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that are replaced whole: a reader, a full disk or a power cut finds the old content or the new."""
+"""Atomic replacement of files: a reader sees the old content or the new, even after a full disk or a power cut."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def replace_file(path: Path, content: bytes | str) -> None:
-    """Write a file beside its place, then put it there. Raises OSError, and leaves what was there."""
+    """Replace a file atomically, through a temporary file beside it. Raises OSError and then leaves the old content."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with scratch.open("wb") as file:

@@ -1,4 +1,4 @@
-"""A number format: its bounds, how it rounds, what C++ and SystemVerilog call it.
+"""Fixed-point number formats: bounds, rounding and saturation.
 
 Every rounding in this package is to nearest, ties to even; every saturation is to the
 two's-complement range. Values are carried as integer *codes* (int64): code = value * 2**fraction_bits.
@@ -46,7 +46,7 @@ class FixedPoint:
         return (1 << (self.width - 1)) - 1
 
     def quantise(self, values: ArrayLike) -> Codes:
-        """Codes of real values, same shape: one rounding, then one saturation. Refuses NaN."""
+        """Codes of real values, same shape: one rounding, then one saturation. Raises ValueError for NaN."""
         scaled = np.rint(np.asarray(values, np.float64) * 2.0**self.fraction_bits)
         if np.isnan(scaled).any():
             raise ValueError("cannot quantise NaN")
@@ -57,11 +57,11 @@ class FixedPoint:
         return np.asarray(codes, np.float64) * self.step
 
     def saturate(self, codes: ArrayLike) -> Codes:
-        """Codes clipped into this format's range, same shape."""
+        """Codes clipped to this format's range, same shape."""
         return np.clip(np.asarray(codes, np.int64), self.minimum, self.maximum)
 
     def requantise(self, codes: ArrayLike, fraction_bits: int) -> Codes:
-        """Exact codes with `fraction_bits` fraction bits brought into this format: RQ, once."""
+        """Exact codes with `fraction_bits` fraction bits, rounded and saturated once to this format, same shape."""
         return self.saturate(shift_right_even(codes, fraction_bits - self.fraction_bits))
 
 

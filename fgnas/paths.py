@@ -1,4 +1,4 @@
-"""Where the package keeps the files that are not Python: templates and the simulation bench."""
+"""Paths of the package's files that are not Python: templates and the simulation bench."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def templates_directory() -> Path:
-    """The folder of Jinja2 templates and of the hand-written parts they include."""
+    """The folder of the Jinja2 templates and of the hand-written files that they include."""
     return _directory("templates")
 
 
@@ -27,4 +27,4 @@ def _directory(name: str) -> Path:
     for place in (_PACKAGE / name, _PACKAGE.parent / name):
         if place.is_dir():
             return place
-    raise UserError(f"this installation of fgnas lacks its folder {name}/; mend: install fgnas again")
+    raise UserError(f"this installation of fgnas lacks its folder {name}/; fix: install fgnas again")

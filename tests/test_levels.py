@@ -31,7 +31,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.reference import linear
 from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.trace import first_parting, trace_cpp, trace_rtl
+from fgnas.tools.trace import first_mismatch, trace_cpp, trace_rtl
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -70,7 +70,7 @@ def test_a_case_comes_back_from_its_file(tmp_path: Path) -> None:
     assert Design.load(path) == case.design
 
 
-def test_a_parting_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_first_mismatch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A reference that is off by one at one place of the second layer."""
     def wrong(layer, x):
         h = linear(layer, x).copy()
@@ -82,7 +82,7 @@ def test_a_parting_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     case = fixed_case(4)
     layers = [layer.model_copy(update={"attention": "gcn", "t_attn": None, "k": 1}) for layer in case.design.layers]
     case = dataclasses.replace(case, design=Design(schema=1, layers=tuple(layers), dsp=3))
-    with pytest.raises(AssertionError, match="part in stage 1.linear at node 3, feature") as caught:
+    with pytest.raises(AssertionError, match="differ in stage 1.linear at node 3, feature") as caught:
         check_software(case)
     file = re.search(r"again: python tests/levels.py (.*)$", str(caught.value))
     assert file is not None and Case.load(Path(file[1])) == case
@@ -166,10 +166,10 @@ def test_a_fault_in_the_rtl_is_named(fault: Fault, sound: tuple[Path, Stages], t
     project, expected = sound
     copy = Path(shutil.copytree(project, tmp_path / "p"))
     bring_in(fault, copy)
-    parting = first_parting(trace_rtl(copy, QUICK_MAKE_FLAGS), expected)
-    assert parting is not None and parting.stage == fault[0]
-    codes = expected[parting.stage]
-    assert codes[parting.node, parting.feature] == parting.expected != parting.found
+    mismatch = first_mismatch(trace_rtl(copy, QUICK_MAKE_FLAGS), expected)
+    assert mismatch is not None and mismatch.stage == fault[0]
+    codes = expected[mismatch.stage]
+    assert codes[mismatch.node, mismatch.feature] == mismatch.expected != mismatch.found
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_the_command_names_stage_and_node(
     bring_in(FAULTS[-1], copy)
     assert main(["sim", str(copy)]) == 1
     out = capsys.readouterr().out
-    assert re.search(r"^first parting: stage 1\.head_mean at node \d+, feature \d+: -?\d+, not -?\d+; ", out, re.M)
+    assert re.search(r"^first wrong stage: stage 1\.head_mean at node \d+, feature \d+: -?\d+, not -?\d+; ", out, re.M)
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_a_fault_in_the_rtl_gives_a_case_that_reproduces_it(monkeypatch: pytest.
     monkeypatch.setenv("FGNAS_FAILURES", str(tmp_path))
     monkeypatch.setattr("levels.write_project", write_faulty)
     case = fixed_case(4)
-    with pytest.raises(AssertionError, match="RTL and the integer reference part in stage 1.linear at node") as caught:
+    with pytest.raises(AssertionError, match="RTL and the integer reference differ in stage 1.linear at") as caught:
         check_everything(case)
     design = re.search(r"^design: (.*)$", str(caught.value), re.MULTILINE)
     assert design is not None and Design.from_json(design[1], "message") == case.design

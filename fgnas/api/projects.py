@@ -30,7 +30,7 @@ class Project:
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or any with its face: mismatches, cycles, predicted_cycles, …
 
-        Where logits of the project's own RTL are wrong, `first_parting` says in which stage, and at which node.
+        Where logits of the project's own RTL are wrong, `first_wrong_stage` says in which stage, and at which node.
         """
         from fgnas.tools.simulate import run_other_rtl, run_simulation
 
@@ -38,9 +38,9 @@ class Project:
             return run_other_rtl(self.directory, rtl)
         report = run_simulation(self.directory)
         if report["mismatches"]:
-            from fgnas.tools.trace import parting_of_rtl
+            from fgnas.tools.trace import mismatch_of_rtl
 
-            report["first_parting"] = parting_of_rtl(self.directory)
+            report["first_wrong_stage"] = mismatch_of_rtl(self.directory)
         return report
 
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:

@@ -129,10 +129,15 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "output_rows": output_rows,
         # The test bench also sends a row that is longer than the capacity.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
-        "part": specification.part or find_device(DEFAULT_DEVICES[specification.family]).part,
+        "part": part_of(specification),
         "clock_mhz": f"{specification.clock_mhz:g}",
         "clock_ns": f"{1000 / specification.clock_mhz:g}",
     }
+
+
+def part_of(specification: Specification) -> str:
+    """The part that the vendor's tool is told: that of the specification, or the default of its family."""
+    return specification.part or find_device(DEFAULT_DEVICES[specification.family]).part
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -1,1 +1,1 @@
-"""The networks that candidates describe: float training, quantisation, import of trained models."""
+"""Networks of candidates: float training, quantisation, fine-tuning, and import of trained models."""

@@ -1,7 +1,7 @@
-"""Graph attention on stored edges: softmax coefficients, and messages weighted by them, each with its own gradient.
+"""Graph attention on stored edges: softmax coefficients, and messages weighted by them, each with its gradient.
 
-Plain loops over the edges, compiled: gather and scatter through autograd would cost several times as much.
-Arrays over edges are [edges, heads], rows by target; features are [nodes, heads * d], a head's side by side.
+These are compiled loops over the edges, because gather and scatter through autograd take several times as long.
+Arrays over edges are [edges, heads], in rows by target. Features are [nodes, heads * d], those of a head side by side.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import torch
 from torch import Tensor
 
 NEGATIVE_SLOPE = 0.2
-"""Of the LeakyReLU on scores, as in PyG's GATConv."""
+"""Slope of the LeakyReLU on scores, as in PyG's GATConv."""
 
 compiled: Any = numba.njit(cache=True)
 compiled_with_any_order_of_sums: Any = numba.njit(cache=True, fastmath={"reassoc"})
-"""Lets dot products use vector instructions; which order that is depends on the processor alone."""
+"""Dot products may use vector instructions; the order of their sums depends only on the processor."""
 
 
 class EdgeSoftmax(torch.autograd.Function):
     """alpha[e, head]: the softmax over the edges e = (j, i) of row i of LeakyReLU(s[i] + r[j]).
 
-    `places` [rows] says where among the rows of s [nodes, heads] each target stands.
+    `places` [rows] are the positions of the targets among the rows of s [nodes, heads].
     """
 
     @staticmethod
@@ -32,7 +32,7 @@ class EdgeSoftmax(torch.autograd.Function):
         alpha = torch.empty((len(sources), s.shape[1]), dtype=s.dtype)
         ctx.rising = np.empty(alpha.shape, np.bool_)
         _scores(indptr, sources, places, s.detach().numpy(), r.detach().numpy(), alpha.numpy(), ctx.rising)
-        alpha.exp_()  # in torch: its exponential is vectorised
+        alpha.exp_()  # torch has a vectorised exponential
         _normalise(indptr, alpha.numpy())
         ctx.edges, ctx.nodes, ctx.alpha = (indptr, sources, places), len(s), alpha
         return alpha
@@ -88,7 +88,7 @@ class WeightedMaximum(torch.autograd.Function):
 
 @compiled
 def _scores(indptr: Any, sources: Any, places: Any, s: Any, r: Any, out: Any, rising: Any) -> None:
-    """LeakyReLU(s + r) less its maximum over the row."""
+    """LeakyReLU(s + r) minus its maximum over the row."""
     slope = out.dtype.type(NEGATIVE_SLOPE)
     for i in range(len(indptr) - 1):
         target, first, end = places[i], indptr[i], indptr[i + 1]

@@ -1,10 +1,11 @@
 """Post-training calibration: a power-of-two scale for each tensor, so that few bits cover the values that occur.
 
-A scale is a shift in the accelerator and costs nothing. Only float values are looked at, never a label, so the
-result is as pure a function of design, network and graph as the float network itself.
+A scale is a shift in the accelerator and costs nothing. Calibration uses only float values and no labels, so its result
+is a pure function of design, network and graph.
 
-Scales begin where each tensor by itself is rounded best. Then one after another is moved as long as the logits of the
-whole network come nearer to the float network's: what a tensor loses may matter little to the answer, or much.
+The initial scale of each tensor minimises its own rounding error. Then the scales are changed one at a time, as long as
+the logits of the whole network come closer to those of the float network, because errors of equal size in two tensors
+may have very different effects on the logits.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from fgnas.tasks.nodes import GraphData
 
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
-"""(layer, tensor) -> scale; tensors are input (of layer 0), weight, value and output (of hidden layers)."""
+"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value and output (in hidden layers)."""
 
 SAMPLE = 4_096
-"""Values of a tensor that its first scale is chosen by; a larger tensor is thinned out evenly."""
+"""Values of a tensor that determine its initial scale; a larger tensor is sampled evenly."""
 SCALES = range(-3, 9)
 INPUT_REACH = 4
-"""How far from the one that suits the mean feature the input's scale may lie, beside those above."""
+"""The input's scale may differ by so much from that of the mean feature, or be one of SCALES."""
 PASSES = 2
-"""Times that every scale is tried anew."""
+"""Passes over all scales."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """The float network on the whole graph: what the formats of any design of its architecture are chosen by.
+    """Values of the float network on the whole graph, which determine the scales of every design of its architecture.
 
     Attributes:
-        child, field: the network, and all nodes.
+        child, field: the network, and the receptive field of all nodes.
         target: [N, classes] class probabilities.
         samples: some values of each tensor, by layer and name.
-        input_scales: what the input's scale may be: features of the user's own have any magnitude.
+        input_scales: candidates for the scale of the input, because features of the user may have any magnitude.
     """
 
     child: Child
@@ -60,7 +61,7 @@ class Observation:
 
 @torch.no_grad()
 def observe(architecture: Architecture, network: Network, data: GraphData) -> Observation:
-    """Run the float network."""
+    """The observation of a float network on a graph."""
     child, field, steps = restored(architecture, network, data), _whole(data, len(architecture)), list[Step]()
     logits = child(field, steps=steps)
     samples = {(0, "input"): [thinned(data.features.data)]}
@@ -82,14 +83,14 @@ def _whole(data: GraphData, layers: int) -> Field:
 
 
 def thinned(values: NDArray) -> Values:
-    """At most about SAMPLE of the values, evenly spaced, flat."""
+    """About SAMPLE of the values at most, evenly spaced, flat."""
     flat = values.ravel()
-    # An even stride might keep to one column of a matrix.
+    # An even stride might only visit some columns of a matrix.
     return flat[:: max(1, len(flat) // SAMPLE) | 1].astype(np.float32)
 
 
 def calibrate(design: Design, network: Network, observation: Observation) -> Network:
-    """The network with the scales that suit the formats of a design."""
+    """The network with the best scales for the formats of a design."""
     scales = {
         place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, observation, place))
         for place, samples in observation.samples.items()
@@ -104,7 +105,7 @@ def calibrate(design: Design, network: Network, observation: Observation) -> Net
 
 
 def calibrated(design: Design, network: Network, data: GraphData) -> Network:
-    """The same for a single design."""
+    """The network calibrated for a single design."""
     return calibrate(design, network, observe(design.architecture(), network, data))
 
 
@@ -113,7 +114,7 @@ def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
 
 
 def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
-    """The table of exponentials is sized for a format without scale: a finer one would not fit."""
+    """Candidates for a scale. The table of exponentials has the size of a format without scale, so gat has fewer."""
     if place == (0, "input"):
         return observation.input_scales
     gat = design.layers[place[0]].attention == "gat"
@@ -121,7 +122,7 @@ def _offered(design: Design, observation: Observation, place: tuple[int, str]) -
 
 
 def best_scale(make_format: Callable[[int], FixedPoint], samples: Sequence[Values], offered: range = SCALES) -> int:
-    """The scale with the least squared error, relative to each sample's own mean square; the smallest of equals."""
+    """The scale with the least squared error, relative to each sample's mean square; the smallest of equals."""
     errors = [sum(relative_error(values, make_format(scale)) for values in samples) for scale in offered]
     return offered[int(np.argmin(errors))]
 
@@ -134,7 +135,7 @@ def relative_error(values: Values, number: FixedPoint) -> float:
 
 
 def nearest_to_float(design: Design, observation: Observation, scales: Scales) -> Scales:
-    """Move one scale after another while the logits come nearer to the float network's."""
+    """Scales changed one at a time, as long as the logits come closer to those of the float network."""
     best = divergence(design, observation, scales)
     for _ in range(PASSES):
         before = best
@@ -152,7 +153,7 @@ def nearest_to_float(design: Design, observation: Observation, scales: Scales) -
 
 @torch.no_grad()
 def divergence(design: Design, observation: Observation, scales: Scales) -> float:
-    """Mean over the nodes of the cross-entropy of the rounded network's classes under the float network's."""
+    """Mean cross-entropy over the nodes between the classes of the float and of the rounded network."""
     logits = calibrated_logits(design, observation.child, observation.field, scales)
     return float(torch.nn.functional.cross_entropy(logits, observation.target))
 

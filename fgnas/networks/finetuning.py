@@ -1,7 +1,7 @@
-"""Quantisation-aware fine-tuning: a calibrated network is trained on with the hardware's roundings in its forward pass.
+"""Quantisation-aware fine-tuning: training continues with the accelerator's roundings in the forward pass.
 
-A rounding has no slope, so its gradient is passed straight through (Bengio et al., 2013). What it gains is measured by
-benchmarks/finetuning.py.
+A rounding has no gradient, so that of its argument is used (Bengio et al., 2013). benchmarks/finetuning.py measures the
+gain.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from fgnas.tasks.nodes import GraphData
 EPOCHS = 60
 LEARNING_RATE = 5e-3
 STREAM = 1
-"""Sets its random numbers apart from those of the training with the same seed."""
+"""Separates its random numbers from those of the training with the same seed."""
 
 
 def fine_tuned(
     design: Design, network: Network, data: GraphData, seed: int, recipe: Recipe, learning_rate: float = LEARNING_RATE
 ) -> Network:
-    """The network, with its scales, of the epoch with the best rounded validation accuracy; the first of equals.
+    """The network of the epoch with the best rounded validation accuracy, the first of equals, with unchanged scales.
 
-    That it began with is among them. A pure function of its arguments, for one thread and equal versions; on the CPU,
-    whatever device the recipe names. It never looks at a test label.
+    The initial network counts as an epoch. The result is a pure function of the arguments with one thread and equal
+    versions; it is always computed on the CPU, and test labels are never used.
     """
     rounded = with_rounded_features(design, network, data)
     nodes = {split: np.flatnonzero(getattr(data, split)) for split in ("train", "val")}
@@ -77,7 +77,7 @@ def training_logits(
 
 
 def with_rounded_features(design: Design, network: Network, data: GraphData) -> GraphData:
-    """The data as the hardware is sent it."""
+    """The data with the features that the hardware receives."""
     features = data.features.copy()
     number = design.layers[0].value_format(network.input_scale)
     features.data = quantised(torch.from_numpy(features.data), number).numpy()
@@ -85,7 +85,7 @@ def with_rounded_features(design: Design, network: Network, data: GraphData) -> 
 
 
 def _with_scales(network: Network, scaled: Network) -> Network:
-    """Parameters of one network with the scales of another."""
+    """The parameters of one network with the scales of another."""
     names = ("weight_scale", "value_scale", "output_scale")
     pairs = zip(network.layers, scaled.layers, strict=True)
     layers = [dataclasses.replace(layer, **{name: getattr(other, name) for name in names}) for layer, other in pairs]

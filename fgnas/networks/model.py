@@ -1,4 +1,4 @@
-"""The float network of an architecture: layers on stored sparse matrices, evaluated only where an answer is needed."""
+"""The float network of an architecture, on sparse matrices, evaluated only for the nodes that are asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
 
 Architecture = list[dict[str, Any]]
-"""Per layer: d, attention, aggregation, k, activation, as `Design.architecture` gives them."""
+"""For each layer d, attention, aggregation, k and activation, as in `Design.architecture`."""
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -32,9 +32,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class SparseMatrix:
-    """A sparse matrix [n, m] beside its transpose, both as CSR tensors; the structure is fixed, values may change.
+    """A sparse matrix [n, m] and its transpose, both as CSR tensors; the structure is fixed, values may change.
 
-    Nothing asks for a gradient of the values: through autograd it would cost more than the rest of a step.
+    The values have no gradient: computing one through autograd would take longer than the rest of a step.
     """
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
@@ -50,8 +50,8 @@ class SparseMatrix:
 
 
 def _transpose(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, Tensor]:
-    """The transpose as CSR, and the place that each of its values has in `matrix`."""
-    # Counted from one: SciPy may take a stored zero for nothing.
+    """The transpose as CSR, and the position of each of its values in `matrix`."""
+    # Counted from one, because SciPy may drop stored zeros.
     places = sp.csr_matrix((np.arange(1, matrix.nnz + 1), matrix.indices, matrix.indptr), shape=matrix.shape)
     turned = places.T.tocsr()
     order = turned.data - 1
@@ -133,14 +133,14 @@ def _max_backward(sources: Any, coefficients: Any, winner: Any, gradient: Any, r
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The edges that end in some nodes, with both ends counted within the receptive field.
+    """The edges into some target nodes; nodes are numbered within the receptive field.
 
     Attributes:
         indptr, sources: rows by target; sources are positions among the nodes one level below.
         target_degrees: [targets] |S(i)|.
         source_degrees: [edges] |S(j)|.
         target_places: [targets] positions of the targets themselves among the nodes one level below.
-        below: how many nodes there are one level below.
+        below: number of nodes one level below.
     """
 
     indptr: NDArray[np.int64]
@@ -158,7 +158,7 @@ class Block:
             return np.ones(len(self.sources))
         if attention == "gcn":
             return 1.0 / np.sqrt(np.repeat(self.target_degrees, np.diff(self.indptr)) * self.source_degrees)
-        raise ValueError(f"attention {attention} depends on more than the graph")
+        raise ValueError(f"attention {attention} depends on more than the edges")
 
     @functools.cache  # noqa: B019 - a block lives as long as its dataset
     def matrix(self, attention: str, aggregation: str) -> SparseMatrix:
@@ -173,7 +173,7 @@ class Block:
 
     @functools.cached_property
     def scattered(self) -> scatter.Edges:
-        """The edges as tensors, for a device that the compiled loops do not run on."""
+        """The edges as tensors, for a device without the compiled loops."""
         targets = np.repeat(np.arange(len(self.target_degrees)), self.target_degrees)
         arrays = (targets, self.sources, self.target_places)
         return scatter.Edges(*(torch.from_numpy(array).to(self.device) for array in arrays))
@@ -198,8 +198,8 @@ class Block:
     def attend(self, h: Tensor, source: Tensor, target: Tensor, aggregation: str) -> Tensor:
         """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
 
-        alpha_ij is the softmax over S(i) of LeakyReLU(target . h_i + source . h_j), head by head; source and target
-        are [k, d].
+        alpha_ij is the softmax over S(i) of LeakyReLU(target . h_i + source . h_j) for each head; source and target are
+        [k, d].
         """
         heads = h.view(len(h), *source.shape)
         s, r = (heads * target).sum(2), (heads * source).sum(2)
@@ -214,13 +214,13 @@ class Block:
 
 
 class Field:
-    """The receptive field of some nodes: what the network reads to answer for them, and nothing else.
+    """The receptive field of some nodes: the rows that the network needs for their logits.
 
     On Cora the 140 training nodes need 644 hidden rows and 1,664 input rows out of 2,708.
 
     Attributes:
-        blocks: one per layer, from the input on.
-        nodes: [input rows] whose features are read.
+        blocks: one per layer, from the input to the output.
+        nodes: [input rows] the nodes whose features are read.
         features: [input rows, width_in].
     """
 
@@ -243,7 +243,7 @@ class Field:
         self._values = matrix.data
 
     def dropped(self, rng: np.random.Generator, dropout: float) -> SparseMatrix:
-        """The features with a random part of the non-zeros left out; the next call overwrites them."""
+        """The features with random non-zeros dropped; the next call overwrites them."""
         values = self._values * keep_mask(rng, self._values.shape, dropout)
         self._dropped.refill(torch.from_numpy(values).to(self.features.csr.values()))
         return self._dropped
@@ -252,20 +252,20 @@ class Field:
 def _block(
     data: GraphData, targets: NDArray[np.int64], dtype: torch.dtype, device: str
 ) -> tuple[Block, NDArray[np.int64]]:
-    """The edges into `targets`, and the nodes they come from, ascending."""
+    """The edges into `targets`, and their source nodes, ascending."""
     degrees = data.degrees[targets]
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     edges = np.arange(indptr[-1]) + np.repeat(data.indptr[targets] - indptr[:-1], degrees)
     sources = data.sources[edges]
     below, local = np.unique(sources, return_inverse=True)
-    # The self-loops see to it that every target is among them.
+    # Every target is among them because of its self-loop.
     places = np.searchsorted(below, targets)
     return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype, device), below
 
 
 def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
     """0 with probability `dropout`, else 1 / (1 - dropout)."""
-    if dropout == 0.5:  # one random bit each: fifteen times as fast as a uniform number
+    if dropout == 0.5:  # one random bit per value: fifteen times as fast as uniform numbers
         count = math.prod(shape)
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
         return np.multiply(bits, np.float32(2), dtype=np.float32).reshape(shape)
@@ -274,7 +274,7 @@ def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one layer computed: H [nodes below, k * d], Y [targets, k * d], and Z, which the last layer has not."""
+    """The values of one layer: H [nodes below, k * d], Y [targets, k * d], and Z, which is None in the last layer."""
 
     h: Tensor
     y: Tensor
@@ -284,12 +284,12 @@ class Step:
 class Child:
     """The network of an architecture.
 
-    Per layer and head H = X W, Y_i = AGG over j in S(i) of c_ij h_j, Z = act(Y + b); heads are concatenated,
-    in the last layer averaged, which has a bias per class and no activation.
+    For each layer and head H = X W, Y_i = AGG over j in S(i) of c_ij h_j, and Z = act(Y + b). Heads are concatenated.
+    The last layer averages them, adds a bias per class, and has no activation.
 
     Attributes:
-        weights, biases: [width_in, k * d], and [k * d] or [classes], of each layer.
-        attention: of each layer, the vectors [k, d] of the sending and of the receiving node; None unless gat.
+        weights, biases: for each layer [width_in, k * d], and [k * d] or, in the last, [classes].
+        attention: for each layer the vectors [k, d] of the sending and the receiving node; None without gat.
     """
 
     def __init__(
@@ -320,7 +320,7 @@ class Child:
             width_in = features
 
     def parameters(self) -> list[Tensor]:
-        """What training changes."""
+        """The tensors that training changes."""
         return self.weights + self.biases + [vector for pair in self.attention if pair is not None for vector in pair]
 
     def __call__(
@@ -330,9 +330,9 @@ class Child:
         dropout: float = 0.5,
         steps: list[Step] | None = None,
     ) -> Tensor:
-        """[targets, classes] logits; with `rng` as in training, dropping features and hidden values.
+        """[targets, classes] logits; with `rng`, features and hidden values are dropped, as in training.
 
-        What every layer computes is added to `steps`.
+        The values of every layer are appended to `steps`.
         """
         features = field.features if rng is None else field.dropped(rng, dropout)
         z: Tensor | None = None
@@ -341,7 +341,7 @@ class Child:
             last, heads = bias is self.biases[-1], layer["k"]
             linear = attention is None and layer["aggregation"] != "max"
             if last and heads > 1 and linear and steps is None:
-                # The mean over heads commutes with a linear aggregation, and on the weights it is cheapest.
+                # The mean over heads commutes with a linear aggregation, and is cheapest on the weights.
                 weight, heads = weight.view(-1, heads, self.classes).mean(1), 1
             h = SparseProduct.apply(weight, features) if z is None else z @ weight
             if attention is None:

@@ -1,7 +1,7 @@
-"""A trained PyG model as a design with weights, or the name of the layer that cannot be one.
+"""Import of a trained PyG model as a design with weights; unsupported layers are reported by name.
 
-The model is run once on the data: which convolutions it has, in which order, and what stands between them is seen, not
-guessed. What is made of it must then give the model's own logits, or it is refused.
+The model runs once on the data, which shows its convolutions, their order, and the functions between them. The imported
+network must reproduce the logits of the model; otherwise the import is refused.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ LAYERS = range(2, 5)
 BITS = range(2, 11)
 NEGATIVE_SLOPE = 0.2
 PARALLELISM = {"t_in": 5, "t_out": 4, "t_aggr": 8}
-"""Of every layer of an imported design; `t_attn` and `t_act` are 4 where they exist."""
+"""Parallelism of every layer of an imported design; `t_attn` and `t_act` are 4 where they exist."""
 HARMLESS = (
     nn.Dropout, nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softmax, nn.LogSoftmax,
 )  # fmt: skip
-"""Modules between convolutions that need no look: what they do is seen in the values, or nothing when not training."""
+"""Allowed modules between convolutions: their effect is visible in the values, or they only act in training."""
 HARMLESS_OPERATIONS = ("dropout", "log_softmax", "softmax", "detach", "clone", "alias", "contiguous")
 TOLERANCE = 1e-4
-"""Of the float logits, relative to the largest: sums of float32 in another order."""
+"""Tolerance for float logits, relative to the largest, because float32 sums may have another order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,13 @@ class Imported:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """What a model did with the data.
+    """A model's run on the data.
 
     Attributes:
         convolutions: name and module of each, in the order in which they ran.
-        activations: what stands behind each but the last.
-        looped: whether the edges that the convolutions were given held every node's self-loop.
-        output: [N, classes] what the model answered.
+        activations: the function after each convolution except the last.
+        looped: for each convolution, whether its edges included exactly one self-loop for every node.
+        output: [N, classes] the model's output.
     """
 
     convolutions: list[tuple[str, MessagePassing]]
@@ -86,13 +86,13 @@ class Traced:
 def import_model(source: str, data: GraphData, weights: Path | None = None, bits: int = 10, dsp: int = 100) -> Imported:
     """The design of MODEL.pt2, or of `module:factory` with the state in `weights`.
 
-    Every number gets `bits` bits. Raises UserError with the layer that cannot be expressed, and why.
+    Every number gets `bits` bits. Raises UserError with the name of an unsupported layer and the reason.
     """
     if bits not in BITS:
         raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
     if source.endswith(".pt2"):
         if weights is not None:
-            raise UserError("--weights is for module:factory: a .pt2 file holds its own")
+            raise UserError("--weights is for module:factory: a .pt2 file contains its own")
         traced = trace_export(Path(source), data)
     else:
         traced = trace_module(load_module(source, weights), data)
@@ -100,11 +100,11 @@ def import_model(source: str, data: GraphData, weights: Path | None = None, bits
 
 
 def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
-    """The design of a model that ran, proven against what it answered."""
+    """The design of a traced model, checked against the model's output."""
     convolutions = traced.convolutions
     if len(convolutions) not in LAYERS:
         few, many = LAYERS.start, LAYERS.stop - 1
-        raise UserError(f"the model has {len(convolutions)} convolutions; {few} to {many} can be had")
+        raise UserError(f"the model has {len(convolutions)} convolutions; {few} to {many} are supported")
     architecture: Architecture = []
     layers: list[LayerParameters] = []
     for index, (name, module) in enumerate(convolutions):
@@ -117,7 +117,7 @@ def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
     width, classes = len(layers[0].weight), layers[-1].weight.shape[2]
     if (width, classes) != (data.width_in, data.classes):
         raise UserError(
-            f"the model takes {width} features and tells {classes} classes apart, {data.label} has "
+            f"the model has {width} features and {classes} classes, but {data.label} has "
             f"{data.width_in} and {data.classes}"
         )
     network = Network(tuple(layers), input_scale(data))
@@ -132,7 +132,7 @@ def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
 
 
 def _design(architecture: Architecture, bits: int, dsp: int) -> Design:
-    """The architecture with formats of so many bits, of the search's range where there are any."""
+    """The architecture with formats of so many bits, chosen from the range of the search where possible."""
     fraction = min(6, bits - 2)
     formats = {"ai": bits - 1 - fraction, "af": fraction, "wi": bits - 1 - fraction, "wf": fraction}
     layers = []
@@ -149,32 +149,32 @@ def _prove(architecture: Architecture, network: Network, data: GraphData, traced
     logits = child(Field(data, np.arange(data.nodes), len(architecture)))
     answers = (logits, logits.log_softmax(1), logits.softmax(1))
     if traced.output.shape != logits.shape:
-        raise UserError(f"the model answers with the shape {list(traced.output.shape)}, not {list(logits.shape)}")
+        raise UserError(f"the model returns the shape {list(traced.output.shape)}, not {list(logits.shape)}")
     scale = traced.output.abs().max().clamp(min=1e-30)
     apart = min(float((answer - traced.output).abs().max() / scale) for answer in answers)
     if not apart < TOLERANCE:
         raise UserError(
-            f"the model does something besides its convolutions: its logits are {apart:.1%} off what "
-            f"{', '.join(name for name, _ in traced.convolutions)} alone give"
+            f"the model does more than its convolutions: its logits differ by {apart:.1%} from those of "
+            f"{', '.join(name for name, _ in traced.convolutions)} alone"
         )
 
 
-# what a convolution is in a design
+# a convolution as a layer of a design
 
 
 def _layer(name: str, module: MessagePassing, looped: bool, last: bool) -> tuple[dict[str, Any], LayerParameters]:
-    """The choices and parameters of a convolution. Raises UserError with what cannot be expressed."""
+    """The choices and parameters of a convolution. Raises UserError where it is not supported."""
     if module.flow != "source_to_target":
-        raise UserError(f"{name}: flow is {module.flow}; messages can only go from source to target")
+        raise UserError(f"{name}: flow is {module.flow}; only source_to_target is supported")
     aggregation = AGGREGATIONS.get(module.aggr) if isinstance(module.aggr, str) else None
     if aggregation is None:
-        raise UserError(f"{name}: aggr is {module.aggr}; add, mean and max can be had")
+        raise UserError(f"{name}: aggr is {module.aggr}; add, mean and max are supported")
     make = {GCNConv: _gcn, GATConv: _gat, SAGEConv: _sage}[type(module)]
     choices, parameters = make(name, module, last)
     if not (looped or getattr(module, "add_self_loops", False)):
         raise UserError(
-            f"{name}: its neighbourhoods lack the node itself, the accelerator's always hold it; "
-            "add self-loops to the edges before it (torch_geometric.transforms.AddSelfLoops), and train so"
+            f"{name}: its neighbourhoods lack the node itself, which the accelerator always includes; "
+            "train with self-loops added to the edges (torch_geometric.transforms.AddSelfLoops)"
         )
     return {**choices, "aggregation": aggregation}, parameters
 
@@ -189,12 +189,12 @@ def _gat(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParam
     _must(name, module, negative_slope=NEGATIVE_SLOPE, edge_dim=None, residual=False)
     k, d = module.heads, module.out_channels
     if k & (k - 1):
-        raise UserError(f"{name}: heads is {k}; 1, 2, 4, 8, … can be had")
+        raise UserError(f"{name}: heads is {k}; 1, 2, 4, 8, … are supported")
     if k > 1 and module.concat == last:
         place, wanted = ("the last layer", False) if last else ("a hidden layer", True)
-        raise UserError(f"{name}: concat is {module.concat} in {place}; only concat={wanted} can be had there")
+        raise UserError(f"{name}: concat is {module.concat} in {place}; only concat={wanted} is supported there")
     if module.lin is None:
-        raise UserError(f"{name}: in_channels is a pair; one number can be had")
+        raise UserError(f"{name}: in_channels is a pair; only one number is supported")
     vectors = (_array(vector).reshape(k, d) for vector in (module.att_src, module.att_dst))
     return _choices("gat", k, d), _parameters(module.lin.weight, k, module.bias, *vectors)
 
@@ -202,14 +202,14 @@ def _gat(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParam
 def _sage(name: str, module: Any, last: bool) -> tuple[dict[str, Any], LayerParameters]:
     _must(name, module, root_weight=False, project=False, normalize=False)
     if module.aggr == "max":
-        raise UserError(f"{name}: takes the maximum before its weights, the accelerator after them; mean can be had")
+        raise UserError(f"{name}: takes the maximum before its weights, the accelerator after them; mean is supported")
     return _choices("constant", 1, len(module.lin_l.weight)), _parameters(module.lin_l.weight, 1, module.lin_l.bias)
 
 
 def _must(name: str, module: Any, **wanted: Any) -> None:
     for option, value in wanted.items():
         if (found := getattr(module, option, value)) != value:
-            raise UserError(f"{name}: {option} is {found}; only {option}={value} can be had")
+            raise UserError(f"{name}: {option} is {found}; only {option}={value} is supported")
 
 
 def _choices(attention: str, k: int, d: int) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _parameters(
     source: NDArray[np.float32] | None = None,
     target: NDArray[np.float32] | None = None,
 ) -> LayerParameters:
-    """Of a Linear's weight [k * d, width_in]."""
+    """The parameters of a layer from the weight [k * d, width_in] of a Linear."""
     turned = _array(weight).T.reshape(weight.shape[1], k, -1).copy()
     zeros = np.zeros(len(weight), np.float32)
     return LayerParameters(turned, zeros if bias is None else _array(bias), source, target)
@@ -237,27 +237,27 @@ def _array(parameter: Tensor) -> NDArray[np.float32]:
 
 
 def _inputs(data: GraphData) -> tuple[Tensor, Tensor]:
-    """x [N, F] and edge_index [2, E] as a PyG model takes them; self-loops only where the data came with them."""
+    """x [N, F] and edge_index [2, E] for a PyG model; with self-loops only where the original data has them."""
     keep = np.ones(len(data.sources), bool) if data.looped else data.sources != data.targets
     edges = torch.from_numpy(np.stack([data.sources[keep], data.targets[keep]]))
     return torch.from_numpy(data.features.toarray()), edges
 
 
 def load_module(source: str, weights: Path | None) -> nn.Module:
-    """The module that `module:factory` makes, with the state of a file."""
+    """The module that `module:factory` returns, with the state of a file. Raises UserError where either fails."""
     place, _, factory_name = source.partition(":")
     if not place or not factory_name:
         raise UserError(f"{source!r} is neither a .pt2 file nor module:factory, such as models:make_gcn")
-    sys.path.insert(0, "")  # a module beside the user, as `python -m` finds it
+    sys.path.insert(0, "")  # also modules in the current folder, as with `python -m`
     try:
         factory = getattr(importlib.import_module(place), factory_name)
         model = factory if isinstance(factory, nn.Module) else factory()
     except Exception as error:  # the user's code can raise anything
-        raise UserError(f"{source} makes no model ({type(error).__name__}: {error})") from None
+        raise UserError(f"{source} does not return a model ({type(error).__name__}: {error})") from None
     finally:
         sys.path.remove("")
     if not isinstance(model, nn.Module):
-        raise UserError(f"{source} makes a {type(model).__name__}, not a torch.nn.Module")
+        raise UserError(f"{source} returns a {type(model).__name__}, not a torch.nn.Module")
     if weights is not None:
         _load_state(model, weights)
     return model
@@ -269,7 +269,7 @@ def _load_state(model: nn.Module, weights: Path) -> None:
     except OSError as error:
         raise UserError(f"cannot read the weights {weights}: {error.strerror}") from None
     except Exception as error:  # a damaged or hostile pickle can raise nearly anything
-        raise UserError(f"{weights} holds no plain state_dict ({type(error).__name__})") from None
+        raise UserError(f"{weights} contains no plain state_dict ({type(error).__name__})") from None
     try:
         model.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:
@@ -278,7 +278,7 @@ def _load_state(model: nn.Module, weights: Path) -> None:
 
 @torch.no_grad()
 def trace_module(model: nn.Module, data: GraphData) -> Traced:
-    """Run a module, and see what its convolutions are given and answer."""
+    """Run a module and record the arguments and results of its convolutions."""
     model = copy.deepcopy(model).cpu().float().eval()
     runs: list[tuple[str, nn.Module, Tensor, Tensor, Tensor]] = []
     strangers: list[tuple[str, nn.Module]] = []
@@ -294,10 +294,10 @@ def trace_module(model: nn.Module, data: GraphData) -> Traced:
     _refuse_strangers([(name, type(module).__name__) for name, module in strangers])
     for name, module, *_ in runs:
         if type(module) not in CONVOLUTIONS:
-            raise UserError(f"layer {name} ({type(module).__name__}): GCNConv, GATConv and SAGEConv can be had")
+            raise UserError(f"layer {name} ({type(module).__name__}): GCNConv, GATConv and SAGEConv are supported")
     activations = [_activation(before[0], before[4], after[0], after[2]) for before, after in pairwise(runs)]
     if runs and not torch.equal(runs[0][2], x):
-        raise UserError(f"layer {runs[0][0]} does not read the features as they are")
+        raise UserError(f"layer {runs[0][0]} does not read the unchanged features")
     looped = [_is_looped(edges, data) for _, _, _, edges, _ in runs]
     return Traced([(name, module) for name, module, *_ in runs], activations, looped, output)
 
@@ -310,17 +310,17 @@ def _recorder(name: str, runs: list[Any]) -> Callable[..., None]:
             raise UserError(f"layer {name}: {error}") from None
         x, edge_index = given.get("x"), given.get("edge_index")
         if not all(isinstance(value, Tensor) for value in (x, edge_index, output)):
-            raise UserError(f"layer {name} ({type(module).__name__}): takes or gives other than x and edge_index")
+            raise UserError(f"layer {name} ({type(module).__name__}): only x and edge_index are supported")
         extra = sorted(name for name, value in given.items() if name not in ("x", "edge_index") and value is not None)
         if extra:
-            raise UserError(f"layer {name} ({type(module).__name__}): is given {extra[0]}; edges have no features here")
+            raise UserError(f"layer {name} ({type(module).__name__}): {extra[0]} of edges is not supported")
         runs.append((name, module, x, edge_index, output))
 
     return record
 
 
 def _run(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
-    """forward(x, edge_index), or forward(data) where it takes one argument."""
+    """The result of forward(x, edge_index), or of forward(data) where it takes one argument."""
     parameters = inspect.signature(model.forward).parameters.values()
     needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
     arguments = (Data(x=x, edge_index=edge_index),) if len(needed) == 1 else (x, edge_index)
@@ -331,33 +331,33 @@ def _run(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
     except Exception as error:  # the user's code can raise anything
         raise UserError(f"the model does not run on this data ({type(error).__name__}: {error})") from None
     if not isinstance(output, Tensor):
-        raise UserError(f"the model answers with a {type(output).__name__}, not a tensor")
+        raise UserError(f"the model returns a {type(output).__name__}, not a tensor")
     return output
 
 
 def _activation(before: str, given: Tensor, after: str, taken: Tensor) -> str:
-    """The function that makes what one convolution takes from what another gave."""
+    """The activation between the result of one convolution and the argument of the next."""
     if given.shape == taken.shape:
         for name, function in ACTIVATIONS.items():
             if torch.allclose(function(given), taken, rtol=1e-5, atol=1e-6):
                 return name
         if torch.equal(given, taken):
-            raise UserError(f"nothing stands between the layers {before} and {after}: {_known()}")
-    raise UserError(f"what stands between the layers {before} and {after} is not one of {_known()}")
+            raise UserError(f"there is no activation between the layers {before} and {after}: {_known()}")
+    raise UserError(f"unsupported function between the layers {before} and {after}: {_known()}")
 
 
 def _known() -> str:
-    return ", ".join(ACTIVATIONS) + " can be had"
+    return ", ".join(ACTIVATIONS) + " are supported"
 
 
 def _refuse_strangers(strangers: list[tuple[str, str]]) -> None:
     if strangers:
         name, kind = strangers[0]
-        raise UserError(f"layer {name} ({kind}) cannot be expressed: only convolutions, {_known()}")
+        raise UserError(f"layer {name} ({kind}) is not supported: only convolutions, and {_known()}")
 
 
 def _is_looped(edge_index: Tensor, data: GraphData) -> bool:
-    """Whether edges are the neighbourhoods with exactly one self-loop each."""
+    """Whether the edges include exactly one self-loop for every node."""
     if edge_index.shape != (2, len(data.sources)):
         return False
     found, wanted = (np.sort(s * data.nodes + t) for s, t in (edge_index.numpy(), (data.sources, data.targets)))
@@ -365,7 +365,7 @@ def _is_looped(edge_index: Tensor, data: GraphData) -> bool:
 
 
 def trace_export(path: Path, data: GraphData) -> Traced:
-    """Run an exported program; its convolutions are made again from their parameters."""
+    """Run an exported program; its convolutions are rebuilt from their parameters."""
     try:
         with quiet():
             program = torch.export.load(path)
@@ -406,18 +406,18 @@ def trace_export(path: Path, data: GraphData) -> Traced:
 def _run_export(program: Any, x: Tensor, edge_index: Tensor) -> Tensor:
     try:
         output = program.module()(x, edge_index)
-    except Exception as error:  # shapes that were fixed at export, most of all
+    except Exception as error:  # mostly shapes that were fixed in the export
         raise UserError(
             f"the exported model does not take x {list(x.shape)} and edge_index {list(edge_index.shape)} "
-            f"({str(error).splitlines()[0]}); export it on this data, with self-loops as they stand there"
+            f"({str(error).splitlines()[0]}); export it on this data, with its self-loops unchanged"
         ) from None
     if not isinstance(output, Tensor):
-        raise UserError(f"the model answers with a {type(output).__name__}, not a tensor")
+        raise UserError(f"the model returns a {type(output).__name__}, not a tensor")
     return output
 
 
 def _rebuilt(name: str, kind: str, aggregation: str, state: dict[str, Tensor]) -> MessagePassing:
-    """A convolution with its parameters; options that leave no trace in them are PyG's defaults."""
+    """A convolution with its parameters; options that do not show in the parameters have PyG's defaults."""
     own = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
     kind = kind.rpartition(".")[2]
     bias = "bias" in own or "lin_l.bias" in own
@@ -434,7 +434,7 @@ def _rebuilt(name: str, kind: str, aggregation: str, state: dict[str, Tensor]) -
         options = {"root_weight": "lin_r.weight" in own, "project": "lin.weight" in own}
         module = SAGEConv(width, out, bias=bias, **options)
     else:
-        raise UserError(f"layer {name} ({kind}): GCNConv, GATConv and SAGEConv can be had")
+        raise UserError(f"layer {name} ({kind}): GCNConv, GATConv and SAGEConv are supported")
     module.load_state_dict(own, strict=False)
     module.aggr = aggregation
     return module.eval()

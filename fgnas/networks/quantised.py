@@ -1,4 +1,4 @@
-"""The accuracy that the hardware will have: lowered, and run by the integer reference."""
+"""Accuracy of a design in hardware, from the integer reference of the lowered design."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
 def quantised_accuracy(
     design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
 ) -> dict[str, float]:
-    """Accuracy, 0 to 1, on each of the named splits; a search asks for "val" alone."""
+    """Accuracy, 0 to 1, on each of the named splits; a search only asks for "val"."""
     predicted = reference.predict(quantised_logits(design, network, data))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
@@ -47,7 +47,7 @@ def _shape(data: GraphData) -> GraphShape:
 
 
 def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
-    """The encoded graph, kept by the input format: nothing else of a design changes it."""
+    """The encoded graph, cached by the input format, because no other choice of a design changes it."""
     key = (data, accelerator.layers[0].input_format)
     if key not in _encodings:
         if len(_encodings) >= ENCODINGS_KEPT:
@@ -59,12 +59,12 @@ def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
 def fake_quantised_logits(
     design: Design, network: Network, data: GraphData, stages: dict[str, Tensor] | None = None
 ) -> Tensor:
-    """[N, classes] real logits by rounding a float64 forward where the hardware rounds.
+    """[N, classes] real logits of a float64 forward pass that is rounded where the hardware rounds.
 
     `stages` receives the values of "0.linear", "0.aggregate", "0.activate", "1.linear", …, each [N, k * d].
 
-    Written in values instead of codes, and apart from lowering, so that the two check each other. float64 holds
-    every sum of products exactly; float32 would not.
+    It works on values instead of codes and shares no code with lowering, so that the two check each other. float64
+    represents every sum of products exactly; float32 does not.
     """
     features = torch.from_numpy(data.features.toarray())
     x = fake_quantise(features, design.layers[0].value_format(network.input_scale))
@@ -87,7 +87,7 @@ def fake_quantised_logits(
 
 
 def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
-    """[N, features] the unrounded aggregate of H."""
+    """[N, features] aggregate of H, not rounded."""
     degrees = torch.from_numpy(data.degrees)
     sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
     steps = 2.0**wire.COEFFICIENT_FRACTION_BITS
@@ -102,7 +102,7 @@ def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
 
 
 def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphData) -> Tensor:
-    """[N, features] the unrounded gat aggregate of H."""
+    """[N, features] gat aggregate of H, not rounded."""
     assert parameters.attention_source is not None and parameters.attention_target is not None
     value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
     heads = h.view(len(h), layer.k, -1)
@@ -110,7 +110,7 @@ def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphDat
     s, r = (fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors)
     sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
     z = s[targets] + r[sources]
-    scores = torch.where(z >= 0, 5 * z, z)  # LeakyReLU five times over: 0.2 itself has no exact value
+    scores = torch.where(z >= 0, 5 * z, z)  # five times LeakyReLU, because 0.2 has no exact value
     index = targets[:, None].expand_as(scores)
     largest = torch.zeros_like(s).scatter_reduce(0, index, scores, "amax", include_self=False)
     steps = 2.0**wire.COEFFICIENT_FRACTION_BITS
@@ -126,15 +126,15 @@ def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphDat
 
 
 def fake_quantise(values: Tensor | NDArray[np.float32], number: FixedPoint) -> Tensor:
-    """The nearest values that the format holds, in float64."""
+    """The nearest values in the format, as float64."""
     return clip(rounded(torch.as_tensor(values).double(), number.fraction_bits), number)
 
 
 def rounded(values: Tensor, fraction_bits: int) -> Tensor:
-    """To nearest multiples of 2**-fraction_bits, ties to even."""
+    """Values rounded to the nearest multiples of 2**-fraction_bits, ties to even."""
     return torch.round(values * 2.0**fraction_bits) / 2.0**fraction_bits
 
 
 def clip(values: Tensor, number: FixedPoint) -> Tensor:
-    """Saturated to the format's range."""
+    """Values saturated to the range of the format."""
     return values.clamp(number.minimum * number.step, number.maximum * number.step)

@@ -1,7 +1,7 @@
-"""Aggregation by gather and scatter in torch alone: what runs on a GPU, where the compiled loops do not.
+"""Aggregation by gather and scatter in torch, for GPUs, on which the compiled loops do not run.
 
-Slower than those on a CPU. Of equal maxima each gets a part of the gradient, and sums are added in whatever order the
-device takes, so a GPU's children are not a CPU's, bit for bit.
+On a CPU this is slower than the loops. Equal maxima share the gradient, and the device chooses the order of sums, so
+networks that are trained on a GPU differ in their bits from those trained on a CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Edges:
 
     Attributes:
         targets, sources: [edges] rows of the result, and of the layer's input.
-        places: [rows] where each target stands among the input's rows.
+        places: [rows] positions of the targets among the rows of the input.
     """
 
     targets: Tensor
@@ -29,7 +29,7 @@ class Edges:
 
     @property
     def rows(self) -> int:
-        """Rows of the result."""
+        """Number of rows of the result."""
         return len(self.places)
 
 

@@ -1,4 +1,4 @@
-"""Training a child: Adam, validated every epoch, the best validated epoch kept."""
+"""Training of a network with Adam, validated in every epoch; the epoch with the best validation accuracy is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fgnas.tasks.nodes import GraphData
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a child is trained (FGNAS paper, Table I and section IV-C), and on what: sums differ between devices."""
+    """Hyperparameters of a training (FGNAS paper, Table I and section IV-C), and its device, whose sums differ."""
 
     epochs: int = 200
     learning_rate: float = 0.01
@@ -31,12 +31,12 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained child.
+    """A trained network.
 
     Attributes:
         network: parameters of the best epoch.
         val: float validation accuracy of that epoch, 0 to 1.
-        epoch: which it was, from 0.
+        epoch: its index, from 0.
     """
 
     network: Network
@@ -50,18 +50,18 @@ def recipe_for(dataset: str, device: str = "cpu") -> Recipe:
 
 
 def check_device(device: str) -> None:
-    """Raise UserError where torch has no such device."""
+    """Raise UserError where torch does not have the device."""
     if device != "cpu" and not torch.cuda.is_available():
         raise UserError(
-            f"--device {device}: this torch ({torch.__version__}) sees no GPU; leave --device out, or install a torch "
-            "built with CUDA on a machine that has one"
+            f"--device {device}: this torch ({torch.__version__}) finds no GPU; leave --device out, or install a CUDA "
+            "build of torch on a machine with a GPU"
         )
 
 
 def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -> int:
-    """The seed of a child in a run: it depends on nothing else, so trainings can be shared and repeated.
+    """The seed of a network in a run. It depends only on the arguments, so trainings can be shared and repeated.
 
-    Repetition 0 is what the search sees; the others are the fresh seeds of a retraining.
+    The search uses repetition 0; retraining uses the others as fresh seeds.
     """
     text = canonical_json([run_seed, architecture, repetition])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
@@ -69,7 +69,7 @@ def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -
 
 @functools.lru_cache(maxsize=8)
 def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
-    """Receptive field and labels of the training nodes, then of the validation nodes."""
+    """Receptive field and labels of the training nodes, then those of the validation nodes."""
     train, val = np.flatnonzero(data.train), np.flatnonzero(data.val)
     return (
         Field(data, train, layers, device=device), torch.from_numpy(data.labels[train]).to(device),
@@ -78,7 +78,7 @@ def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Ten
 
 
 def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
-    """Train one child; a pure function of its arguments, for one thread and equal versions."""
+    """Train one network; a pure function of its arguments with one thread and equal versions."""
     train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
     rng = np.random.default_rng(seed)
     child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)
@@ -103,7 +103,7 @@ def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe
 
 
 def to_network(child: Child, data: GraphData) -> Network:
-    """The child's parameters as plain arrays, with the dataset's input scale."""
+    """The parameters of a child as plain arrays, with the input scale of the data."""
     layers = []
     for index, layer in enumerate(child.architecture):
         weight = _array(child.weights[index]).reshape(len(child.weights[index]), layer["k"], -1)
@@ -117,13 +117,13 @@ def _array(parameter: torch.Tensor) -> NDArray[np.float32]:
 
 
 def input_scale(data: GraphData) -> int:
-    """s of the stored input x * 2**s: it brings the mean stored feature just below one half."""
+    """The scale s of the stored input x * 2**s, which brings the mean stored feature just below one half."""
     mean = float(data.features.data.mean()) if data.features.nnz else 0.5
     return math.floor(math.log2(0.5 / mean)) if mean > 0 else 0
 
 
 def restored(architecture: Architecture, network: Network, data: GraphData) -> Child:
-    """The float child whose parameters a network holds."""
+    """The child with the parameters of a network."""
     child = Child(architecture, data.width_in, data.classes, np.random.default_rng(0))
     with torch.no_grad():
         for index, layer in enumerate(network.layers):
@@ -137,7 +137,7 @@ def restored(architecture: Architecture, network: Network, data: GraphData) -> C
 
 
 def float_accuracy(architecture: Architecture, network: Network, data: GraphData) -> dict[str, float]:
-    """Accuracy of the float network on the validation and test nodes."""
+    """Accuracies of the float network, 0 to 1, on "val" and "test"."""
     child = restored(architecture, network, data)
     result = {}
     with torch.no_grad():

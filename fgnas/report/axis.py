@@ -1,4 +1,4 @@
-"""Axes of a chart: from values to places, with ticks at round numbers; pure arithmetic, drawn by the templates."""
+"""Axes of a chart: scales from values to places, 0 to 1, with ticks at round numbers. The templates draw them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 MIN_ERROR = 1e-3
-"""What an accuracy of 1 is drawn as on an axis of errors, which has no place for none."""
+"""The error at which an accuracy of 1 is drawn, because a logarithmic axis of errors has no place for 0."""
 ERROR_TICKS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999)
 SPREAD_FOR_LOG = 8.0
 """Values that spread over more than this ratio are drawn on a logarithmic axis."""
@@ -19,7 +19,7 @@ Label = Callable[[float], str]
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis: its place, 0 to 1, and what stands beside it."""
+    """A mark on an axis: its place, 0 to 1, and its label."""
 
     place: float
     label: str
@@ -36,7 +36,7 @@ class Axis:
     ticks: tuple[Tick, ...]
 
     def place(self, value: float) -> float:
-        """Where a value stands, 0 to 1; what lies beyond an end stands at the end."""
+        """The place of a value, 0 to 1; values beyond an end are placed at the end."""
         low, high = self.bend(self.low), self.bend(self.high)
         return min(1.0, max(0.0, (self.bend(value) - low) / (high - low)))
 
@@ -48,7 +48,7 @@ def _axis(title: str, low: float, high: float, bend: Scale, at: Iterable[float],
 
 
 def linear(title: str, low: float, high: float, label: Label, wanted: int = 5) -> Axis:
-    """Equal steps; the ends are moved outwards to ticks."""
+    """An axis of equal steps, widened so that both ends are ticks."""
     if high <= low:
         high = low + (abs(low) or 1.0)
     step = round_step((high - low) / wanted)
@@ -58,7 +58,7 @@ def linear(title: str, low: float, high: float, label: Label, wanted: int = 5) -
 
 
 def logarithmic(title: str, low: float, high: float, label: Label) -> Axis:
-    """Equal ratios, for values above zero; ticks at 1, 2 and 5 in every decade."""
+    """An axis of equal ratios for values above zero, with ticks at 1, 2 and 5 in every decade."""
     low, high = low / 1.1, max(high, low * 1.5) * 1.1
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     at = [factor * 10.0**decade for decade in decades for factor in (1, 2, 5)]
@@ -68,7 +68,7 @@ def logarithmic(title: str, low: float, high: float, label: Label) -> Axis:
 
 
 def costs(title: str, values: Sequence[float], limit: float | None, label: Label) -> Axis:
-    """An axis of costs, with the limit on it where that lies near: far beyond, it would leave no room for the rest."""
+    """An axis of costs. It includes the limit unless that is far beyond all values and would leave them no room."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     if limit is not None and limit <= 1.6 * high:
         high = max(high, limit)
@@ -78,7 +78,7 @@ def costs(title: str, values: Sequence[float], limit: float | None, label: Label
 
 
 def accuracy(title: str, values: Sequence[float]) -> Axis:
-    """Accuracies, 0 to 1, by the logarithm of their error, so that the best ones do not crowd at the top."""
+    """An axis of accuracies, 0 to 1, by the logarithm of their error, which separates the best ones."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     highest = 1 - max(MIN_ERROR, (1 - high) * 0.8)
     lowest = max(0.0, 1 - (1 - low) * 1.1)
@@ -92,6 +92,6 @@ def _bent_accuracy(value: float) -> float:
 
 
 def round_step(rough: float) -> float:
-    """The next of 1, 2, 5, 10 … times a power of ten that is not below `rough`."""
+    """The smallest of 1, 2, 5, 10 … times a power of ten that is at least `rough`."""
     scale = 10.0 ** math.floor(math.log10(rough))
     return next(factor * scale for factor in (1, 2, 5, 10) if factor * scale >= rough * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""The page of a design: its pipeline, its time line, what it takes and what is proven of it."""
+"""The page of a design: its pipeline, its time line, its resources and the evidence for it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
-from fgnas.report.verification import Check, ResourceRow, Rung, checks, ladder, largest_modules, resource_rows
+from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
 from fgnas.tasks.nodes import GraphData
 
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """Rows of all stages that a simulation saw taken in, and how many of them in the cycle that the model says."""
+    """Rows that the stages took in during a simulation, and how many of them in the cycle that the model predicts."""
 
     total: int
     as_modelled: int
@@ -28,12 +28,12 @@ class RowsSeen:
 
 @dataclass(frozen=True)
 class DesignPage:
-    """Everything that the page of a design shows.
+    """The content of the page of a design.
 
-    `family` is the one that resources are predicted for: xc7 where there is no table of the wanted one; `synthesised`
-    the one of the synthesis, "" where none ran. `phases` and `cycles` are as a simulation saw them, and `rows` says how
-    well the latency model foresaw it; without a simulation they are the model's, and `rows` is None. `limited`: whether
-    resources are held against anything, the device or the limits that the project was written for.
+    `family` is the device family of the predicted resources, xc7 if the wanted one has no table; `synthesised` is that
+    of the synthesis, "" before one. With a simulation, `phases` and `cycles` are measured and `rows` compares them with
+    the latency model; without one they are the model's, and `rows` is None. `limited` says whether resources are
+    compared with a device or with the limits that the project was written for.
     """
 
     directory: str
@@ -50,7 +50,7 @@ class DesignPage:
     modelled_cycles: int
     model_agrees: bool
     rows: RowsSeen | None
-    ladder: list[Rung]
+    ladder: list[Level]
     checks: list[Check]
     limited: bool
     resources: list[ResourceRow]
@@ -64,7 +64,7 @@ def design_page(
     float_accuracy: Mapping[str, float] | None = None,
     device: Device | None = None,
 ) -> DesignPage:
-    """The page of a project. `data`, where it can be had, is what accuracies are measured on."""
+    """The page of a project. Accuracies are measured on `data`; without it they are left out."""
     summary = project.summary
     shape = GraphShape(**summary["shape"])
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
@@ -100,14 +100,14 @@ def design_page(
 
 
 def seen_by_simulation(times: Timeline, project: ProjectRecord) -> Timeline | None:
-    """The time line of the project's last simulation, if there is one that wrote when rows were taken in."""
+    """The time line of the project's last simulation; None without one that recorded the rows."""
     report = project.reports.get("sim", {})
     begins = [asked - ASK_CYCLES for asked in report.get("phase_cycles", [])]
     return as_seen(times, project.rows, begins, report["cycles"]) if project.rows and begins else None
 
 
 def compared_rows(seen: Timeline, modelled: Timeline) -> RowsSeen:
-    """How many rows of stages a simulation saw finish in the cycle that the model says."""
+    """Count the rows of stages that a simulation finished in the cycle that the model predicts."""
     pairs = [
         (mine.finishes, other.finishes)
         for phase, expected in zip(seen.phases[1:], modelled.phases[1:], strict=True)

@@ -123,7 +123,7 @@ def _float_accuracy(project: ProjectRecord, directory: Path, data: GraphData) ->
 
 def _device_of(project: ProjectRecord) -> Device | None:
     """The device of a project that was written without limits."""
-    if project.specification.resources() or not project.part:
+    if project.specification.resources():
         return None
     try:
         return find_device(project.part)

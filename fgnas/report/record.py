@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.backends.project import read_specification
+from fgnas.backends.project import part_of, read_specification
 from fgnas.costs import Quantity
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
@@ -91,6 +90,7 @@ class ProjectRecord:
     def read(cls, directory: Path) -> ProjectRecord:
         """The record of a project. Raises UserError where the folder holds none, or a damaged one."""
         summary = _json(directory / "report" / "accelerator.json")
+        specification = read_specification(directory)
         sizes = _json(directory / "vectors" / "vectors.json")
         paths = {name: directory / "report" / f"{name}.json" for name in CHECKS}
         regions = {name: _beats(directory / "vectors" / f"{name}.bin") for name in ("features", "edges", "logits")}
@@ -109,8 +109,8 @@ class ProjectRecord:
             non_zeros=non_zeros,
             degrees=degrees,
             logits=rows[:, : sizes["classes"]].astype(np.int64),
-            specification=read_specification(directory),
-            part=_part(directory / "hls_config.cfg"),
+            specification=specification,
+            part=part_of(specification),
         )
 
 
@@ -138,9 +138,3 @@ def _beats(path: Path) -> NDArray[np.uint8]:
         return np.fromfile(path, np.uint8).reshape(-1, wire.BEAT_BYTES)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
-
-
-def _part(path: Path) -> str:
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    found = re.search(r"^part=(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else ""

@@ -1,4 +1,4 @@
-"""What is proven of a design: accuracies from float to hardware, checks that ran or did not, and resources."""
+"""The evidence for a design: accuracies from float to hardware, checks that ran or did not, and resources."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fgnas.tools.vitis import has_fault
 RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram36", "Block RAM (36 Kb)"))
 LARGEST_MODULES = 12
 UNASKED = ("sim_rtl",)
-"""Checks that are shown where they ran, and not missed where they did not."""
+"""Checks that are shown if they ran, and not listed as missing otherwise."""
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One rung of the accuracy ladder: where an accuracy comes from, and why it holds; None where it is not known."""
+class Level:
+    """One level of the accuracy ladder: its accuracies (None if unknown), and why they hold."""
 
     name: str
     val: float | None
@@ -32,7 +32,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Check:
-    """One verification: what it says, and the command that runs it. `state` is right, wrong or missing."""
+    """One verification: its result, and the command that runs it. `state` is right, wrong or missing."""
 
     name: str
     state: str
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """One resource: predicted, synthesised (None until it is), available (None without a device)."""
+    """One resource: predicted, synthesised (None before synthesis), available (None without a device)."""
 
     label: str
     predicted: float
@@ -56,40 +56,40 @@ class ResourceRow:
 
     @property
     def share(self) -> float | None:
-        """What is used of what there is: synthesised, else predicted."""
+        """Share of the available resource that is used, as synthesised or else as predicted."""
         used = self.predicted if self.synthesised is None else self.synthesised
         return used / self.available if self.available else None
 
 
 def accuracies(logits: NDArray[np.int64], data: GraphData) -> dict[str, float]:
-    """Accuracy on the validation and test nodes, of logits in which the lowest index wins among equals."""
+    """Accuracy on the validation and test nodes; among equal logits the lowest index wins."""
     right = logits.argmax(axis=1) == data.labels
     return {split: float(right[getattr(data, split)].mean()) for split in ("val", "test")}
 
 
 def ladder(
     project: ProjectRecord, data: GraphData | None, float_accuracy: Mapping[str, float] | None
-) -> list[Rung]:
-    """From the float network to the hardware: each rung measured, or equal in every logit to one that is."""
+) -> list[Level]:
+    """The levels from the float network to the hardware, each measured, or equal in every logit to a measured one."""
     exact = accuracies(project.logits, data) if data is not None and data.nodes == len(project.logits) else None
     known = float_accuracy or {}
-    no_labels = f"the labels of {project.summary['dataset']} are not at hand"
-    rungs = [
-        Rung("Float network", *_pair(known), "PyTorch, 32 bits, with the weights of this project", "right")
-        if known else Rung("Float network", None, None, "the float weights or the data are not at hand", "missing"),
-        Rung("Quantised, integer reference", *_pair(exact), "the logits in vectors/ against the labels", "right")
-        if exact else Rung("Quantised, integer reference", None, None, no_labels, "missing"),
+    no_labels = f"the labels of {project.summary['dataset']} are not available"
+    levels = [
+        Level("Float network", *_pair(known), "PyTorch, 32 bits, with the weights of this project", "right")
+        if known else Level("Float network", None, None, "the float weights or the data are not available", "missing"),
+        Level("Quantised, integer reference", *_pair(exact), "the logits in vectors/ compared with the labels", "right")
+        if exact else Level("Quantised, integer reference", None, None, no_labels, "missing"),
     ]  # fmt: skip
     for name, key in (("C++", "csim"), ("RTL", "sim"), ("RTL of another tool", "sim_rtl")):
         report = project.reports.get(key)
         if report is None:
             if key not in UNASKED:
-                rungs.append(Rung(name, None, None, "not run yet", "missing"))
+                levels.append(Level(name, None, None, "not run yet", "missing"))
         elif (wrong := _differing(project, report)) is None:
-            rungs.append(Rung(name, *_pair(exact), f"all {report['logits']:,} logits equal the reference", "right"))
+            levels.append(Level(name, *_pair(exact), f"all {report['logits']:,} logits equal the reference", "right"))
         else:
-            rungs.append(Rung(name, None, None, wrong, "wrong"))
-    return rungs
+            levels.append(Level(name, None, None, wrong, "wrong"))
+    return levels
 
 
 def _pair(exact: Mapping[str, float] | None) -> tuple[float | None, float | None]:
@@ -97,7 +97,7 @@ def _pair(exact: Mapping[str, float] | None) -> tuple[float | None, float | None
 
 
 def _differing(project: ProjectRecord, report: dict[str, Any]) -> str | None:
-    """Why a comparison does not show that all logits are equal; None where it does."""
+    """The reason why a comparison does not prove all logits equal; None if it does."""
     expected = project.sizes["nodes"] * project.sizes["classes"]
     if report["logits"] != expected:
         return f"{report['logits']:,} of {expected:,} logits were compared"
@@ -107,16 +107,16 @@ def _differing(project: ProjectRecord, report: dict[str, Any]) -> str | None:
 
 
 def checks(project: ProjectRecord) -> list[Check]:
-    """What was verified, and what was not, with the command that does it."""
+    """Every verification, run or not, with its command."""
     reports, folder = project.reports, project.directory
     found = []
     for key, name, command in (
-        ("csim", "C++ against the reference", f"fgnas csim {folder}"),
-        ("sim", "RTL against the reference", f"fgnas sim {folder}"),
-        ("sim_rtl", "Other RTL against the reference", f"fgnas sim {folder} --rtl PATH"),
+        ("csim", "C++ compared with the reference", f"fgnas csim {folder}"),
+        ("sim", "RTL compared with the reference", f"fgnas sim {folder}"),
+        ("sim_rtl", "Other RTL compared with the reference", f"fgnas sim {folder} --rtl PATH"),
         ("synth", "Synthesis", f"fgnas synth {folder}"),
         ("vitis", "Vitis HLS", f"fgnas vitis {folder}"),
-        ("timing", "Place and route on an ECP5, a stand-in", f"fgnas timing {folder}"),
+        ("timing", "Place and route on an ECP5, as a substitute", f"fgnas timing {folder}"),
     ):
         report = reports.get(key)
         if report is None and key in UNASKED:
@@ -138,7 +138,7 @@ def _compared(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]
         cycles, expected = report["cycles"], report["predicted_cycles"]
         same = cycles == expected
         parts.append(f"{cycles:,} cycles, " + ("as predicted" if same else f"predicted {expected:,}"))
-        # Another tool's RTL has its own timing: the model speaks of ours.
+        # The model predicts our RTL; that of another tool has its own timing.
         if not same and report is project.reports.get("sim"):
             faults.append("cycles")
     return ("wrong" if wrong or faults else "right"), "; ".join(parts)
@@ -158,7 +158,7 @@ def _timed(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
 
 
 def _by_vendor(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
-    """Every step so far: where something differs, what; else what it used, and how its clock came out."""
+    """Every step so far: its difference if there is one, or else its resources and whether it met the clock."""
     parts, wrong = [], False
     for step, found in report["steps"].items():
         fault = has_fault(found) or found.get("timing_met") is False
@@ -179,13 +179,13 @@ _RESULTS = {
 def resource_rows(
     predicted: Mapping[str, float], synth: dict[str, Any] | None, available: Mapping[str, float]
 ) -> list[ResourceRow]:
-    """Predicted, synthesised, available; both counts for the same family of devices."""
+    """Predicted, synthesised and available resources; both counts are for the same family of devices."""
     total = synth["total"] if synth else {}
     return [ResourceRow(label, predicted[name], total.get(name), available.get(name)) for name, label in RESOURCES]
 
 
 def largest_modules(synth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The instances right below the top that take most LUTs, by name."""
+    """The instances directly below the top that use the most LUTs, by name."""
     top = next(iter(synth["instances"]))
     below = {
         path.removeprefix(f"{top}."): used for path, used in synth["instances"].items()

@@ -1,1 +1,1 @@
-"""Tasks: the graphs that networks are trained on, by name or from a file of the user's."""
+"""Tasks: the graphs that networks are trained on, by name or from the user's file."""

@@ -1,4 +1,7 @@
-"""A graph from the user's own file: read without executing anything, checked, and told what is wrong with it."""
+"""A graph from the user's file, read without executing anything in it, and checked.
+
+Every fault is reported in one line that names it.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +22,21 @@ from fgnas.errors import UserError
 
 SUFFIXES = (".pt", ".pth", ".npz")
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
-"""Of train, val and test, each [N]."""
+"""Masks of train, val and test nodes, each [N]."""
 MASKS = ("train_mask", "val_mask", "test_mask")
 SPARSE_FIELDS = ("x_data", "x_indices", "x_indptr")
 
 MOST_NODES, MOST_COLUMNS = 1 << 20, 1 << 14
-"""What the accelerator's beats have room for: sources of 20 bits, columns of 14."""
+"""Limits of the accelerator's beats: 20 bits for a source, 14 for a column."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphFile:
-    """What a file holds, checked.
+    """The checked content of a file.
 
     Attributes:
-        features: [N, width_in] CSR float32, as they stand in the file.
-        edge_index: [2, E] int64, sources above targets.
+        features: [N, width_in] CSR float32, not scaled.
+        edge_index: [2, E] int64, sources in the first row, targets in the second.
         labels: [N] int64; -1 where unknown.
         masks: None where the file has none.
     """
@@ -46,25 +49,25 @@ class GraphFile:
 
 @dataclass(frozen=True)
 class Split:
-    """Shares of train, validation and test nodes in per cent, and the seed that draws them."""
+    """Percentages of train, validation and test nodes, and the seed that draws them."""
 
     shares: tuple[int, int, int]
     seed: int = 0
 
     @classmethod
     def parse(cls, text: str) -> Split:
-        """From "60/20/20" or "60/20/20:SEED"."""
+        """A split from "60/20/20" or "60/20/20:SEED". Raises UserError for other texts."""
         found = re.fullmatch(r"(\d{1,3})/(\d{1,3})/(\d{1,3})(?::(\d{1,9}))?", text)
         shares = tuple(map(int, found.groups()[:3])) if found else ()
         if found is None or sum(shares) != 100 or 0 in shares:
-            raise UserError(f"--split is {text!r}: give three per cents above 0 that sum to 100, such as 60/20/20")
+            raise UserError(f"--split is {text!r}: give three percentages above 0 that sum to 100, such as 60/20/20")
         return cls((shares[0], shares[1], shares[2]), int(found[4] or 0))
 
     def __str__(self) -> str:
         return "/".join(map(str, self.shares)) + f":{self.seed}"
 
     def masks(self, labels: NDArray[np.int64]) -> Masks:
-        """[N] masks of train, val and test: drawn class by class among the labelled nodes, one of each to train."""
+        """[N] masks of train, val and test, drawn per class among the labelled nodes; each class has a train node."""
         rng = np.random.default_rng(self.seed)
         train, val, test = (np.zeros(len(labels), bool) for _ in MASKS)
         for label in np.unique(labels[labels >= 0]):
@@ -77,7 +80,7 @@ class Split:
 
 
 def read(path: Path) -> GraphFile:
-    """Read and check a file. Raises UserError with the first thing that is wrong."""
+    """Read and check a file. Raises UserError with the first fault."""
     if not path.is_file():
         raise UserError(f"the data file {path} does not exist")
     fields = _read_npz(path) if path.suffix == ".npz" else _read_torch(path)
@@ -92,7 +95,7 @@ def _read_npz(path: Path) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as archive:
             fields: dict[str, Any] = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is no .npz archive of plain arrays ({error})") from None
+        raise UserError(f"{path} is not an .npz archive of plain arrays ({error})") from None
     if sparse := [name for name in SPARSE_FIELDS if name in fields]:
         if len(sparse) < len(SPARSE_FIELDS) or "x" in fields:
             raise UserError(f"{path}: give x, or all of {', '.join(SPARSE_FIELDS)}")
@@ -101,18 +104,18 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _sparse(parts: list[NDArray[Any]], shape: NDArray[Any] | None, path: Path) -> sp.csr_matrix:
-    """The CSR matrix of x_data, x_indices and x_indptr; without x_shape as wide as its last column."""
+    """The CSR matrix of x_data, x_indices and x_indptr; without x_shape its last stored column sets its width."""
     data, indices, indptr = parts
     try:
         matrix = sp.csr_matrix((data, indices, indptr), None if shape is None else tuple(map(int, shape)))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError) as error:
-        raise UserError(f"{path}: x_data, x_indices, x_indptr make no CSR matrix ({error})") from None
+        raise UserError(f"{path}: x_data, x_indices and x_indptr are not a CSR matrix ({error})") from None
     return matrix
 
 
 def _read_torch(path: Path) -> dict[str, Any]:
-    """The fields of a `Data`, or of a dict of tensors, loaded with the weights-only unpickler."""
+    """The fields of a `Data` or of a dict of tensors, loaded with the weights-only unpickler."""
     import torch
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -124,26 +127,26 @@ def _read_torch(path: Path) -> dict[str, Any]:
     except Exception as error:  # a damaged or hostile pickle can raise nearly anything
         if stranger := re.search(r"(?:GLOBAL|global:?) ([\w.]+)", str(error)):
             raise UserError(
-                f"{path} holds {stranger[1]}, and nothing in a data file is executed: save a Data of plain tensors"
+                f"{path} contains {stranger[1]}, and nothing in a data file is executed: save a Data of plain tensors"
             ) from None
         raise UserError(f"{path} was not saved by torch.save, or is damaged ({type(error).__name__})") from None
     if isinstance(content, Data):
         content = content.to_dict()
     if not isinstance(content, dict):
-        raise UserError(f"{path} holds a {type(content).__name__}: save one torch_geometric.data.Data")
+        raise UserError(f"{path} contains a {type(content).__name__}: save one torch_geometric.data.Data")
     return {name: _plain(value) for name, value in content.items()}
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What torch warns of is either said better here or of no use to the reader."""
+    """Suppress the warnings of torch: they repeat the messages of this package, or do not help the reader."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _plain(value: Any) -> Any:
-    """A tensor as an array, a sparse one as a CSR matrix; anything else as it is."""
+    """A tensor as an array, a sparse tensor as a CSR matrix; anything else unchanged."""
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -155,14 +158,14 @@ def _plain(value: Any) -> Any:
 
 
 def check(fields: dict[str, Any]) -> GraphFile:
-    """The fields x, edge_index, y and masks, checked. Raises UserError with the first thing that is wrong."""
+    """The checked fields x, edge_index, y and masks. Raises UserError with the first fault."""
     for name in ("x", "edge_index", "y"):
         if fields.get(name) is None:
             have = ", ".join(sorted(map(str, fields))) or "nothing"
-            raise UserError(f"{name} is missing; there is {have}")
+            raise UserError(f"{name} is missing; the file has {have}")
     for name in ("edge_attr", "edge_weight"):
         if fields.get(name) is not None:
-            raise UserError(f"{name} is there, but the accelerator has no edge features: leave it out")
+            raise UserError(f"the file has {name}, but the accelerator has no edge features: leave it out")
     features = _features(fields["x"])
     nodes = features.shape[0]
     labels = _labels(fields["y"], nodes)
@@ -170,7 +173,7 @@ def check(fields: dict[str, Any]) -> GraphFile:
 
 
 def _array(name: str, value: Any, kinds: str, dimensions: int) -> NDArray[Any]:
-    """An array of a kind (numpy's letters) and a number of dimensions."""
+    """`value`, checked to be an array of one of the kinds, in numpy's letters, and with so many dimensions."""
     words = {"f": "floats", "iu": "integers", "fiub": "numbers", "iub": "booleans"}[kinds]
     if not isinstance(value, np.ndarray):
         raise UserError(f"{name} is a {type(value).__name__}, not an array")
@@ -190,13 +193,13 @@ def _features(x: Any) -> sp.csr_matrix:
     if not nodes or not columns:
         raise UserError(f"x has the shape [{nodes}, {columns}]: there is nothing to classify")
     if nodes > MOST_NODES or columns > MOST_COLUMNS:
-        raise UserError(f"x has the shape [{nodes}, {columns}], the kernel takes up to [{MOST_NODES}, {MOST_COLUMNS}]")
+        raise UserError(f"x has the shape [{nodes}, {columns}]; the kernel takes up to [{MOST_NODES}, {MOST_COLUMNS}]")
     matrix = sp.csr_matrix(x, dtype=np.float32)
     if bad := np.flatnonzero(~np.isfinite(matrix.data)).tolist():
         node = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         column, value = matrix.indices[bad[0]], matrix.data[bad[0]]
-        more = f", and {len(bad) - 1} more are none either" if len(bad) > 1 else ""
-        raise UserError(f"x[{node}, {column}] is {value}, which is no finite number{more}: mend them, or set them to 0")
+        more = f", and {len(bad) - 1} more are not either" if len(bad) > 1 else ""
+        raise UserError(f"x[{node}, {column}] is {value}, which is not finite{more}: fix them, or set them to 0")
     return matrix
 
 
@@ -211,14 +214,14 @@ def _labels(y: Any, nodes: int) -> NDArray[np.int64]:
     if y.max() < 1:
         raise UserError("y has fewer than two classes")
     if y.max() >= max(2, nodes):
-        raise UserError(f"y[{y.argmax()}] is {y.max()}, more classes than there are nodes")
+        raise UserError(f"y[{y.argmax()}] is {y.max()}, more classes than the graph has nodes")
     return y.astype(np.int64)
 
 
 def _edges(edge_index: Any, nodes: int) -> NDArray[np.int64]:
     edges = _array("edge_index", edge_index, "iu", 2)
     if edges.shape[0] != 2:
-        raise UserError(f"edge_index has the shape {list(edges.shape)}, not [2, edges]: sources above targets")
+        raise UserError(f"edge_index has the shape {list(edges.shape)}, not [2, edges]: sources, then targets")
     if edges.size and (edges.min() < 0 or edges.max() >= nodes):
         row, place = np.argwhere((edges < 0) | (edges >= nodes))[0].tolist()
         raise UserError(f"edge_index[{row}, {place}] is {edges[row, place]}, but nodes are 0 to {nodes - 1}")
@@ -230,17 +233,17 @@ def _masks(fields: dict[str, Any], labels: NDArray[np.int64]) -> Masks | None:
     if not there:
         return None
     if missing := [name for name in MASKS if name not in there]:
-        raise UserError(f"{there[0]} is there, but {missing[0]} is not: save all three, or none and give --split")
+        raise UserError(f"the file has {there[0]} but no {missing[0]}: save all three, or none and give --split")
     masks = []
     for name in MASKS:
         value = fields[name]
         if isinstance(value, np.ndarray) and value.ndim == 2:
-            raise UserError(f"{name} holds {value.shape[1]} splits: save one of them, such as {name}[:, 0]")
+            raise UserError(f"{name} contains {value.shape[1]} splits: save one of them, such as {name}[:, 0]")
         mask = _array(name, value, "iub", 1)
         if len(mask) != len(labels):
             raise UserError(f"{name} has {len(mask)} entries for {len(labels)} nodes")
         if not np.isin(mask, (0, 1)).all():
-            raise UserError(f"{name} holds {mask.max()}: masks are booleans, a node each, not lists of nodes")
+            raise UserError(f"{name} contains {mask.max()}: masks are one boolean per node, not lists of nodes")
         masks.append(mask.astype(bool))
         check_mask(name, masks[-1], labels)
     for one, other in ((0, 1), (0, 2), (1, 2)):
@@ -250,8 +253,8 @@ def _masks(fields: dict[str, Any], labels: NDArray[np.int64]) -> Masks | None:
 
 
 def check_mask(name: str, mask: NDArray[np.bool_], labels: NDArray[np.int64]) -> None:
-    """Raise UserError where a mask names no node, or one without a label."""
+    """Raise UserError where a mask selects no node, or a node without a label."""
     if not mask.any():
-        raise UserError(f"{name} names no node")
+        raise UserError(f"{name} selects no node")
     if (unknown := mask & (labels < 0)).any():
-        raise UserError(f"{name} names node {int(unknown.argmax())}, which has no label (y is -1)")
+        raise UserError(f"{name} selects node {int(unknown.argmax())}, which has no label (y is -1)")

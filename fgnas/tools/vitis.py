@@ -1,7 +1,7 @@
-"""Run a project's C++ in Vitis HLS, where there is one, and read its reports into one JSON, beside the predicted.
+"""Run a project's C++ in Vitis HLS, and collect its reports and the predictions in one JSON file.
 
-Reports are those that UG1399 names, below the solution: syn/report/csynth.xml, sim/report/fgnas_top_cosim.rpt and
-impl/report/verilog/export_impl.xml. Their block RAMs are counted in halves (RAMB18); here, as everywhere, in RAMB36.
+The reports are those of UG1399, below the solution: syn/report/csynth.xml, sim/report/fgnas_top_cosim.rpt and
+impl/report/verilog/export_impl.xml. They count block RAMs in RAMB18; this module converts them to RAMB36.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ REPORTS = {
     "cosim": (f"sim/report/{TOP}_cosim.rpt",),
     "impl": ("impl/report/verilog/export_impl.xml", f"impl/report/verilog/{TOP}_export.xml"),
 }
-"""Of a step, below the solution: the first that is there; the second name is that of older releases."""
+"""The reports of a step, below the solution: the first that exists is read; older releases use the second name."""
 RESOURCES = {
     "lut": ("LUT", 1.0), "ff": ("FF", 1.0), "dsp": ("DSP", 1.0), "bram36": ("BRAM_18K", 0.5), "uram": ("URAM", 1.0),
 }  # fmt: skip
-"""Our name -> the reports' name, and how many of ours one of theirs is."""
+"""The name here -> the name in the reports, and the number of units here that one of theirs is."""
 OTHER_NAMES = {"DSP": "DSP48E", "BRAM_18K": "BRAM"}
-"""What some releases, or the report of the implementation, call them."""
+"""Other names, used by some releases and by the report of the implementation."""
 
 
 def run_vitis(directory: Path, step: str, progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """Run one step on the project in `directory`; returns what report/vitis.json then holds.
+    """Run one of STEPS on a project, and write report/vitis.json; returns its content.
 
-    Keys: `tool`, `predicted` (resources and `latency_cycles`) and `steps`, with what this and earlier steps found.
-    `cosim` and `impl` synthesise first if that was not done for these sources. `progress` gets every line that the
-    tool prints; all of them are kept in build/vitis-STEP.log.
+    Keys: `tool`, `predicted` (resources and `latency_cycles`) and `steps`, with the results of this and earlier steps.
+    `cosim` and `impl` synthesise first where the sources have changed since the last synthesis. `progress` gets every
+    line that the tool prints; build/vitis-STEP.log keeps them all.
     """
+    if step not in STEPS:
+        raise UserError(f"unknown step {step!r} of Vitis; known: {', '.join(STEPS)}")
     directory = Path(directory).absolute()
     for name in (CONFIG, SCRIPT, "report/price.json"):
         if not (directory / name).is_file():
@@ -71,7 +73,7 @@ def run_vitis(directory: Path, step: str, progress: Callable[[str], None] = lamb
 
 
 def _earlier(directory: Path) -> dict[str, Any]:
-    """The report so far: every step adds to it."""
+    """The report so far, to which every step adds."""
     path = directory / "report" / "vitis.json"
     if path.is_file():
         return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -85,7 +87,7 @@ def _write(directory: Path, report: dict[str, Any]) -> None:
 
 
 def _is_synthesised(directory: Path, solution: Path) -> bool:
-    """Whether the solution's RTL is that of the present sources."""
+    """Whether the solution was synthesised from the current sources."""
     made = _first(solution, REPORTS["csynth"])
     if made is None:
         return False
@@ -94,7 +96,7 @@ def _is_synthesised(directory: Path, solution: Path) -> bool:
 
 
 def command(vitis: Vitis, step: str) -> list[str]:
-    """What runs a step, from the project's folder."""
+    """The command that runs a step in the project's folder."""
     if vitis.runner is None:
         return [str(vitis.compiler), "-f", SCRIPT]
     options = ["--mode", "hls", "--config", CONFIG, "--work_dir", str(WORK)]
@@ -121,9 +123,9 @@ def _execute(vitis: Vitis, step: str, directory: Path, log: Path, progress: Call
 
 
 def _read(step: str, solution: Path, printed: str, code: int, log: Path) -> dict[str, Any]:
-    """What a step found, or a UserError that says why it found nothing."""
+    """The results of a step. Raises UserError with the reason where there are none."""
     if step == "csim":
-        # The test bench prints its counts itself; with a mismatch it ends with 1, and so does the tool.
+        # The test bench prints its counts; on a mismatch its exit code is 1, and so is the tool's.
         if found := read_counts(printed):
             return found
         raise UserError(f"Vitis could not run the test bench{_why(printed)}; see {log}")
@@ -133,7 +135,7 @@ def _read(step: str, solution: Path, printed: str, code: int, log: Path) -> dict
     if code != 0:
         raise UserError(f"{step} failed{_why(printed)}; see {log}")
     if path is None:
-        raise UserError(f"{step} ended well but left no {solution / REPORTS[step][0]}; see {log}")
+        raise UserError(f"{step} succeeded but wrote no {solution / REPORTS[step][0]}; see {log}")
     return {"csynth": read_csynth, "cosim": read_cosim, "impl": read_implementation}[step](path)
 
 
@@ -142,16 +144,16 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
 
 
 def _why(printed: str) -> str:
-    """The first error that the tool printed, as ": ..."."""
+    """The first error that the tool printed, as ": ..."; empty without one."""
     found = re.search(r"^ERROR: (.*)$", printed, re.MULTILINE)
     return f": {found[1]}" if found else ""
 
 
 def read_csynth(path: Path) -> dict[str, Any]:
-    """The report of the synthesis: estimates of resources and clock, cycles, and what each loop is pipelined with.
+    """The report of the synthesis: estimated resources and clock, cycles, and the initiation interval of each loop.
 
     Keys: part, clock_ns {target, estimated}, latency_cycles and interval_cycles {min, max}, used and available (by
-    resource), loops [{function, loop, ii, trip_count {min, max}}]. What the tool could not tell is None.
+    resource), loops [{function, loop, ii, trip_count {min, max}}]. Values that the tool leaves open are None.
     """
     root = _parse(path)
     overall = "PerformanceEstimates/SummaryOfOverallLatency"
@@ -176,7 +178,7 @@ def read_csynth(path: Path) -> dict[str, Any]:
 
 
 def read_implementation(path: Path) -> dict[str, Any]:
-    """The report behind place and route: used and available resources, clock_ns {target, achieved}, timing_met."""
+    """The report after place and route: used and available resources, clock_ns {target, achieved}, timing_met."""
     root = _parse(path)
     target = number(root.findtext("TimingReport/TargetClockPeriod"))
     achieved = number(root.findtext("TimingReport/AchievedClockPeriod"))
@@ -195,14 +197,14 @@ def read_cosim(path: Path) -> dict[str, Any]:
         if cells[0] == "Verilog" and len(cells) >= 5:
             cycles = dict(zip(("min", "avg", "max"), map(number, cells[2:5]), strict=True))
             return {"status": cells[1], "latency_cycles": cycles}
-    raise UserError(f"{path} says nothing about Verilog")
+    raise UserError(f"{path} has no line about Verilog")
 
 
 def _loops(root: ElementTree.Element) -> Iterator[dict[str, Any]]:
     """Every loop of the design, by function, outer loops first."""
     top = root.findtext("UserAssignments/TopModelName") or TOP
     modules = [(module.findtext("Name") or "", module) for module in root.findall("ModuleInformation/Module")]
-    # With module information the top is among the modules.
+    # With module information, the top is one of the modules.
     for function, module in modules or [(top, root)]:
         below = module.find("PerformanceEstimates/SummaryOfLoopLatency")
         for loop in below.iter() if below is not None else ():
@@ -225,20 +227,20 @@ def _bounds(element: ElementTree.Element | None) -> dict[str, float | None]:
 
 
 def resources(element: ElementTree.Element | None, path: Path) -> dict[str, float]:
-    """Counts by our names; without UltraRAM, which smaller parts' reports leave out, there is none."""
+    """Counts by the names here; 0 for UltraRAM where the report of a smaller part leaves it out."""
     if element is None:
-        raise UserError(f"{path} holds no resources")
+        raise UserError(f"{path} contains no resources")
     counts: dict[str, float] = {}
     for name, (theirs, unit) in RESOURCES.items():
         count = number(element.findtext(theirs) or element.findtext(OTHER_NAMES.get(theirs, theirs)))
         if count is None and name != "uram":
-            raise UserError(f"{path} holds no number of {theirs}")
+            raise UserError(f"{path} contains no number of {theirs}")
         counts[name] = unit * (count or 0)
     return tidy(counts)
 
 
 def number(text: str | None) -> float | None:
-    """A number of a report; None for what the tool leaves open (undef, NA, -, ?)."""
+    """A number in a report; None for values that the tool leaves open (undef, NA, -, ?)."""
     try:
         value = float(text or "")
     except ValueError:
@@ -254,5 +256,5 @@ def _parse(path: Path) -> ElementTree.Element:
 
 
 def has_fault(found: Mapping[str, Any]) -> bool:
-    """Whether a step found that results differ."""
+    """Whether a step found wrong results."""
     return bool(found.get("mismatches") or found.get("failed_checks") or found.get("status", "Pass") != "Pass")

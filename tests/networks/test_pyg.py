@@ -151,7 +151,7 @@ REFUSED = {
     "a batch norm": (
         lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), between=nn.BatchNorm1d(8)), r"between \(BatchNorm1d\)",
     ),
-    "no activation": (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), act=lambda x: x), "nothing stands between"),
+    "no activation": (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), act=lambda x: x), "no activation between"),
     "another activation": (
         lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), act=F.gelu), "between the layers layers.0 and layers.1",
     ),
@@ -159,7 +159,7 @@ REFUSED = {
         lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), act=nn.ELU(0.5)), "between the layers layers.0",
     ),
     "another end": (
-        lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), end=lambda x: 2 * x), "something besides its convolutions",
+        lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), end=lambda x: 2 * x), "more than its convolutions",
     ),
     "improved": (lambda: Net(GCNConv(WIDTH, 8, improved=True), GCNConv(8, CLASSES)), "layers.0 .*improved is True"),
     "not normalised": (lambda: Net(GCNConv(WIDTH, 8, normalize=False), GCNConv(8, CLASSES)), "normalize is False"),
@@ -183,7 +183,7 @@ REFUSED = {
     "sage max": (
         lambda: Net(SAGEConv(WIDTH, 8, aggr="max", root_weight=False), GCNConv(8, CLASSES)), "the maximum before",
     ),
-    "classes": (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, 9)), "tells 9 classes apart, looped has 12 and 4"),
+    "classes": (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, 9)), "12 features and 9 classes, but looped has 12 and 4"),
     "features": (lambda: Net(GCNConv(9, 8), GCNConv(8, CLASSES)), "does not run on this data"),
     "too wide": (lambda: Net(GCNConv(WIDTH, 1025), GCNConv(1025, CLASSES)), "the model: layers.0.d"),
 }  # fmt: skip
@@ -215,7 +215,7 @@ def test_an_exported_program_becomes_the_same(graph, looped, tmp_path):
     [
         (lambda: Net(SAGEConv(WIDTH, 8, aggr="max", root_weight=False), GCNConv(8, CLASSES)), "maximum before"),
         (lambda: Net(SAGEConv(WIDTH, 8), GCNConv(8, CLASSES)), r"layers.0 \(SAGEConv\): root_weight is True"),
-        (lambda: Net(GATConv(WIDTH, 8, negative_slope=0.1), GCNConv(8, CLASSES)), "something besides"),
+        (lambda: Net(GATConv(WIDTH, 8, negative_slope=0.1), GCNConv(8, CLASSES)), "more than its convolutions"),
         (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), between=nn.Linear(8, 8)), r"layer between \(Linear\)"),
         (lambda: Net(GCNConv(WIDTH, 8), GINConv(nn.Linear(8, CLASSES))), r"layer layers.1 \(GINConv\)"),
         (lambda: Net(GCNConv(WIDTH, 8), GCNConv(8, CLASSES), act=lambda x: x), "2 convolutions with 0 activations"),
@@ -289,12 +289,12 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
         (["text.pt2"], "was not saved by torch.export.save"),
         (["fgnas_gone:make"], "No module named"),
         (["fgnas_test_models:gone"], "no attribute"),
-        (["fgnas_test_models:two"], "makes no model"),
+        (["fgnas_test_models:two"], "does not return a model"),
         (["fgnas_test_models:broken"], "no such day"),
         (["fgnas_test_models:make", "--weights", "gone.pt"], "cannot read the weights gone.pt"),
-        (["fgnas_test_models:make", "--weights", "text.pt2"], "holds no plain state_dict"),
+        (["fgnas_test_models:make", "--weights", "text.pt2"], "contains no plain state_dict"),
         (["fgnas_test_models:make", "--weights", "empty.pt"], "are not this model's"),
-        (["text.pt2", "--weights", "empty.pt"], "holds its own"),
+        (["text.pt2", "--weights", "empty.pt"], "contains its own"),
         (["fgnas_test_models:make", "--bits", "1"], "--bits"),
     ],
 )

@@ -94,8 +94,8 @@ def test_the_picture_shows_what_stands_beside_what(record) -> None:
 
 
 def test_the_ladder_without_labels_claims_no_accuracy(record) -> None:
-    rungs = design_page(with_reports(record, csim=compared(record))).ladder
-    assert [(rung.name, rung.test, rung.state) for rung in rungs] == [
+    levels = design_page(with_reports(record, csim=compared(record))).ladder
+    assert [(level.name, level.test, level.state) for level in levels] == [
         ("Float network", None, "missing"), ("Quantised, integer reference", None, "missing"),
         ("C++", None, "right"), ("RTL", None, "missing"),
     ]  # fmt: skip
@@ -105,22 +105,22 @@ def test_equal_logits_have_equal_accuracy(record, four_nodes) -> None:
     right = record.logits.argmax(axis=1) == four_nodes.labels
     val, test = (float(right[mask].mean()) for mask in (four_nodes.val, four_nodes.test))
     reports = {"csim": compared(record), "sim": compared(record, mismatches=1, cycles=5, predicted_cycles=5)}
-    rungs = design_page(with_reports(record, **reports), four_nodes, {"val": 0.25, "test": 0.75}).ladder
-    assert [(rung.val, rung.test, rung.state) for rung in rungs] == [
+    levels = design_page(with_reports(record, **reports), four_nodes, {"val": 0.25, "test": 0.75}).ladder
+    assert [(level.val, level.test, level.state) for level in levels] == [
         (0.25, 0.75, "right"), (val, test, "right"), (val, test, "right"), (None, None, "wrong"),
     ]  # fmt: skip
-    assert rungs[3].why == "1 of 8 logits differ"
+    assert levels[3].why == "1 of 8 logits differ"
 
 
 def test_a_comparison_of_some_logits_proves_nothing(record, four_nodes) -> None:
-    rung = design_page(with_reports(record, csim=compared(record, logits=6)), four_nodes).ladder[2]
-    assert (rung.val, rung.state, rung.why) == (None, "wrong", "6 of 8 logits were compared")
+    level = design_page(with_reports(record, csim=compared(record, logits=6)), four_nodes).ladder[2]
+    assert (level.val, level.state, level.why) == (None, "wrong", "6 of 8 logits were compared")
 
 
 def test_what_has_not_run_is_named_with_its_command(record) -> None:
     found = {check.name: check for check in design_page(record).checks}
     assert {check.state for check in found.values()} == {"missing"}
-    assert found["RTL against the reference"].command == f"fgnas sim {record.directory}"
+    assert found["RTL compared with the reference"].command == f"fgnas sim {record.directory}"
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_pages_are_written_beside_what_they_show(make_run, four_nodes, project, 
     # Without the data the page lacks what needs it, and nothing else.
     assert "feasible by chance" not in report_run(store, tmp_path / "other" / "page.html").read_text(encoding="utf-8")
     accelerator = report_project(project, tmp_path / "a.html", four_nodes)
-    assert "the logits in vectors/ against the labels" in accelerator.read_text(encoding="utf-8")
+    assert "the logits in vectors/ compared with the labels" in accelerator.read_text(encoding="utf-8")
 
 
 def test_a_run_that_was_killed_in_a_line_has_a_page(make_run, tmp_path) -> None:

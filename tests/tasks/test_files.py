@@ -132,41 +132,41 @@ def test_a_file_written_anew_is_read_anew(tmp_path):
 NAN = np.where(np.arange(NODES * 6).reshape(NODES, 6) == 7, np.nan, 1.0)
 NONE = np.zeros(NODES, bool)
 WRONG = {
-    "x missing": (fields(x=None), "x is missing; there is edge_index"),
+    "x missing": (fields(x=None), "x is missing; the file has edge_index"),
     "y missing": (fields(y=None), "y is missing"),
     "edges missing": (fields(edge_index=None), "edge_index is missing"),
     "x of text": (fields(x=np.full((NODES, 6), "a")), "x is <U1, not numbers"),
     "x flat": (fields(x=np.zeros(NODES)), "x has the shape [40]"),
     "x empty": (fields(x=np.zeros((NODES, 0))), "nothing to classify"),
     "x wide": (fields(x=np.zeros((NODES, 16_385), np.int8)), "takes up to [1048576, 16384]"),
-    "x NaN": (fields(x=NAN), "x[1, 1] is nan, which is no finite number: mend"),
+    "x NaN": (fields(x=NAN), "x[1, 1] is nan, which is not finite: fix"),
     "x infinite": (fields(x=np.where(np.isnan(NAN), np.inf, 1)), "x[1, 1] is inf"),
     "y short": (fields(y=np.arange(5)), "y has 5 labels for 40 nodes"),
     "y floats": (fields(y=np.ones(NODES)), "y is float64, not integers"),
     "y of many": (fields(y=np.ones((NODES, 3), int)), "y has the shape [40, 3]"),
     "y negative": (fields(y=np.arange(NODES) - 2), "y[0] is -2"),
     "y of one class": (fields(y=np.zeros(NODES, int)), "fewer than two classes"),
-    "y far out": (fields(y=np.arange(NODES) * 99), "more classes than there are nodes"),
-    "y unknown in a mask": (fields(y=np.arange(NODES) % 3 - 1), "names node 0, which has no label"),
+    "y far out": (fields(y=np.arange(NODES) * 99), "more classes than the graph has nodes"),
+    "y unknown in a mask": (fields(y=np.arange(NODES) % 3 - 1), "selects node 0, which has no label"),
     "edges turned": (fields(edge_index=np.zeros((9, 2), int)), "not [2, edges]"),
     "edges floats": (fields(edge_index=np.zeros((2, 9))), "edge_index is float64"),
     "edges out of range": (
         fields(edge_index=np.array([[0, 1], [2, 40]])), "edge_index[1, 1] is 40, but nodes are 0 to 39",
     ),
     "edges below": (fields(edge_index=np.array([[0, -1], [2, 3]])), "edge_index[0, 1] is -1"),
-    "edge weights": (fields(edge_weight=np.ones(120)), "edge_weight is there"),
-    "one mask": (fields(val_mask=None), "val_mask is not"),
+    "edge weights": (fields(edge_weight=np.ones(120)), "the file has edge_weight"),
+    "one mask": (fields(val_mask=None), "train_mask but no val_mask"),
     "no mask": (fields(**NO_MASKS), "give --split"),
     "mask short": (fields(val_mask=np.ones(3, bool)), "val_mask has 3 entries for 40 nodes"),
-    "mask of nodes": (fields(val_mask=np.arange(NODES)), "masks are booleans"),
+    "mask of nodes": (fields(val_mask=np.arange(NODES)), "masks are one boolean per node"),
     "mask of floats": (fields(val_mask=np.ones(NODES)), "val_mask is float64"),
-    "many splits": (fields(val_mask=np.ones((NODES, 10), bool)), "val_mask holds 10 splits"),
-    "mask empty": (fields(val_mask=NONE), "val_mask names no node"),
+    "many splits": (fields(val_mask=np.ones((NODES, 10), bool)), "val_mask contains 10 splits"),
+    "mask empty": (fields(val_mask=NONE), "val_mask selects no node"),
     "masks meet": (fields(val_mask=np.arange(NODES) < 21), "20 nodes are in both train_mask and val_mask"),
     "half sparse": (fields(x=None, x_data=np.ones(3)), "give x, or all of x_data"),
     "bad sparse": (
         fields(x=None, x_data=np.ones(3), x_indices=np.array([0, 1, 9]), x_indptr=np.array([0, 5])),
-        "make no CSR matrix",
+        "are not a CSR matrix",
     ),
 }  # fmt: skip
 
@@ -192,7 +192,7 @@ def test_pickles_are_not_executed(tmp_path):
         with pytest.raises(UserError, match=name):
             load(tmp_path / name)
     assert not (tmp_path / "executed").exists()
-    with pytest.raises(UserError, match=r"holds posix\.mkdir, and nothing in a data file is executed"):
+    with pytest.raises(UserError, match=r"contains posix\.mkdir, and nothing in a data file is executed"):
         load(tmp_path / "evil.pt")
 
 
@@ -201,8 +201,8 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "text.npz").write_text("hello")
     torch.save([torch.ones(1)], tmp_path / "list.pt")
     for name, message in (
-        ("gone.npz", "does not exist"), ("text.pt", "not saved by torch.save"), ("text.npz", "is no .npz archive"),
-        ("list.pt", "holds a list"),
+        ("gone.npz", "does not exist"), ("text.pt", "not saved by torch.save"), ("text.npz", "is not an .npz archive"),
+        ("list.pt", "contains a list"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
             load(tmp_path / name)
@@ -216,7 +216,7 @@ def test_a_split_that_is_none(split):
 
 def test_a_split_is_for_files_without_masks(tmp_path):
     path = save(tmp_path / "a.npz", fields())
-    with pytest.raises(UserError, match="has masks already"):
+    with pytest.raises(UserError, match="already has masks"):
         load(reference(path, "60/20/20"))
     with pytest.raises(UserError, match="--split and --normalise are for data files"):
         reference("cora", "60/20/20")
@@ -224,7 +224,7 @@ def test_a_split_is_for_files_without_masks(tmp_path):
 
 def test_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parent.parent / "docs" / "data.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
     (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     exec(block, {})
     data = load(reference("graph.npz", "60/20/20"))

@@ -1,4 +1,4 @@
-"""The finders name what they found, prefer what the user says, and name the mend when they fail."""
+"""The finders name what they found, prefer what the user says, and name the fix when they fail."""
 
 import importlib.util
 import os
@@ -45,14 +45,14 @@ def package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @pytest.mark.parametrize(("find", "tool"), [(find_compiler, "g++"), (find_make, "make")])
 def test_a_tool_on_path_is_found_and_a_missing_one_named(find, tool, bare):
-    with pytest.raises(UserError, match=rf"{re.escape(tool)} is not on PATH; mend: sudo apt-get"):
+    with pytest.raises(UserError, match=rf"{re.escape(tool)} is not on PATH; fix: sudo apt-get"):
         find()
     path = executable(bare / tool)
     assert find() == path
 
 
 def test_no_verilator(bare):
-    with pytest.raises(UserError, match=r"5\.036 or newer is needed, found: none; mend: make setup"):
+    with pytest.raises(UserError, match=r"5\.036 or newer is needed, found: none; fix: make setup"):
         find_verilator()
 
 
@@ -65,7 +65,7 @@ def test_verilator_on_path(bare, version):
 
 def test_an_old_verilator_is_named(bare):
     path = verilator(bare / "verilator", "5.006")
-    with pytest.raises(UserError, match=rf"found: {path} is 5\.006; mend"):
+    with pytest.raises(UserError, match=rf"found: {path} is 5\.006; fix"):
         find_verilator()
 
 
@@ -93,7 +93,7 @@ def test_what_the_user_names_is_taken_or_refused_but_not_replaced(bare, monkeypa
     monkeypatch.setenv("FGNAS_VERILATOR", str(mine))
     assert find_verilator().path == mine
     monkeypatch.setenv("FGNAS_VERILATOR", str(bare.parent / "nowhere"))
-    with pytest.raises(UserError, match=r"nowhere does not run \(.*No such file.*; mend: set"):
+    with pytest.raises(UserError, match=r"nowhere does not run \(.*No such file.*; fix: set"):
         find_verilator()
 
 
@@ -111,7 +111,7 @@ def headers(folder: Path) -> Path:
 
 
 def test_ap_types_of_vitis_win_over_those_of_hls4ml(bare, monkeypatch, tmp_path):
-    with pytest.raises(UserError, match="mend: make setup"):
+    with pytest.raises(UserError, match="fix: make setup"):
         find_ap_types()
     copied = headers(tmp_path / "hls4ml" / "templates" / "vivado" / "ap_types")
     package(monkeypatch, tmp_path / "hls4ml")

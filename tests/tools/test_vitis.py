@@ -169,10 +169,10 @@ def test_the_report_of_the_co_simulation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read, text, message", [
     (read_csynth, CSYNTH[:400], "damaged"),
-    (read_csynth, re.sub("<AreaEst.*</AreaEstimates>", "", CSYNTH, flags=re.DOTALL), "holds no resources"),
+    (read_csynth, re.sub("<AreaEst.*</AreaEstimates>", "", CSYNTH, flags=re.DOTALL), "contains no resources"),
     (read_csynth, CSYNTH.replace("LUT>", "LOT>"), "no number of LUT"),
-    (read_implementation, "<profile/>", "holds no resources"),
-    (read_cosim, COSIM.replace("Verilog", "SystemC"), "nothing about Verilog"),
+    (read_implementation, "<profile/>", "contains no resources"),
+    (read_cosim, COSIM.replace("Verilog", "SystemC"), "no line about Verilog"),
 ])  # fmt: skip
 def test_a_report_that_is_not_whole(read, text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
@@ -331,7 +331,7 @@ def test_a_step_that_leaves_no_report(stand: Stand, step: str) -> None:
     stand.unified()
     run_vitis(stand.project, step)
     stand.leaves(**{step: None})
-    with pytest.raises(UserError, match=rf"{step} ended well but left no .*{PLACES[step]}; see .*vitis-{step}\.log"):
+    with pytest.raises(UserError, match=rf"{step} succeeded but wrote no .*{PLACES[step]}; see .*vitis-{step}\.log"):
         run_vitis(stand.project, step)
 
 
