@@ -152,10 +152,10 @@ def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
 
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
-    from fgnas.engine import loop
+    from fgnas.engine import survey
 
-    monkeypatch.setattr(loop, "MAX_FRUITLESS_DRAWS", 1000)
-    monkeypatch.setattr(loop, "SURVEY_DRAWS", 1000)
+    monkeypatch.setattr(survey, "MAX_FRUITLESS_DRAWS", 1000)
+    monkeypatch.setattr(survey, "SURVEY_DRAWS", 1000)
     assert refused(call("search", "--latency-ms", "0.001"), "latency", "is over 0.001 ms", "relax")
     assert not (elsewhere / "runs").exists()
 
@@ -183,7 +183,7 @@ def test_a_search_from_start_to_project(call, elsewhere):
     best = json.loads(out)
     assert code == 0 and best["run"] == "digits-1"
     assert "feasible" in err and "6/6" in err
-    assert best["prices"]["latency_cycles"] <= 200_000
+    assert best["costs"]["latency_cycles"] <= 200_000
     folder = elsewhere / "runs" / "digits-1"
     assert len((folder / "trials.jsonl").read_text().splitlines()) == 6
     assert (elsewhere / "runs" / "latest").read_text() == "digits-1\n"
@@ -195,7 +195,7 @@ def test_a_search_from_start_to_project(call, elsewhere):
 
     # A finished run is shown again, another configuration refused by the name of what differs.
     assert json.loads(call("search", "--resume", "--json")[1]) == best
-    assert refused(call("search", "--resume", "--lut", "50"), "specification.lut")
+    assert refused(call("search", "--resume", "--lut", "50"), "limits.lut")
     assert refused(call("search", "--run", "digits-1"), "exists")
     (folder / "best.json").rename(folder / "hidden.json")
     config = json.loads((folder / "config.json").read_text())

@@ -100,7 +100,7 @@ def test_installed_it_works_from_an_empty_folder(installed: Path, tmp_path: Path
     assert call("hls", "latest")["directory"] == "hls/best"
     assert call("csim", "hls/best")["mismatches"] == 0
     report = call("sim", "hls/best")
-    assert report["mismatches"] == 0 and report["cycles"] == best["prices"]["latency_cycles"]
+    assert report["mismatches"] == 0 and report["cycles"] == best["costs"]["latency_cycles"]
     assert Path(call("report", "latest")["page"]).name == Path(call("report", "hls/best")["page"]).name == "report.html"
     assert all(part["found"] for part in call("doctor").values() if part["required"])
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "hls"}

@@ -101,8 +101,8 @@ def search(
 
     factory = executor_factory(executor, scheduler, workers)
     found = RunStore.find(runs, run or LATEST) if resume else None
-    stored = found.config() if found else {}
-    name = stored.get("system") or system or systems.DEFAULT
+    stored = found.config() if found else None
+    name = (stored or {}).get("system") or system or systems.DEFAULT
     module = systems.find(name)
     loaded = dataset if isinstance(dataset, GraphData) else None
     if dataset is not None:
@@ -132,11 +132,12 @@ def search(
     return Run(RunStore.find(runs, run_name), best)
 
 
-def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any]) -> Any:
+def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any] | None) -> Any:
     """The given options, else those of the resumed run, else the defaults."""
     wanted = cls.resolved({name: value for name, value in given.items() if value is not None})
-    before = stored.get("options", {})
-    if not isinstance(before, dict) or (stored and not before):
+    if stored is None:
+        return named.made(cls, wanted)
+    if not isinstance(before := stored.get("options"), dict):
         raise UserError("the run's config.json lacks its options: it is damaged; start a new run")
     return named.made(cls, {**before, **wanted})
 
@@ -156,6 +157,7 @@ def executor_factory(executor: str, scheduler: str | None, workers: int | None) 
     """Processes on this machine, or a cluster's workers; the choice changes no result."""
     from fgnas.engine.cluster import cluster
     from fgnas.engine.jobs import process_pool
+    from fgnas.tools.find import require
 
     if executor == "processes":
         if scheduler:
@@ -165,4 +167,5 @@ def executor_factory(executor: str, scheduler: str | None, workers: int | None) 
         raise UserError("--executor dask needs --scheduler ADDRESS, such as tcp://127.0.0.1:8786")
     if workers:
         raise UserError("--workers is for processes on this machine: a dask cluster brings its own")
+    require("distributed", "distributed")
     return cluster(scheduler)
