@@ -37,13 +37,6 @@ def test_the_doctor_says_what_is_there():
     assert parts["numpy"].found == np.__version__ and parts["numpy"].required
 
 
-def test_imports_go_one_way():
-    """Nothing that the public face uses imports the face or the command line."""
-    for path in Path(fgnas.__file__).parent.rglob("*.py"):
-        if path.name not in ("api.py", "cli.py", "__init__.py"):
-            assert not re.search(r"fgnas\.(api|cli)|from fgnas import (api|cli)", path.read_text()), path
-
-
 def test_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / "api.md").read_text(), re.DOTALL | re.MULTILINE)

@@ -13,6 +13,8 @@ import pytest
 import fgnas
 from fgnas.cli import parser
 from fgnas.design import Design
+from fgnas.options import table
+from fgnas.systems.fgnas import Options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -96,6 +98,10 @@ def test_the_table_of_commands_is_the_parser() -> None:
     }
     assert listed == taken
     assert options_in(rest) | set().union(*groups.values()) == set().union(*listed.values())
+
+
+def test_the_table_of_search_options_is_the_dataclass() -> None:
+    assert table(Options) in (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
 
 
 def options_in(text: str) -> set[str]:

@@ -1,0 +1,141 @@
+"""The contracts are enough: a system with exactly their methods runs through search, kill, resume, front and page."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fgnas
+from fgnas import searchers, systems
+from fgnas.cli import main
+from fgnas.systems.fgnas import space, target
+from fgnas.systems.fgnas.target import PipelineTarget
+
+ROOT = Path(__file__).parents[2]
+FILES = ("trials.jsonl", "leaders.json", "best.json", "pareto.json")
+
+
+@pytest.fixture
+def shelves(monkeypatch, tmp_path):
+    """The toy system under its name: one module, one line in the registry."""
+    monkeypatch.setitem(systems.SYSTEMS, "shelves", "shelves")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def hill_climber(monkeypatch, tmp_path):
+    """The page's searcher as a module of the package: one file."""
+    page = (ROOT / "docs" / "extending.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "hillclimber.py").write_text(next(block for block in blocks if "class HillClimber" in block))
+    monkeypatch.setattr(searchers, "__path__", [*searchers.__path__, str(folder)])
+    yield
+    sys.modules.pop("fgnas.searchers.hillclimber", None)
+
+
+def test_the_page_shows_the_system_that_runs_here():
+    assert (ROOT / "tests" / "shelves.py").read_text() in (ROOT / "docs" / "extending.md").read_text()
+
+
+@pytest.mark.parametrize("method, controller", [
+    ("random", None), ("reinforce", "warm"), ("reinforce", "masked"), ("reinforce", "paper"), ("hillclimber", None),
+])  # fmt: skip
+def test_every_searcher_runs_a_system_it_does_not_know(shelves, hill_climber, method, controller):
+    options = {"method": method, "controller": controller, "children": 30, "leaders": 4, "seed": 2}
+    run = fgnas.search(system="shelves", workers=1, **options)
+    assert run.folder.name == "shelves-1" and len(run.trials()) == 30
+    assert all(trial.costs["grams"] <= 4000 for trial in run.trials())
+    assert set(run.best["delivered"]["loaded"]) == {"val", "test"}
+    front = json.loads((run.folder / "pareto.json").read_text())["grams"]
+    weights = [row["costs"]["grams"] for row in front]
+    assert weights == sorted(weights, reverse=True) and len(set(weights)) == len(weights)
+    page = run.report().read_text(encoding="utf-8")
+    assert "Weight" in page and "oak" in page and "LUT" not in page.split("</style>")[1].split("<script>")[0]
+
+
+def test_the_command_line_takes_the_options_of_the_system(shelves, capsys):
+    command = ["search", "--system", "shelves", "--method", "random", "--children", "12", "--workers", "1"]
+    assert main([*command, "--grams", "2000", "--json", "--quiet"]) == 0
+    best = json.loads(capsys.readouterr().out)
+    assert best["run"] == "shelves-1" and best["costs"]["grams"] <= 2000
+    assert main(["search", "--resume", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == best
+    assert main(["hls", "shelves-1"]) == 2
+    assert "no back end" in capsys.readouterr().err
+    assert main([*command, "--lut", "9"]) == 2
+    assert "--lut" in capsys.readouterr().err
+    assert main([*command, "--grams", "100"]) == 2
+    assert "is over" not in (told := capsys.readouterr().err) and "g are over 100 g" in told
+    assert main(["search", "--system", "nothing"]) == 2
+    assert "known: fgnas, shelves" in capsys.readouterr().err
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+import fgnas
+from fgnas import systems
+import shelves
+
+systems.SYSTEMS["shelves"] = "shelves"
+carries = shelves.Workbench.carries
+shelves.Workbench.carries = lambda *given: time.sleep(0.01) or carries(*given)
+name, begun = sys.argv[2], (Path("runs") / sys.argv[2] / "config.json").is_file()
+fgnas.search(system=None if begun else "shelves", children=60, leaders=3, run=name, resume=begun, workers=1)
+"""
+
+
+def test_killed_and_resumed_it_gives_the_same_bytes(shelves):
+    command = [sys.executable, "-c", PROGRAM, str(ROOT / "tests")]
+    subprocess.run([*command, "whole"], check=True)
+    trials = Path("runs/cut/trials.jsonl")
+    for wanted in (10, 30):
+        process = subprocess.Popen([*command, "cut"])
+        while process.poll() is None and (not trials.is_file() or trials.read_bytes().count(b"\n") < wanted):
+            time.sleep(0.01)
+        assert process.poll() is None, "it ended before it could be killed"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, "cut"], check=True)
+    for name in FILES:
+        assert Path("runs/whole", name).read_bytes() == Path("runs/cut", name).read_bytes(), name
+
+
+def test_a_searcher_is_one_file(hill_climber):
+    assert "hillclimber" in searchers.methods()
+    assert searchers.find("hillclimber").__name__ == "searcher"
+
+
+def test_a_space_is_one_name_in_one_file(monkeypatch, capsys):
+    monkeypatch.setitem(space.SPACES, "plain", lambda layers, dsp: space.fgnas_space(layers, dsp).restrict(k=(1,)))
+    assert main(["sample", "--space", "plain", "-n", "5"]) == 0
+    designs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {layer["k"] for design in designs for layer in design["layers"]} == {1}
+
+
+class Halved(PipelineTarget):
+    """A target of another speed."""
+
+    def price(self, rows):
+        costs = dict(super().price(rows))
+        return {**costs, "latency_cycles": np.ceil(costs["latency_cycles"] / 2)}
+
+
+def test_a_target_is_one_name_in_one_file(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(target.TARGETS, "halved", Halved)
+    options = {"method": "random", "children": 3, "leaders": 1, "retrain_seeds": 1, "epochs": 2, "workers": 1}
+    run = fgnas.search("digits", target="halved", **options)
+    price = run.design().price("digits")
+    assert run.best["costs"]["latency_cycles"] == -(-price["latency_cycles"] // 2)

@@ -1,0 +1,87 @@
+"""Imports go down the list of rooms in docs/architecture.md, and no module imports itself through others."""
+
+import ast
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import fgnas
+
+PACKAGE = Path(fgnas.__file__).parent
+PAGE = PACKAGE.parent / "docs" / "architecture.md"
+TOP = ("fgnas", "fgnas.__main__")
+
+
+def rooms() -> list[tuple[str, ...]]:
+    """The rooms of the page's table, from the bottom to the top, each a tuple of module names."""
+    table = PAGE.read_text(encoding="utf-8").split("## The rooms")[1].split("##")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    return [tuple(re.findall(r"`([\w/]+?)/?`", row.split("|")[1])) for row in rows]
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(name: str) -> set[str]:
+    """The modules of the package that a module imports anywhere but for type checking, lazily or not."""
+    found: set[str] = set()
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return {other for other in found if other in MODULES and other != name}
+
+
+def room(name: str) -> int:
+    """The place of a module's room in the list, 0 at the bottom."""
+    path = name.removeprefix("fgnas.").replace(".", "/")
+    places = [
+        (len(one), place) for place, names in enumerate(rooms()) for one in names
+        if path == one or path.startswith(f"{one}/")
+    ]  # fmt: skip
+    assert places, f"{name} is in no room of docs/architecture.md"
+    return max(places)[1]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in TOP])
+def test_imports_go_down(name: str) -> None:
+    above = {other: room(other) for other in imported(name) if other not in TOP and room(other) > room(name)}
+    assert not above, f"{name} imports from above: {sorted(above)}"
+
+
+def test_no_circle() -> None:
+    arrows = nx.DiGraph((name, other) for name in MODULES if name not in TOP for other in imported(name) - set(TOP))
+    circles = [part for part in nx.strongly_connected_components(arrows) if len(part) > 1]
+    # A package that re-exports its parts imports them, and they import each other, never the package.
+    assert not circles, circles
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith(("fgnas.engine", "fgnas.searchers"))])
+def test_the_engine_and_the_searchers_import_no_system(name: str) -> None:
+    foreign = ("fgnas.systems", "fgnas.hardware", "fgnas.networks", "fgnas.design", "fgnas.network", "fgnas.tasks")
+    assert not [other for other in imported(name) if other.startswith(foreign)]
+
+
+def test_no_module_asks_which_system_it_works_for() -> None:
+    for name, path in MODULES.items():
+        assert not re.search(r"system\w* (==|!=|in) ", path.read_text(encoding="utf-8")), name
