@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import render, write_page, write_record
 
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
@@ -104,77 +105,63 @@ def fully_synthesised(design: Design, family: str, place: Path) -> dict[str, Any
 
 
 def compare(designs: list[Design], counts: list[Count], family: str) -> list[dict[str, Any]]:
-    """A row for each design: what was built, what the model says, and the instances with block RAM."""
+    """A row for each design: the block RAM that was built, the model's, and the instances of tables in block RAM."""
     return [
         {
-            "design": design.to_dict(), "family": family, "rtl": count["rtl"], "built": count["bram36"],
-            "predicted": accelerator_resources(lowered(design), family)["bram36"], "instances": count["instances"],
+            "design": design.hash,
+            "attentions": [layer.attention for layer in design.layers],
+            "family": family,
+            "rtl": count["rtl"],
+            "built": count["bram36"],
+            "predicted": accelerator_resources(lowered(design), family)["bram36"],
+            "tables": sum(path.endswith("u_table") for path in count["instances"]),
         }
         for design, count in zip(designs, counts, strict=True)
-    ]  # fmt: skip
+    ]
 
 
-def page(rows: list[dict[str, Any]], checks: list[dict[str, Any]], tool: str) -> str:
-    """The page of the results."""
-    attentions = Counter(layer["attention"] for row in rows for layer in row["design"]["layers"])
-    lines = [
-        "# Block RAM, built and predicted", "",
-        f"`{COMMAND}` wrote this page. {len({row['rtl'] for row in rows})} uniform draws from the whole space for",
-        "Cora, with random weights and scales and a DSP budget of 0 to 99, none of them used to fit the model.",
-        f"Each design's top is mapped with {tool} up to and including memory mapping, which decides the number of",
-        "block RAMs. A RAMB18 counts as half a BRAM36.", "",
-        "| family | designs | exact | BRAM36: median | most |", "|---|---|---|---|---|",
-    ]  # fmt: skip
-    for family in dict.fromkeys(row["family"] for row in rows):
-        own = [row for row in rows if row["family"] == family]
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    rows = record["designs"]
+    names = list(dict.fromkeys(row["family"] for row in rows))
+    families = []
+    for name in names:
+        own = [row for row in rows if row["family"] == name]
         built = [row["built"] for row in own]
         exact = sum(row["built"] == row["predicted"] for row in own)
-        lines.append(f"| {family} | {len(own)} | {exact} | {np.median(built):g} | {max(built):g} |")
-    layers = ", ".join(f"{count} {name}" for name, count in sorted(attentions.items()))
-    tables = sum(bool(tables_in(row)) for row in rows)
-    lines += ["", f"Attention of the layers: {layers}. In {tables} of {len(rows)} counts a table of an activation or",
-              "of the exponential is in block RAM.", ""]  # fmt: skip
-    if checks:
-        lines += [
-            "A full synthesis builds the same number:", "", "| design | family | up to memory mapping | full |",
-            "|---|---|---|---|",
-        ]  # fmt: skip
-        lines += [f"| `{row['design']}` | {row['family']} | {row['built']:g} | {row['full']:g} |" for row in checks]
-    return "\n".join([*lines, ""])
-
-
-def tables_in(row: dict[str, Any]) -> list[str]:
-    """The instances of tables that are in block RAM."""
-    return [path for path in row["instances"] if path.endswith("u_table")]
+        families.append({
+            "name": name, "designs": len(own), "exact": exact, "median": float(np.median(built)), "most": max(built),
+        })  # fmt: skip
+    first = [row for row in rows if row["family"] == names[0]]
+    attentions = Counter(attention for row in first for attention in row["attentions"])
+    return render(
+        "block-ram.md", designs=len(first), families=families, attentions=sorted(attentions.items()),
+        tables=sum(row["tables"] > 0 for row in first), checks=record["full"], tool=record["tool"],
+    )  # fmt: skip
 
 
 def main() -> None:
     """Count, then write docs/results/block-ram.{md,json}; exit code 1 where a prediction is not exact."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=DESIGNS)
-    parser.add_argument("--checked", type=int, default=CHECKED, help="designs that are also synthesised in full")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES))
-    parser.add_argument("--folder", type=Path, default=Path("build/block-ram"))
-    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--folder", type=Path, default=Path("build/block-ram"), help="of the counts; %(default)s")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     designs = random_designs(options.count)
     rows: list[dict[str, Any]] = []
     for family in options.families:
         rows += compare(designs, counted(designs, family, options.folder / f"{family}.jsonl"), family)
-    checks, tool = [], "Yosys"
-    for number, design in enumerate(designs[: options.checked]):
+    checks = []
+    for number, design in enumerate(designs[:CHECKED]):
         family = options.families[number % len(options.families)]
         full = fully_synthesised(design, family, options.folder / f"{design.hash}-{family}.json")
         built = next(row["built"] for row in rows if row["rtl"] == full["rtl"] and row["family"] == family)
         checks.append({"design": design.hash, "family": family, "built": built, "full": full["bram36"]})
-        tool = full["tool"]
-    text = page(rows, checks, tool)
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "block-ram.md").write_text(text, encoding="utf-8")
-    document = {"command": COMMAND, "seed": SEED, "tool": tool, "designs": rows, "full": checks}
-    (options.results / "block-ram.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    tool = full["tool"]
+    record = {"command": COMMAND, "seed": SEED, "tool": tool, "full": checks, "designs": rows}
+    write_record("block-ram", record)
+    write_page("block-ram.md", page(record))
     wrong = [row for row in rows if row["built"] != row["predicted"]]
     wrong += [row for row in checks if row["built"] != row["full"]]
     for row in wrong:

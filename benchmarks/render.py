@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import block_ram
 import calibration
 import controllers
 import efficiency
@@ -16,6 +17,7 @@ import tables
 from pages import read_record, write_page
 
 FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "block-ram.md": ("block-ram", block_ram.page),
     "calibration.md": ("calibration", calibration.page),
     "controllers.md": ("controllers", controllers.page),
     "efficiency.md": ("efficiency", efficiency.page),

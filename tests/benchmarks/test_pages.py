@@ -8,8 +8,8 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAGES = (
-    "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md", "hardware-model.md",
-    "hardware-model.svg", "search-throughput.md", "tables.md", "tables-learning.svg",
+    "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
+    "hardware-model.md", "hardware-model.svg", "search-throughput.md", "tables.md", "tables-learning.svg",
 )  # fmt: skip
 
 
