@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[str], str]] = {
     "a folder for a design": (lambda: Path("f.json").mkdir(), ["hls", "f.json"], "cannot read the design"),
     "a list for a design": (text("one.json", "[]"), PRICE, "a design is a JSON object"),
     "a newer design": (edit("one.json", schema=99), PRICE, "upgrade fgnas"),
-    "limits in words": (edit("trained.json", specification={"lut": "many"}), ["hls", "trained.json"], "must hold limits"),
+    "limits in words": (edit("trained.json", specification={"lut": "many"}), ["hls", "trained.json"], "hold limits"),
     "a design without layers": (edit("one.json", layers=[]), PRICE, "layers"),
     "three heads": (layers(k=3), PRICE, "k must be a power of two"),
     "too wide": (layers(ai=8, af=8), PRICE, "ai + af must be 1 to 9"),
