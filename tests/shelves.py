@@ -89,6 +89,9 @@ CHOICES = (
 )  # fmt: skip
 
 
+back_end = None  # shelves are not built here
+
+
 def compose(options, data=None):
     heaviest = Limit("grams", options.grams, lambda grams: f"{grams:g} g are over {options.grams} g")
     return Composition(

@@ -60,10 +60,10 @@ class Run:
         if not text.isdecimal() or not 1 <= int(text) <= len(entries):
             raise UserError(f"--design is {label!r}: give `best` or a rank from 1 to {len(entries)}")
         system = self.store.config().get("system", systems.DEFAULT)
-        opened = getattr(systems.find(system), "open_design", None)
-        if opened is None:
+        back_end = systems.find(system).back_end
+        if back_end is None:
             raise UserError(f"the system {system} of {self.folder} has no back end: its designs cannot be built")
-        found = opened(entries[int(text) - 1], self.folder)
+        found = back_end.open(entries[int(text) - 1], self.folder)
         return Design(found.design, found.network, found.dataset, found.fingerprint, label, found.specification)
 
     def trials(self) -> list[Trial]:

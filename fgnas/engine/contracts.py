@@ -183,10 +183,13 @@ MakeSearcher = Callable[[Problem], Searcher]
 
 
 class BackEnd(Protocol):
-    """Turns a delivered candidate into files that are proven."""
+    """Turns what a run delivered into files that are proven."""
 
-    def write(self, delivered: Any, directory: Path, **options: Any) -> Any:
-        """Write the project of what a run delivered."""
+    def open(self, entry: dict[str, Any], folder: Path) -> Any:
+        """An entry of leaders.json of the run in `folder`, with its model. Raises UserError where it is damaged."""
+
+    def write(self, delivered: Any, data: Any, directory: Path, specification: Any = None) -> list[Path]:
+        """Write the project of what was opened, for a task's data; `specification` replaces that of its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,3 +220,16 @@ class Composition:
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """[n] whether rows keep every limit."""
         return feasible(self.target.price(rows), self.limits)
+
+
+class System(Protocol):
+    """A module that composes searches.
+
+    `back_end` is None for a system whose candidates are not built.
+    """
+
+    Options: type[Any]
+    back_end: BackEnd | None
+
+    def compose(self, options: Any, data: Any = None) -> Composition:
+        """The search that the options describe; `data` saves loading what they name."""

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from fgnas import systems
 from fgnas.design import Design
+from fgnas.engine.contracts import System
 from fgnas.engine.store import RunStore, compare
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
@@ -55,7 +55,7 @@ def _made_by_another_version(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder} was made by another version of fgnas ({error}): make it again") from None
 
 
-def _chance(run: RunRecord, system: ModuleType, data: Any) -> Chance | None:
+def _chance(run: RunRecord, system: System, data: Any) -> Chance | None:
     """Shares among feasible draws; None where the data of the run is not available, or no draw is feasible.
 
     Raises UserError for given `data` that the run was not made on.
@@ -72,7 +72,7 @@ def _chance(run: RunRecord, system: ModuleType, data: Any) -> Chance | None:
     return feasible_shares(parts) or None
 
 
-def _system(name: str) -> ModuleType | None:
+def _system(name: str) -> System | None:
     try:
         return systems.find(name)
     except UserError:

@@ -14,7 +14,7 @@ from fgnas.engine.loop import SearchLoop, leaders
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.systems.fgnas import open_design
+from fgnas.systems.fgnas import back_end
 
 METHODS = {
     "reinforce": ("reinforce", "conditioned"), "warm": ("reinforce", "warm"), "masked": ("reinforce", "masked"),
@@ -190,7 +190,7 @@ def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop, work
     assert len(best["retrained"]["quantised"]["test"]["values"]) == 3
     assert best["delivered"]["quantised"]["test"] == best["retrained"]["quantised"]["test"]["values"][place]
     for entry in entries:
-        opened = open_design(entry, loop.store.folder)
+        opened = back_end.open(entry, loop.store.folder)
         assert opened.design.hash == entry["design_hash"] and opened.network.layers
 
 

@@ -132,6 +132,22 @@ class Halved(PipelineTarget):
         return {**costs, "latency_cycles": np.ceil(costs["latency_cycles"] / 2)}
 
 
+def test_the_back_end_writes_what_a_run_delivered(monkeypatch, tmp_path):
+    """The same project as `fgnas hls` writes, byte for byte."""
+    monkeypatch.chdir(tmp_path)
+    options = {"method": "random", "children": 2, "leaders": 1, "retrain_seeds": 1, "epochs": 2, "workers": 1}
+    run = fgnas.search("digits", **options)
+    back_end = systems.find("fgnas").back_end
+    delivered = back_end.open(run.store.leaders()[0], run.folder)
+    files = back_end.write(delivered, fgnas.load("digits"), tmp_path / "direct")
+    assert main(["hls", "latest", "--out", "command", "--quiet"]) == 0
+    names = {path.relative_to(tmp_path / "direct") for path in files}
+    found = (path for path in Path("command").rglob("*") if path.is_file())
+    assert names == {path.relative_to("command") for path in found}
+    for name in names:
+        assert Path("direct", name).read_bytes() == Path("command", name).read_bytes(), name
+
+
 def test_a_target_is_one_name_in_one_file(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(target.TARGETS, "halved", Halved)

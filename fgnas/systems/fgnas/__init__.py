@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fgnas.engine.contracts import Composition
+    from fgnas.hardware.pipeline.pricing import Specification
     from fgnas.systems.fgnas.delivery import Delivered
     from fgnas.tasks.nodes import GraphData
 
-__all__ = ["Options", "compose", "open_design"]
+__all__ = ["Options", "back_end", "compose"]
 
 
 def compose(options: Options, data: GraphData | None = None) -> Composition:
@@ -23,8 +24,22 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
     return composed(options, data)
 
 
-def open_design(entry: dict[str, Any], folder: Path) -> Delivered:
-    """An entry of a run's leaders.json, with its weights."""
-    from fgnas.systems.fgnas.delivery import opened
+class _BackEnd:
+    """The pipeline's back end; nothing heavy is imported before it is used."""
 
-    return opened(entry, folder)
+    def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
+        """A leader's design with its weights."""
+        from fgnas.systems.fgnas.delivery import opened
+
+        return opened(entry, folder)
+
+    def write(
+        self, delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
+    ) -> list[Path]:
+        """Lower the design for the data's graph and write its project."""
+        from fgnas.systems.fgnas.delivery import written
+
+        return written(delivered, data, directory, specification)
+
+
+back_end = _BackEnd()

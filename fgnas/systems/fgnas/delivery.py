@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fgnas.backends.project import write_project
 from fgnas.design import Design
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,3 +33,12 @@ def opened(entry: dict[str, Any], folder: Path) -> Delivered:
     return Delivered(
         Design.from_dict(entry["design"]), network, entry["dataset"], entry["fingerprint"], specification
     )
+
+
+def written(
+    delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
+) -> list[Path]:
+    """Lower the design for the data's graph and write its project; returns the files."""
+    design, network = delivered.design, delivered.network
+    accelerator = lower(design, network, GraphShape.of(data), data.label, design.hash)
+    return write_project(accelerator, data, directory, specification or delivered.specification, network)
