@@ -86,7 +86,7 @@ def test_recipe_is_plain_data():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has a GPU")
 def test_a_missing_gpu_is_one_line():
-    with pytest.raises(UserError, match="--device cuda: this torch .* sees no GPU; leave --device out"):
+    with pytest.raises(UserError, match="--device cuda: this torch .* finds no GPU; leave --device out"):
         check_device("cuda")
     check_device("cpu")
 

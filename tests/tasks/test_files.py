@@ -245,7 +245,7 @@ def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):
     assert best["run"] == "mine-1" and "mine: 1 of 1 edges have no edge back" in err
     assert best["dataset"] == f"{tmp_path}/mine.npz#split=60/20/20:0"
     config = json.loads(Path("runs/mine-1/config.json").read_text())
-    assert config["fingerprint"] == load(best["dataset"]).fingerprint
+    assert config["identity"]["fingerprint"] == load(best["dataset"]).fingerprint
     assert main(["search", "--run", "mine-1", "--resume"]) == 0
     Path("design.json").write_text(json.dumps(best["design"]))
     assert main(["price", "design.json", *chosen]) == 0

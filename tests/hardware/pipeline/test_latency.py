@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support import random_design, random_graph
 
+from fgnas.costs import violations
 from fgnas.design import columns_of
 from fgnas.hardware.pipeline import latency
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry, of_one_design
@@ -105,10 +106,10 @@ def test_every_constraint_counts() -> None:
     cycles, lut = int(prices.latency_cycles[0]), int(prices.lut[0])
     fits = Specification(latency_ms=cycles / 1e5, lut=lut, clock_mhz=100.0)
     assert prices.feasible(fits)[0]
-    assert prices.violations(fits) == []
+    assert violations(prices.named(), fits.bounds()) == []
     for broken in (Specification(latency_ms=(cycles - 1) / 1e5, lut=lut), Specification(cycles / 1e5, lut - 1)):
         assert not prices.feasible(broken)[0]
-        assert len(prices.violations(broken)) == 1
+        assert len(violations(prices.named(), broken.bounds())) == 1
 
 
 def test_a_guard_band_tightens_what_the_model_estimates_and_nothing_else() -> None:
@@ -119,6 +120,6 @@ def test_a_guard_band_tightens_what_the_model_estimates_and_nothing_else() -> No
     exact = Specification(lut=lut, dsp=dsp, bram36=bram36)
     assert prices.feasible(exact)[0]
     guarded = Specification(lut=lut, dsp=dsp, bram36=bram36, guard_band=5.0)
-    assert prices.violations(guarded) == [f"lut {lut} is over {lut} less the guard band of 5 %"]
+    assert violations(prices.named(), guarded.bounds()) == [f"lut {lut} is over {lut} less the guard band of 5 %"]
     assert prices.feasible(Specification(lut=lut * 100 // 95 + 1, dsp=dsp, bram36=bram36, guard_band=5.0))[0]
-    assert prices.violations(Specification(bram36=bram36 - 0.5)) != []
+    assert violations(prices.named(), Specification(bram36=bram36 - 0.5).bounds()) != []
