@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fgnas.tasks.nodes import GraphData
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as every command does."""
+    """Reports an error in one line, as every command does."""
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2."""
@@ -37,23 +37,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(system: str = systems.DEFAULT) -> Parser:
-    """The commands and their options; those of `search` are the system's."""
+    """The parser of all commands; the options of `search` come from the system."""
     root = Parser(prog="fgnas", description="Search graph neural networks together with their FPGA accelerators.")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, run, add_options, about in (
         ("search", _search, _add_search, "search for a design that keeps to a specification"),
         ("price", _price, _add_price, "predict cycles, LUT, FF, DSP and block RAM of designs"),
         ("evaluate", _evaluate, _add_evaluate, "train a design and measure its accuracy, float and quantised"),
-        ("sample", _sample, _add_sample, "write random designs, one a line"),
+        ("sample", _sample, _add_sample, "write random designs, one per line"),
         ("import", _import, _add_import, "turn a trained PyG model into a design with weights"),
         ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
-        ("csim", _csim, _add_check, "compile a project's C++ with g++ and hold it against the integer reference"),
+        ("csim", _csim, _add_check, "compile a project's C++ with g++ and compare it with the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
-        ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: the clock it reaches, and why"),
+        ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: clock reached, critical path"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
-        ("doctor", _doctor, _add_json, "say what is installed, what is missing, what that costs, how to get it"),
+        ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
@@ -74,7 +74,7 @@ def _add_search(sub: argparse.ArgumentParser, system: str = systems.DEFAULT) -> 
 
 
 def _add_price(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("design", type=Path, help="a design, or a .jsonl file with a design a line")
+    sub.add_argument("design", type=Path, help="a design, or a .jsonl file with one design per line")
     _add_dataset(sub)
     add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
     _add_json(sub)
@@ -95,7 +95,7 @@ def _add_sample(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_import(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or what makes a module")
+    sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or a module's factory")
     _add_dataset(sub)
     sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
     _add_number(sub, "--bits", POSITIVE, "width of every number", 10)
@@ -106,12 +106,12 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
 
 def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
-    sub.add_argument("--design", default="best", metavar="best|RANK", help="of a run; default: %(default)s")
+    sub.add_argument("--design", default="best", metavar="best|RANK", help="a design of the run; default: %(default)s")
     _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
-    about = "a known device, or one of your own, to write for; default: that of the run's search"
+    about = "a known device, or a file that describes one; default: the device of the run's search"
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
-    _add_number(sub, "--clock-mhz", ABOVE_ZERO, "for the vendor's tool; default: the run's")
+    _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
     _add_json(sub)
 
 
@@ -122,14 +122,14 @@ def _add_check(sub: argparse.ArgumentParser) -> None:
 
 def _add_sim(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
-    about = "other RTL with the same face: a folder of .v and .sv files or a list of them; its top is fgnas_top"
+    about = "other RTL with the same interface: a folder of .v and .sv files or a list of them; its top is fgnas_top"
     sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
 
 
 def _add_timing(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
-    _add_number(sub, "--seeds", POSITIVE, "most placements to try until the target clock is reached; default: 4")
-    sub.add_argument("--speed", type=int, choices=(6, 7, 8), help="grade of the part; default: 6, the slowest")
+    _add_number(sub, "--seeds", POSITIVE, "largest number of placements to try for the target clock; default: 4")
+    sub.add_argument("--speed", type=int, choices=(6, 7, 8), help="speed grade of the part; default: 6, the slowest")
 
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
@@ -149,7 +149,7 @@ def _add_vitis(sub: argparse.ArgumentParser) -> None:
 def _add_report(sub: argparse.ArgumentParser) -> None:
     about = "a run's name, `latest`, or the folder of a project; default: %(default)s"
     sub.add_argument("source", metavar="RUN|DIR", nargs="?", default="latest", help=about)
-    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="what a project's resources are held against")
+    sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="device to compare a project's resources with")
     _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in that folder")
     _add_json(sub)
@@ -160,7 +160,7 @@ def _add_dataset(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_number(sub: argparse.ArgumentParser, name: str, kind: Kind, text: str, default: Any = None) -> None:
-    """A numeric option of a command that has no dataclass."""
+    """Add a numeric option to a command whose options are not a dataclass."""
     shown = f"{text}; default: {default}" if default is not None else text
     sub.add_argument(name, type=parser_of(kind), metavar="N", default=default, help=shown)
 
@@ -170,7 +170,7 @@ def _add_json(sub: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code: 0 done, 1 results differ, 2 cannot, 130 interrupted."""
+    """Run a command; returns its exit code: 0 success, 1 results differ, 2 error, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = parser(_system_of(given)).parse_args(given)
@@ -180,32 +180,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fgnas: {as_here(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
-        how = str(interrupt) or f"; begin again with: fgnas {shlex.join(given)}"
+        how = str(interrupt) or f"; start again with: fgnas {shlex.join(given)}"
         print(f"fgnas: interrupted{as_here(how)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader left, as `head` does: nothing to say, and nobody to say it to.
+        # The reader closed the pipe, as `head` does: nobody would read a message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        # A full disk, a folder that may not be written: the machine's answer, which may come from anywhere.
+        # A full disk or a read-only folder: any call may raise this.
         place = f"{error.filename}: " if error.filename else ""
         print(f"fgnas: {place}{error.strerror or error}", file=sys.stderr)
         return 2
 
 
 def _system_of(arguments: Sequence[str]) -> str:
-    """The system that a command line names: its options are known only once its name is."""
+    """The system that a command line names, found before its options can be parsed."""
     first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     first.add_argument("--system", default=systems.DEFAULT)
     try:
         return str(first.parse_known_args(arguments)[0].system)
-    except argparse.ArgumentError:  # no name behind it: the whole parser says so
+    except argparse.ArgumentError:  # the name is missing: the full parser reports it
         return systems.DEFAULT
 
 
 def as_here(text: str) -> str:
-    """Text whose commands can be pasted: by their place, where the environment that this runs in is not on PATH."""
+    """Text whose commands can be pasted: with full paths if this environment's commands are not on PATH."""
     program = Path(sys.argv[0])
     if program.name != "fgnas" or not program.is_file() or shutil.which("fgnas") == str(program.absolute()):
         return text
@@ -220,7 +220,7 @@ def _console(stderr: bool = False) -> Console:
 
 
 def _reference(options: argparse.Namespace) -> str | None:
-    """The data that the options name, None where they name none."""
+    """The data that the options name; None if they name none."""
     from fgnas.tasks.nodes import reference
 
     name = options.dataset
@@ -230,7 +230,7 @@ def _reference(options: argparse.Namespace) -> str | None:
 
 
 def _load(reference: str | None) -> GraphData:
-    """Data, with what there is to say about it on stderr."""
+    """Load data; remarks about it go to stderr."""
     from fgnas.tasks.nodes import load
 
     data = load(reference or Options.dataset)
@@ -251,7 +251,7 @@ def _search(options: argparse.Namespace) -> int:
 
     system = options.system or systems.DEFAULT
     given = chosen(options, systems.find(system).Options)
-    # Only these: they choose how a search runs, and never what it finds.
+    # These alone choose how a search runs; they never change its results.
     running = {name: getattr(options, name) for name in ("workers", "executor", "scheduler", "resume")}
     run = api.search(**given, **running, system=options.system, run=options.name)
     return _show_best(run, run.report(), options.json)
@@ -390,12 +390,12 @@ def _hls(options: argparse.Namespace) -> int:
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
         if options.design != "best":
-            raise UserError(f"--design {options.design} chooses among a run's leaders, but {options.source} is a file")
+            raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
         design = api.Design.load(options.source)
     else:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
-    check_replaceable(directory)  # before a training, which takes its time
+    check_replaceable(directory)  # checked before a training, which takes time
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(directory, options.fpga, options.clock_mhz)
@@ -464,7 +464,7 @@ def _vitis(options: argparse.Namespace) -> int:
 
 
 def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
-    """One step: what it used beside what was predicted and what the part has, then the rest of its figures."""
+    """One step: used, predicted and available resources, then its other figures."""
     if "used" in found:
         rows = []
         for name, used in found["used"].items():
@@ -492,12 +492,12 @@ def _report(options: argparse.Namespace) -> int:
     data = None if reference is None else _load(reference)
     project = api.Project(Path(options.source))
     if options.fpga and not project.exists:
-        raise UserError(f"--fpga is for a project, and {options.source} is none: write one with `fgnas hls`")
+        raise UserError(f"--fpga is for a project, and {options.source} is not one: write one with `fgnas hls`")
     with step("draw the page"):
         if project.exists:
             page = project.report(options.out, data, options.fpga)
         else:
-            # Not api.Run: a run that is not finished has a page, too.
+            # Not api.Run: an unfinished run has a page too.
             page = report_run(RunStore.find(RUNS, options.source), options.out, data)
     if options.json:
         _print_json({"page": str(page)})
@@ -518,14 +518,14 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _show_check(result: dict[str, Any], as_json: bool) -> int:
-    """Exit code 1 where anything is wrong."""
+    """Exit code 1 if anything is wrong."""
     if as_json:
         _print_json(result)
     else:
         for name, value in result.items():
             if name == "phase_cycles" and value:
                 names = ("load", *(f"phase {number}" for number in range(len(value) - 2)), "output")
-                # RTL of another's making may ask in fewer phases than a project's own.
+                # Other RTL may request data in fewer phases than the project's own.
                 begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=False))
                 print(f"phases ask for their first beat in cycle: {', '.join(begins)}")
             elif value is not None:

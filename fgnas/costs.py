@@ -20,11 +20,11 @@ class Quantity:
     Attributes:
         name: its key in a trial.
         label: its name for people.
-        unit: its unit, "" for a count. "share" stands for 0 to 1, shown as per cent.
-        exact: whether hardware shows the very same number.
+        unit: its unit, "" for a count. "share" means 0 to 1, shown as per cent.
+        exact: whether hardware gives exactly this number.
         lower_is_better: True for costs, False for scores.
-        scale: what a value is multiplied by to be shown in `shown_unit`, such as cycles in milliseconds.
-        shown_unit: unit of the shown value; "" where it is shown as it is.
+        scale: the factor from `unit` to `shown_unit`, such as from cycles to milliseconds.
+        shown_unit: unit of the displayed value; "" if it is displayed unchanged.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Limit:
-    """An upper bound on a cost; a value that equals it keeps it.
+    """An upper bound on a cost; the bound itself is allowed.
 
     Attributes:
         cost: name of the cost.
         bound: in the cost's unit.
-        told: a violating value in words, such as "lut 120 is over 100".
+        told: formats a violation, such as "lut 120 is over 100".
     """
 
     cost: str
@@ -56,12 +56,12 @@ class Limit:
 
 
 def excess(costs: Costs, limits: Sequence[Limit]) -> dict[str, NDArray[np.float64]]:
-    """Value over bound by the name of each limited cost, [n]; above 1 the limit is broken."""
+    """Value over bound by the name of each limited cost, [n]; a value above 1 breaks the limit."""
     return {limit.cost: costs[limit.cost] / max(limit.bound, 1e-9) for limit in limits}
 
 
 def worst(costs: Costs, limits: Sequence[Limit]) -> NDArray[np.float64]:
-    """[n] value over bound of the limit that is broken most, or is nearest to it. Wants one limit at least."""
+    """[n] the largest value over bound among the limits; there must be at least one limit."""
     return np.max(np.stack(list(excess(costs, limits).values())), axis=0)
 
 
@@ -79,7 +79,7 @@ def violations(costs: Costs, limits: Sequence[Limit], i: int = 0) -> list[str]:
 
 
 def whole(value: float) -> int | float:
-    """A number as an integer where it is one: block RAMs come in halves."""
+    """A whole number as an integer, any other as a float: block RAMs come in halves."""
     return int(value) if value == int(value) else float(value)
 
 

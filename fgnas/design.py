@@ -40,8 +40,8 @@ class Layer(BaseModel):
     aggregation: Aggregation = Field(description="how a node's messages are combined")
     k: int = Field(ge=1, le=64, description="heads: concatenated in hidden layers, averaged in the last")
     activation: Activation | None = Field(description="None in the last layer")
-    t_in: int = Field(ge=1, le=5, description="inputs that the linear stage takes a cycle")
-    t_out: int = Field(ge=1, le=8, description="outputs that the linear stage works on a cycle")
+    t_in: int = Field(ge=1, le=5, description="inputs per cycle of the linear stage")
+    t_out: int = Field(ge=1, le=8, description="outputs per cycle of the linear stage")
     t_attn: int | None = Field(ge=1, le=8, description="lanes of the score stage; None unless attention is gat")
     t_aggr: int = Field(ge=1, le=8, description="lanes of the aggregation, a power of two")
     t_act: int | None = Field(ge=1, le=8, description="lanes of the activation; None in the last layer")
@@ -62,7 +62,7 @@ class Layer(BaseModel):
         if self.t_out * (self.wi + self.wf + 1) > 64:
             raise ValueError("t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat")
         if (self.attention == "gat") != (self.t_attn is not None):
-            raise ValueError("t_attn is given with attention gat, and only then")
+            raise ValueError("t_attn is required with attention gat and not allowed otherwise")
         return self
 
     def value_format(self, scale: int = 0) -> FixedPoint:
@@ -107,7 +107,7 @@ class Design(BaseModel):
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     def architecture(self) -> list[dict[str, Any]]:
-        """What float training depends on, per layer, as plain JSON values."""
+        """The choices that float training depends on, per layer, as plain JSON values."""
         return [{name: getattr(layer, name) for name in ARCHITECTURE_FIELDS} for layer in self.layers]
 
     @property
@@ -117,14 +117,14 @@ class Design(BaseModel):
 
     @property
     def score_key(self) -> str:
-        """Twelve hexadecimal digits that name what quantised accuracy depends on: the architecture and the formats."""
+        """Twelve hexadecimal digits that name the architecture and the formats, on which quantised accuracy depends."""
         names = (*ARCHITECTURE_FIELDS, *FORMAT_FIELDS)
         numerics = [{name: getattr(layer, name) for name in names} for layer in self.layers]
         return hashlib.sha256(canonical_json(numerics).encode()).hexdigest()[:12]
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "design") -> Design:
-        """A checked design from JSON values. Raises UserError with the first thing that is wrong."""
+        """A checked design from JSON values. Raises UserError with the first error."""
         if not isinstance(data, dict):
             raise UserError(f"{source}: a design is a JSON object with the fields layers and dsp")
         version = data.get("schema", SCHEMA)
@@ -142,7 +142,7 @@ class Design(BaseModel):
             first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
             place = ".".join(str(part) for part in first["loc"]) or "design"
             message = first["msg"].removeprefix("Value error, ")
-            message = "there is no such field" if first["type"] == "extra_forbidden" else message
+            message = "unknown field" if first["type"] == "extra_forbidden" else message
             raise UserError(f"{source}: {place}: {message}; see docs/design.md for the fields") from None
 
     @classmethod
@@ -167,7 +167,7 @@ class Design(BaseModel):
 
 
 def columns_of(designs: Sequence[Design]) -> Columns:
-    """The columns of designs with equally many layers, as `Space.columns` gives them."""
+    """The columns of designs with the same number of layers, as `Space.columns` returns them."""
     fields: Mapping[str, Any] = Layer.model_fields
     result: Columns = {}
     for name in fields:

@@ -53,7 +53,7 @@ class Network:
     input_scale: int = 0
 
     def check(self, design: Design, width_in: int, classes: int) -> None:
-        """Raise UserError unless every shape is the design's."""
+        """Raise UserError unless every shape matches the design."""
         if len(self.layers) != len(design.layers):
             raise UserError(f"weights have {len(self.layers)} layers, the design {len(design.layers)}")
         for index, (layer, parameters) in enumerate(zip(design.layers, self.layers, strict=True)):
@@ -90,18 +90,18 @@ class Network:
 
     @classmethod
     def load(cls, path: Path, sha256: str | None = None) -> Network:
-        """Read an archive back; with `sha256` refuse any other content."""
+        """Read an archive back; with `sha256`, refuse any other content."""
         try:
             data = path.read_bytes()
         except OSError as error:
             raise UserError(f"cannot read the weights {path}: {error.strerror}") from None
         if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-            raise UserError(f"the weights {path} are not those that were scored (SHA-256 differs); search anew")
+            raise UserError(f"the weights {path} are not those that were scored (SHA-256 differs); search again")
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise UserError(f"the weights {path} are damaged ({error}); search anew") from None
+            raise UserError(f"the weights {path} are damaged ({error}); search again") from None
         layers: list[LayerParameters] = []
         while any(name.startswith(f"{len(layers)}.") for name in arrays):
             prefix = f"{len(layers)}."

@@ -41,7 +41,7 @@ PERCENTAGE = Kind("number", float, lambda value: 0 <= value < 100, "is not from 
 def option(
     default: Any, text: str, kind: Kind = TEXT, metavar: str | None = None, choices: tuple[str, ...] | None = None
 ) -> Any:
-    """A field that is an option: its default (None: nothing), its help, its type, and what stands for its value."""
+    """A field that is an option: its default (None: no value), help, type, and the placeholder for its value."""
     metadata = {"help": text, "kind": kind, "metavar": metavar, "choices": choices}
     return field(default=default, metadata=metadata)
 
@@ -56,17 +56,17 @@ class SearchOptions:
     )
     children: int = option(500, "valid samples to evaluate, repeats included", POSITIVE, "N")
     leaders: int = option(20, "distinct designs that are retrained at the end", POSITIVE, "N")
-    retrain_seeds: int = option(5, "fresh seeds of each retraining", POSITIVE, "N")
-    seed: int = option(0, "of every random number", NATURAL, "N")
+    retrain_seeds: int = option(5, "fresh seeds for each retraining", POSITIVE, "N")
+    seed: int = option(0, "seed of all random numbers", NATURAL, "N")
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Given options (None: not given) after those that stand for several others are expanded."""
+        """Given options (None: not given) with shorthands for several options expanded."""
         return given
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of a command line that `resolved` turns into these."""
+        """The command-line options that `resolved` turns into these."""
         return options
 
 
@@ -84,7 +84,7 @@ def option_fields(cls: type[Any], names: Iterable[str] | None = None) -> list[An
 def add_arguments(
     parser: argparse.ArgumentParser, cls: type[Any], names: Iterable[str] | None = None, defaults: bool = True
 ) -> None:
-    """Add options to a parser. Each is None until it is given; `defaults` says whether help names the defaults."""
+    """Add options to a parser. Each is None unless given; `defaults`: whether the help names the defaults."""
     for one in option_fields(cls, names):
         data = one.metadata
         text = data["help"].replace("%", "%%")
@@ -119,7 +119,7 @@ def chosen(namespace: argparse.Namespace, cls: type[Any], names: Iterable[str] |
 
 
 def made(cls: type[Any], given: dict[str, Any]) -> Any:
-    """The options with their defaults where nothing is given. Raises UserError for unknown names and wrong values."""
+    """The options, with defaults for those not given. Raises UserError for unknown names and wrong values."""
     known = {one.name: one for one in fields(cls)}
     for name, value in given.items():
         if name not in known:

@@ -1,4 +1,4 @@
-"""Search spaces as data: choices by name, the layers they are made in, and the conditions under which they matter.
+"""Search spaces as data: choices by name, the layers they are made in, and the conditions for their effect.
 
 A *row* holds the option index of every decision, -1 where a decision has no effect. `Space.columns` turns rows into
 arrays of values, so that a target can price thousands of candidates without building one.
@@ -18,7 +18,7 @@ from fgnas.errors import UserError
 Rows = NDArray[np.int16]
 """[n, decisions] option indices, -1 where a decision has no effect."""
 Columns = dict[str, list[NDArray[Any]]]
-"""Choice name -> one array of values per layer; 0 or "" stands for a choice without effect."""
+"""Choice name -> one array of values per layer; 0 or "" marks a choice without effect."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Choice:
         options: the values to choose from.
         kind: which aspect of a candidate it changes, such as "architecture", "hardware" or "precision".
         where: the layers that make it: each, each but the last, or one choice for the whole design.
-        only_if: (earlier choice of the same layer, value) without which this one has no effect.
+        only_if: (earlier choice of the same layer, value) without which it has no effect.
         fastest, smallest: the options that complete a partial candidate fastest and smallest: an option, or "least"
             or "most" of a number. They bound what a partial candidate can still become.
         label: its name for people; by default the name itself.
@@ -75,7 +75,7 @@ class Decision:
 
     @property
     def possible(self) -> bool:
-        """Whether some row gives the decision an effect."""
+        """Whether the decision has an effect in any row."""
         return self.condition is None or bool(self.condition[1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,9 +126,9 @@ class Space:
         return offered(self.decisions, rows, column)
 
     def repaired(self, rows: Rows) -> Rows:
-        """Rows in which every decision is made exactly where it has an effect.
+        """Rows in which exactly the decisions with an effect are made.
 
-        For rows that a mutation or a crossover made: a decision that gained an effect takes its first option.
+        It repairs the rows of a mutation or a crossover: a decision that gained an effect takes its first option.
         """
         changed = rows.copy()
         for column, decision in enumerate(self.decisions):
@@ -163,7 +163,7 @@ class Space:
 
 
 def _decision(choice: Choice, layer: int | None, before: Sequence[Decision]) -> Decision:
-    """A choice at a position, behind the decisions `before`."""
+    """A choice at a position, after the decisions `before`."""
     condition = None
     if choice.only_if is not None:
         name, value = choice.only_if
@@ -177,7 +177,7 @@ def _decision(choice: Choice, layer: int | None, before: Sequence[Decision]) -> 
 
 
 def _index(options: tuple[Any, ...], wanted: Any) -> int:
-    """The index of an option, or of the least or most of them; the first where it is not offered."""
+    """The index of an option, or of the least or greatest one; 0 if it is not offered."""
     if wanted in options:
         return options.index(wanted)
     if not isinstance(options[0], int):

@@ -140,7 +140,7 @@ def test_bad_input_is_one_line(call, arguments, parts):
         ({"schema": 2}, "upgrade fgnas"),
         ({"dsp": "many"}, "dsp"),
         ({"layers": None}, "layers"),
-        ({"dps": 3}, "dps: there is no such field"),
+        ({"dps": 3}, "dps: unknown field"),
     ],
 )
 def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):

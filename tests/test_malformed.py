@@ -187,7 +187,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[str], str]] = {
     "no such model": (nothing, ["import", "nowhere.pt2"], "nowhere.pt2 does not exist"),
     # projects
     "a file for a project": (nothing, ["hls", "one.json", "--out", "graph.npz"], "graph.npz is not a folder"),
-    "another folder for a project": (nothing, ["hls", "one.json", "--out", "runs"], "is no project"),
+    "another folder for a project": (nothing, ["hls", "one.json", "--out", "runs"], "is not a project"),
     "no project to compile": (nothing, ["csim", "nowhere"], "nowhere"),
     "no project to simulate": (nothing, ["sim", "nowhere"], "nowhere"),
     "no page of nothing": (nothing, ["report", "nowhere"], "no run 'nowhere'"),

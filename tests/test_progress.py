@@ -169,7 +169,7 @@ def test_interrupted_it_says_how_to_begin_again(command, monkeypatch, capsys):
         monkeypatch.setattr(getattr(api, kind), method, interrupt)
     assert main(command) == 130
     quoted = " ".join(f"'{word}'" if " " in word else word for word in command)
-    assert capsys.readouterr().err == f"fgnas: interrupted; begin again with: fgnas {quoted}\n"
+    assert capsys.readouterr().err == f"fgnas: interrupted; start again with: fgnas {quoted}\n"
 
 
 @pytest.mark.slow
@@ -185,6 +185,6 @@ def test_a_simulation_interrupted_by_a_real_signal(tmp_path, four_nodes):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everything that runs
     _, err = process.communicate()
     assert process.returncode == 130 and "Traceback" not in err
-    assert err.splitlines()[-1] == f"fgnas: interrupted; begin again with: fgnas sim {tmp_path / 'p'}"
+    assert err.splitlines()[-1] == f"fgnas: interrupted; start again with: fgnas sim {tmp_path / 'p'}"
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr

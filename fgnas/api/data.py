@@ -1,4 +1,4 @@
-"""Data from Python: by name, from a file, or loaded already."""
+"""Load data from Python, by name or from a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fgnas.tasks import nodes
 from fgnas.tasks.nodes import GraphData
 
 Data = str | os.PathLike[str] | GraphData
-"""A name, a path or a reference, or data that was loaded."""
+"""A name, a path, a reference, or loaded data."""
 
 
 def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> GraphData:
@@ -17,5 +17,5 @@ def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool
 
 
 def data_of(data: Data) -> GraphData:
-    """The data, loaded where it is not yet."""
+    """Return the data, loading it if necessary."""
     return data if isinstance(data, GraphData) else nodes.load(data)

@@ -41,11 +41,11 @@ class Design:
     """A design, with its weights where it has any.
 
     Attributes:
-        choices: of every layer (docs/design.md).
-        network: trained weights and their scales; None where `lower` is to train.
-        dataset, fingerprint: the data that the weights were trained on.
+        choices: the choices of every layer (docs/design.md).
+        network: trained weights and their scales; None if `lower` has to train them.
+        dataset, fingerprint: name and fingerprint of the data that the weights were trained on.
         label: a short name, for folders.
-        specification: what its search held it against; None for a design from elsewhere.
+        specification: the limits of its search; None for a design that no search found.
     """
 
     choices: choices.Design
@@ -57,7 +57,7 @@ class Design:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Design:
-        """A design file; where it names weights, as `best.json` does, they come along."""
+        """Read a design file, with its weights if it names any, as `best.json` does."""
         path = Path(path)
         own = choices.Design.load(path)
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ class Design:
         return self.choices.to_dict()
 
     def data(self, data: Data | None = None) -> GraphData:
-        """The data to work on: given, else what the weights were trained on; never other than that."""
+        """The given data, or else the training data of the weights. Raises UserError if the two differ."""
         found = data_of(data or self.dataset or Options.dataset)
         if self.fingerprint is not None and found.fingerprint != self.fingerprint:
             raise UserError(
@@ -92,11 +92,11 @@ class Design:
         return found
 
     def price(self, data: Data, **specification: Any) -> dict[str, Any]:
-        """Predicted cycles, LUT, FF, DSP, block RAM, and what of a specification they break."""
+        """Predicted cycles, LUT, FF, DSP and block RAM, and the limits of a specification that they break."""
         return prices([self], data, **specification)[0]
 
     def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
-        """The same design with weights: trained on the data and calibrated. Changes torch to one thread."""
+        """Return the design with weights, trained on the data and calibrated. Sets torch to one thread."""
         from fgnas.networks.calibration import calibrated
         from fgnas.networks.training import child_seed, recipe_for, train
 
@@ -108,7 +108,7 @@ class Design:
         return replace(self, network=network, dataset=found.name, fingerprint=found.fingerprint)
 
     def accuracy(self, data: Data | None = None) -> dict[str, dict[str, float]]:
-        """Of the weights: "float" and "quantised", each on "val" and "test"."""
+        """Accuracy of the weights, "float" and "quantised", each on "val" and "test"."""
         from fgnas.networks.quantised import quantised_accuracy
         from fgnas.networks.training import float_accuracy
 
@@ -119,7 +119,7 @@ class Design:
         return {"float": exact, "quantised": quantised_accuracy(self.choices, self.network, found)}
 
     def evaluate(self, data: Data | None = None, seeds: int = 5) -> dict[str, Any]:
-        """Mean and standard deviation of the accuracies over so many trainings from scratch."""
+        """Mean and standard deviation of the accuracies over `seeds` trainings from scratch."""
         found = data_of(data or Options.dataset)
         seen: dict[tuple[str, str], list[float]] = {}
         begun, expected_s = time.monotonic(), None
@@ -164,14 +164,14 @@ class Design:
 
 
 def _one_thread() -> None:
-    """How many threads sum a product decides its last bits."""
+    """Run torch in one thread: the number of threads that sum a product decides its last bits."""
     import torch
 
     torch.set_num_threads(1)
 
 
 def specification(fpga: str | None = None, **limits: Any) -> Specification:
-    """Limits by name, None for none given; a device, by name or file, sets its family and the limits not given."""
+    """A specification from limits by name (None: not given). A device, by name or file, adds its own."""
     from fgnas.hardware.devices import find_device, limits_of
 
     given = limits if fpga is None else limits | limits_of(find_device(fpga), limits)
@@ -181,7 +181,7 @@ def specification(fpga: str | None = None, **limits: Any) -> Specification:
 def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:
     """The price of each design, in order; `limits` as `specification` takes them.
 
-    Designs of equally many layers are priced together.
+    Designs with the same number of layers are priced together.
     """
     given = specification(**limits)
     pricer = Pricer(data_of(data), given.family)
@@ -196,7 +196,7 @@ def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[st
 
 
 def read_designs(path: str | os.PathLike[str]) -> list[Design]:
-    """The designs of a .jsonl file, one a line."""
+    """The designs in a .jsonl file, one per line."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -232,11 +232,11 @@ def import_model(
 
 @dataclass(frozen=True, eq=False)
 class Accelerator:
-    """A design lowered for a graph: exact answers at once, and the project that gives the same in hardware.
+    """A design lowered for a graph: exact predictions, and the project that computes the same in hardware.
 
     Attributes:
-        design: with its weights.
-        hardware: every width, table and address; `hardware.summary()` is all of it as JSON values.
+        design: the design with its weights.
+        hardware: every width, table and address; `hardware.summary()` returns them as JSON values.
         data: the graph it was lowered for.
     """
 
@@ -245,13 +245,13 @@ class Accelerator:
     data: GraphData
 
     def logits(self, data: Data | None = None) -> Codes:
-        """[N, classes] integers, those of the hardware, for any graph that fits; a step is `logit_step`."""
+        """[N, classes] logit codes for any graph that fits, equal to the hardware's; one step is `logit_step`."""
         found = self.data if data is None else data_of(data)
         check_capacity(self.hardware, found)
         return reference.run(self.hardware, encode(self.hardware, found))
 
     def regions(self, data: Data | None = None) -> dict[str, Any]:
-        """What a board's driver sends for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
+        """The input of a board's driver for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
         found = self.data if data is None else data_of(data)
         check_capacity(self.hardware, found)
         graph = encode(self.hardware, found)
@@ -260,15 +260,15 @@ class Accelerator:
 
     @property
     def logit_step(self) -> float:
-        """The value of one logit code."""
+        """The value of one step of a logit code."""
         return self.hardware.logit_format.step
 
     def predict(self, data: Data | None = None) -> NDArray[np.int64]:
-        """[N] classes, bit for bit those of the hardware: the lowest among equal logits."""
+        """[N] predicted classes, equal to the hardware's; among equal logits the lowest class wins."""
         return reference.predict(self.logits(data))
 
     def price(self, **specification: Any) -> dict[str, Any]:
-        """As `Design.price`, on the accelerator's own data."""
+        """Price the design as `Design.price` does, on the accelerator's own data."""
         return self.design.price(self.data, **specification)
 
     def write(
@@ -276,8 +276,8 @@ class Accelerator:
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
-        It is for the device, limits and clock of the design's search; a device, by name or file, and a clock that are
-        given here take their place.
+        By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
+        given here replace them.
         """
         from fgnas.hardware.devices import find_device, limits_of
 
@@ -292,7 +292,7 @@ class Accelerator:
 
     @functools.cached_property
     def _project(self) -> Project:
-        """A project for the checks below, gone with the accelerator."""
+        """A temporary project for the checks below, deleted with the accelerator."""
         folder = tempfile.TemporaryDirectory(prefix="fgnas-")
         project = self.write(Path(folder.name) / "project")
         object.__setattr__(project, "keeps", folder)

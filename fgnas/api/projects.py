@@ -22,15 +22,15 @@ class Project:
     keeps: object = None
 
     def csim(self) -> dict[str, Any]:
-        """Compile the C++ and hold every logit against the reference: nodes, logits, mismatches, …"""
+        """Compile the C++ and compare every logit with the reference; returns nodes, logits, mismatches, …"""
         from fgnas.tools.csim import run_csim
 
         return run_csim(self.directory)
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
-        """Simulate the RTL, or any with its face: mismatches, cycles, predicted_cycles, …
+        """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
-        Where logits of the project's own RTL are wrong, `first_wrong_stage` says in which stage, and at which node.
+        If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
         from fgnas.tools.simulate import run_other_rtl, run_simulation
 
@@ -44,10 +44,10 @@ class Project:
         return report
 
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
-        """Synthesise with Yosys: total and predicted LUT, FF, DSP, block RAM, and every instance's.
+        """Synthesise with Yosys; returns total and predicted LUT, FF, DSP and block RAM, and those of every instance.
 
-        With a device, by name or file, or with the limits that the project was written for, also what there is, and
-        what of that does not suffice (`over`).
+        With a device, by name or file, or with the project's own limits, it also returns the available resources
+        (`available`) and the names of those that are exceeded (`over`).
         """
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
@@ -58,7 +58,7 @@ class Project:
         return run_synthesis(self.directory, family, device)
 
     def timing(self, seeds: int | None = None, speed: int | None = None) -> dict[str, Any]:
-        """Place and route on an ECP5 with nextpnr, from so many seeds at most: fmax_mhz, critical_path, …
+        """Place and route on an ECP5 with nextpnr, from up to `seeds` seeds; returns fmax_mhz, critical_path, …
 
         `speed` is the part's grade: 6, the slowest and the default, to 8.
         """
@@ -67,7 +67,7 @@ class Project:
         return run_timing(self.directory, seeds or SEEDS, speed or SPEEDS[0])
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-        """Run csim, csynth, cosim or impl in Vitis HLS: the figures of every step so far, beside the predicted."""
+        """Run csim, csynth, cosim or impl in Vitis HLS; returns all figures so far and the predicted ones."""
         from fgnas.tools.vitis import run_vitis
 
         return run_vitis(self.directory, step, progress)
@@ -80,8 +80,8 @@ class Project:
     def report(self, page: Path | None = None, data: Data | None = None, fpga: str | None = None) -> Path:
         """Write the page, to report.html in the folder or to `page`; returns where.
 
-        `data` is needed for accuracies where the project was made from a file. Resources are held against `fpga`, a
-        device's name or file, or else against the part that the project was written for.
+        `data` is needed for accuracies if the project was made from a file. Resources are compared with `fpga`, a
+        device's name or file, or else with the part that the project was written for.
         """
         from fgnas.hardware.devices import find_device
         from fgnas.report.make import report_project
@@ -91,16 +91,16 @@ class Project:
 
 
 FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status", "cycle_difference")
-"""Counts and codes in what a check returns that must be zero."""
+"""Fields of a check's report that must be zero."""
 
 
 def passed(result: dict[str, Any]) -> bool:
-    """Whether a check found everything equal."""
+    """Whether a check found no difference."""
     return not any(result.get(name) for name in FAULTS)
 
 
 def doctor() -> list[Part]:
-    """What is installed around fgnas, what is missing, what that costs, and the command that installs it."""
+    """The external tools: installed or missing, the effect of a missing one, and the command that installs it."""
     from fgnas.tools.doctor import examine
 
     return examine()

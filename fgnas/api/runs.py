@@ -1,4 +1,4 @@
-"""Searches from Python: start one, resume it, read what it found."""
+"""Searches from Python: start one, resume it, read its results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def designs(self) -> list[Design]:
-        """The leaders, best first, each with the very weights that were scored."""
+        """The leaders, best first, each with the weights that were scored."""
         return [self.design(rank) for rank in range(1, len(self.store.leaders()) + 1)]
 
     def design(self, rank: int | str = 1) -> Design:
@@ -91,8 +91,8 @@ def search(
 ) -> Run:
     """Search for the best candidate of a system that keeps its limits; writes `runs/<run>/`.
 
-    `options` are those of the command line (docs/search.md); one that is not given, or None, takes the value of the
-    run that is resumed, or else its default. `workers` and `executor` change no result. An interrupted search raises
+    `options` are those of the command line (docs/search.md); an option that is missing or None takes the
+    resumed run's value, or else its default. `workers` and `executor` change no result. An interrupted search raises
     KeyboardInterrupt with the command that continues it, as `resume` does.
     """
     from fgnas.engine.run import Plan, check_resumable, configuration
@@ -133,7 +133,7 @@ def search(
 
 
 def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any] | None) -> Any:
-    """The given options, else those of the resumed run, else the defaults."""
+    """The given options, or else those of the resumed run, or else the defaults."""
     wanted = cls.resolved({name: value for name, value in given.items() if value is not None})
     if stored is None:
         return named.made(cls, wanted)
@@ -143,13 +143,13 @@ def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any] | Non
 
 
 def _name_of(data: GraphData) -> str:
-    """The name by which workers load the very same data. Raises UserError where they cannot."""
+    """The name by which workers load the same data. Raises UserError if they cannot."""
     try:
         same = nodes.load(data.name).fingerprint == data.fingerprint
     except UserError:
         same = False
     if not same:
-        raise UserError(f"workers cannot load {data.name!r} as it is here: save it to a file, and search on that")
+        raise UserError(f"workers cannot load {data.name!r} from memory: save it to a file, and search on that")
     return data.name
 
 

@@ -25,10 +25,10 @@ from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
 MARK = "design.json"
-"""A folder that holds this file is a project, and may be replaced by a new one."""
+"""A folder that holds this file is a project, and a new project may replace it."""
 SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
-"""The device for the vendor's tool where none was named: one of the family that resources were counted for."""
+"""The device for the vendor's tool if none was named: one of the family that resources were counted for."""
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 
 
@@ -42,14 +42,14 @@ def write_project(
     """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
 
     The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
-    With `network` its float weights are kept too. An existing project is replaced.
+    With `network` its float weights are written too. An existing project is replaced.
     """
     specification = specification or Specification()
     directory = Path(directory).absolute()
     check_replaceable(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, so that the last step is a rename on one file system.
+        # In the target's parent folder, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
             built = Path(scratch) / "new"
             _fill(accelerator, data, built, specification, network)
@@ -66,7 +66,7 @@ def _fill(
     specification: Specification,
     network: Network | None,
 ) -> None:
-    """Everything that a project holds, into the new folder `built`."""
+    """Write all files of the project into the new folder `built`."""
     built.mkdir()
     predicted = price(accelerator, data, specification)
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
@@ -94,7 +94,7 @@ def price(accelerator: Accelerator, data: GraphData, specification: Specificatio
 
 
 def held_by(directory: Path) -> str | None:
-    """The design in a folder and its dataset, in words; None where there is none."""
+    """The design in a folder and its dataset, in words; None if there is none."""
     try:
         summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
         design = Design.load(directory / MARK)
@@ -105,7 +105,7 @@ def held_by(directory: Path) -> str | None:
 
 
 def read_specification(directory: Path) -> Specification:
-    """The specification that the project in `directory` was written for; no limits where it has none."""
+    """The specification that the project in `directory` was written for; without limits if it has none."""
     place = directory / SPECIFICATION
     if not place.is_file():
         return Specification()
@@ -116,7 +116,7 @@ def read_specification(directory: Path) -> Specification:
 
 
 def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:
-    """The names that the templates may use."""
+    """The variables of the templates."""
     beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
     return {
         "a": accelerator,
@@ -127,7 +127,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "memories": lambda layer: memories_of(layer.geometry, accelerator.shape),
         "reader": reader_buffer().of(0),
         "output_rows": output_rows,
-        # The test bench also sends a row that is longer than the capacity.
+        # The test bench also sends a row longer than the capacity.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
         "part": part_of(specification),
         "clock_mhz": f"{specification.clock_mhz:g}",
@@ -136,7 +136,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
 
 
 def part_of(specification: Specification) -> str:
-    """The part that the vendor's tool is told: that of the specification, or the default of its family."""
+    """The part for the vendor's tool: the specification's, or the default of its family."""
     return specification.part or find_device(DEFAULT_DEVICES[specification.family]).part
 
 
@@ -146,16 +146,16 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def check_replaceable(directory: Path) -> None:
-    """Raise UserError rather than delete something that no command of ours wrote."""
+    """Raise UserError rather than delete a folder that is not a project."""
     if directory.is_dir():
         if any(directory.iterdir()) and not (directory / MARK).is_file():
-            raise UserError(f"{directory} is not empty and holds no {MARK}: it is no project; name another folder")
+            raise UserError(f"{directory} is not empty and holds no {MARK}: it is not a project; name another folder")
     elif directory.exists() or directory.is_symlink():
         raise UserError(f"{directory} is not a folder; name another one")
 
 
 def _swap(built: Path, directory: Path, old: Path) -> None:
-    """Put `built` in the place of `directory`; if that fails, put back what was there."""
+    """Replace `directory` by `built`; if that fails, restore the old folder."""
     built.chmod(0o777 & ~_umask())
     if not directory.exists():
         os.replace(built, directory)

@@ -1,4 +1,4 @@
-"""Templates into text: one Jinja2 environment for everything that is generated."""
+"""Rendering of templates: one Jinja2 environment for all generated text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIX = ".j2"
 
 
 def environment() -> Environment:
-    """The environment: an unknown name is an error, a line with only a tag leaves no line behind.
+    """The environment: an unknown name is an error, a line with only a tag produces no line.
 
     Every template may read `wire`, the facts of the kernel's interface, and `camel`, which turns a_name into AName.
     """
@@ -32,12 +32,12 @@ def environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a template, named by its path below templates/."""
+    """The text of a template, given its path below templates/."""
     return environment().get_template(template).render(**values)
 
 
 def render_folder(folder: str, target: Path, skip: tuple[str, ...] = (), **values: Any) -> list[Path]:
-    """Every file below templates/`folder` into `target`: .j2 rendered and renamed, the rest copied as it is.
+    """Write every file below templates/`folder` to `target`: .j2 rendered and renamed, others copied.
 
     `skip` names files, relative to the folder, that the caller renders itself.
     """

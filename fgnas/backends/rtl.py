@@ -43,7 +43,7 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
 
 
 def write_package(folder: Path) -> Path:
-    """Write the SystemVerilog package of the kernel's interface into `folder`; every module may need it first."""
+    """Write the SystemVerilog package of the kernel's interface into `folder`; it is compiled before the modules."""
     path = folder / f"{PACKAGE}.sv"
     path.write_text(package_text(), encoding="utf-8")
     return path
@@ -75,7 +75,7 @@ def parameter_regions(accelerator: Accelerator) -> dict[str, int]:
 
 
 def layer_settings(accelerator: Accelerator, layer: LayerAccelerator) -> Settings:
-    """Parameters of the layer's fgnas_layer; those of stages that it lacks keep their defaults."""
+    """Parameters of the layer's fgnas_layer; those of missing stages keep their defaults."""
     g, shape = layer.geometry, accelerator.shape
     found: Settings = {
         "First": g.first, "Gat": g.gat, "NodeCapacity": shape.node_capacity, "DegreeCapacity": shape.degree_capacity,
@@ -119,7 +119,7 @@ def output_settings(accelerator: Accelerator) -> Settings:
 def as_parameters(values: Settings) -> str:
     """Settings as a SystemVerilog parameter list, indented, in lines of at most 120 columns."""
     words = [f".{name}({_literal(value)})" for name, value in values.items()]
-    # A setting holds no blank, so that no line breaks within it.
+    # A setting contains no space, so that no line breaks within it.
     return textwrap.fill(", ".join(words), 120, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
 
 

@@ -1,4 +1,4 @@
-"""Golden vectors: what the host sends for a graph and the logits that the integer reference answers with."""
+"""Golden vectors: the host's input for a graph, and the logits of the integer reference."""
 
 from __future__ import annotations
 

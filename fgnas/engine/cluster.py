@@ -15,7 +15,7 @@ CONNECT_S = 30
 class Cluster(Executor):
     """Submits to a running scheduler.
 
-    A job whose worker dies is begun again on another by the scheduler; one that ends several workers breaks this
+    The scheduler restarts a job on another worker if its worker dies. A job that kills several workers breaks this
     executor, as a killed process breaks a pool.
     """
 
@@ -37,7 +37,7 @@ class Cluster(Executor):
         self._waiting: set[Any] = set()
 
     def _check_threads(self) -> None:
-        """Children of one process share buffers, so they must come one after another."""
+        """Raise UserError unless every worker has one thread: the jobs of a process share buffers."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         if several := [name for name, worker in workers.items() if worker["nthreads"] != 1]:
             self.client.close()
@@ -47,7 +47,7 @@ class Cluster(Executor):
         """Run a function on some worker."""
         future: Future[Any] = Future()
         remote = self.client.submit(function, *arguments, **named, pure=False)
-        self._waiting.add(remote)  # dask forgets a task that nobody holds
+        self._waiting.add(remote)  # dask drops a task without references
         remote.add_done_callback(functools.partial(self._pass_on, future))
         return future
 
@@ -63,7 +63,7 @@ class Cluster(Executor):
             future.set_exception(BrokenExecutor("a worker of the cluster died, or its scheduler left"))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster; it goes on without us."""
+        """Leave the cluster, which keeps running."""
         if cancel_futures:
             self.client.cancel(list(self._waiting))
         self.client.close()

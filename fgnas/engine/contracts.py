@@ -26,12 +26,12 @@ Objectives = NDArray[np.float64]
 """[n, objectives], all of them maximised."""
 
 Infeasible = Literal["redraw", "zero", "accept"]
-"""The treatment of a row that breaks a limit: it is dropped and the searcher asked again; the searcher is told zeros;
-or it is evaluated like any other."""
+"""The treatment of a row that breaks a limit. redraw: drop it and ask the searcher again; zero: tell the searcher
+zeros; accept: evaluate it like any other."""
 
 
 BATCH = 10
-"""Rows between two updates of a searcher that has no reason for another number."""
+"""Default number of rows between two updates of a searcher."""
 
 
 class Candidate(Protocol):
@@ -54,7 +54,7 @@ class Candidate(Protocol):
 
 
 class Space(Protocol):
-    """The decisions that make a candidate: of a layer, of the whole design, of any position."""
+    """The decisions that make a candidate: per layer, per position, or for the whole design."""
 
     @property
     def name(self) -> str: ...
@@ -66,14 +66,14 @@ class Space(Protocol):
         """[count, decisions] rows, uniform over the options that have an effect."""
 
     def repaired(self, rows: Rows) -> Rows:
-        """Rows that a mutation or a crossover made, with every decision made exactly where it has an effect."""
+        """Repair rows of a mutation or a crossover, so that exactly the decisions with an effect are made."""
 
     def candidate(self, row: NDArray[np.int16]) -> Candidate:
         """The candidate of one row."""
 
 
 class Target(Protocol):
-    """The costs of candidates, over arrays of rows and cheap."""
+    """The costs of candidates, computed cheaply over arrays of rows."""
 
     @property
     def costs(self) -> tuple[Quantity, ...]: ...
@@ -84,7 +84,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """The scores of one candidate by name; what was shared with others in `trained` and `cached` (see `Trial`)."""
+    """The scores of one candidate by name; `trained` and `cached` say what it shared with others (see `Trial`)."""
 
     values: dict[str, float]
     trained: bool
@@ -107,16 +107,16 @@ class Trainer(Protocol):
     def scores(self) -> tuple[Quantity, ...]: ...
 
     def prepare(self, store: RunStore, workers: Workers) -> None:
-        """Train once what every score needs, such as a supernet; resumable, kept in the store."""
+        """Train the parts that every score needs, such as a supernet, once; resumable, saved in the store."""
 
     def score(self, candidates: Sequence[Any], workers: Workers) -> list[Score]:
-        """The scores of candidates, in order. Their order, never a clock, decides which of them counts as trained."""
+        """The scores of candidates, in order. The order alone decides which of them counts as trained."""
 
     def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
         """Continue after these trials as if they had just been scored."""
 
     def keep(self, leaders: Sequence[Trial], store: RunStore) -> None:
-        """Hold in the store what continuing with these leaders needs, and nothing else."""
+        """Keep only the files in the store that continuing with these leaders needs."""
 
     def retrain(self, candidates: Sequence[Any], repetition: int, workers: Workers) -> list[Outcome]:
         """Train candidates with a fresh seed; repetitions count from 1."""
@@ -132,7 +132,7 @@ class Trainer(Protocol):
 
 
 class Searcher(Protocol):
-    """Is asked for rows and told their objectives."""
+    """Proposes rows and learns from their objectives."""
 
     @property
     def infeasible(self) -> Infeasible:
@@ -140,16 +140,16 @@ class Searcher(Protocol):
 
     @property
     def batch(self) -> int:
-        """Feasible rows that it is told together; never a matter of how many workers there are."""
+        """Number of feasible rows between two updates; it never depends on the number of workers."""
 
     def ask(self, count: int) -> Rows:
         """[count, decisions] rows."""
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
-        """The objectives of m rows, [m, objectives], in the order they were asked for."""
+        """The objectives of m rows, [m, objectives], in the order of the request."""
 
     def state(self) -> dict[str, Any]:
-        """Everything that decides what comes next: tensors, NumPy arrays and plain values."""
+        """The complete state, from which the search continues: tensors, NumPy arrays and plain values."""
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
@@ -157,12 +157,12 @@ class Searcher(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """All that a searcher may know.
+    """The search problem: everything that a searcher may know.
 
     Attributes:
         space, target, limits: where to search, at what costs, within which limits.
         survey: the result of pricing uniform draws before the search.
-        seed, children: of the run.
+        seed, children: the seed and the number of samples of the run.
         options: every option of the run by name; a searcher reads its own.
     """
 
@@ -183,13 +183,13 @@ MakeSearcher = Callable[[Problem], Searcher]
 
 
 class BackEnd(Protocol):
-    """Turns what a run delivered into files that are proven."""
+    """Turns a delivered candidate into verified files."""
 
     def open(self, entry: dict[str, Any], folder: Path) -> Any:
-        """An entry of leaders.json of the run in `folder`, with its model. Raises UserError where it is damaged."""
+        """An entry of leaders.json of the run in `folder`, with its model. Raises UserError if it is damaged."""
 
     def write(self, delivered: Any, data: Any, directory: Path, specification: Any = None) -> list[Path]:
-        """Write the project of what was opened, for a task's data; `specification` replaces that of its search."""
+        """Write the project of an opened entry for a task's data; `specification` replaces that of its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +201,9 @@ class Composition:
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
         label: a short name for runs, such as the dataset's.
-        identity: what determines the results beside options and versions, such as the data's fingerprint.
+        identity: everything but options and versions that determines the results, such as the data's fingerprint.
         delivered: fields of every leader's entry, such as the dataset.
-        remark: what the survey's feasible rows say to a user; "" for nothing.
+        remark: a remark for the user about the survey's feasible rows, or "".
     """
 
     space: Space
@@ -232,4 +232,4 @@ class System(Protocol):
     back_end: BackEnd | None
 
     def compose(self, options: Any, data: Any = None) -> Composition:
-        """The search that the options describe; `data` saves loading what they name."""
+        """The search that the options describe; `data`, if given, is not loaded again."""

@@ -13,7 +13,7 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 
 Rounds = Callable[[int, int], None]
-"""Told (rounds done, rounds in all)."""
+"""Called with the number of finished rounds and the total."""
 
 
 def spread(values: Sequence[float]) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
 class Leaders:
     """Retrained candidates.
 
-    Any search over one seed chooses lucky ones, so the leaders compete again on fresh seeds: ranked by the mean of the
-    first score, each keeping the model of its best seed. The kept models are refined; of the winner every seed's model
-    is, so that its spread is that of what is delivered.
+    A search over one seed favours lucky candidates, so the leaders compete again on fresh seeds. They are ranked by the
+    mean of the first score, and each keeps the model of its best seed. The kept models are refined. The winner's models
+    of all seeds are refined, so that the reported spread is that of the delivered candidate.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Leaders:
         return [outcome.scores[self.ranked_by] for outcome in self.outcomes[name]]
 
     def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
-        """Train every leader once a seed."""
+        """Train every leader once per seed."""
         candidates = list(self.candidates.values())
         for repetition in range(1, self.seeds + 1):
             found = self.parts.trainer.retrain(candidates, repetition, workers)
@@ -55,7 +55,7 @@ class Leaders:
             report(repetition, self.seeds + 1)  # refining is one round more
 
     def refine(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
-        """Refine the model of every seed of the winner, and of the best seed of each other leader."""
+        """Refine the models of all seeds of the winner, and of the best seed of every other leader."""
         winner = self.ranking()[0]
         kept = [
             (name, place)
@@ -68,7 +68,7 @@ class Leaders:
         report(self.seeds + 1, self.seeds + 1)
 
     def ranking(self) -> list[str]:
-        """Candidates' hashes, best mean first; the earlier trial of equals first."""
+        """Candidates' hashes, best mean first; equal ones in the order of their trials."""
         return sorted(
             self.candidates, key=lambda name: (-float(np.mean(self.values(name))), self.trials[name].trial)
         )
@@ -84,7 +84,7 @@ class Leaders:
 
     def _entry(self, store: RunStore, rank: int, name: str) -> dict[str, Any]:
         trial, refined = self.trials[name], self.refined[name]
-        # The earlier seed of equals.
+        # The earlier of equal seeds.
         place = max(refined, key=lambda place: (refined[place].scores[self.ranked_by], -place))
         return {
             "rank": rank,
@@ -102,7 +102,7 @@ class Leaders:
         }
 
     def _tested(self, name: str, delivered: int) -> dict[str, Any]:
-        """Accuracies of the winner: of the model that is delivered, and over its seeds."""
+        """Accuracies of the winner: the delivered model, and statistics over its seeds."""
         outcomes = [self.refined[name][place] for place in range(self.seeds)]
         found = [self.parts.trainer.test(self.candidates[name], outcome) for outcome in outcomes]
         spreads = {

@@ -1,4 +1,4 @@
-"""The Pareto fronts of a run: trials that no other one beats in the first score and in every named cost."""
+"""The Pareto fronts of a run: trials that no other trial dominates in the first score and the named costs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fgnas.engine.trial import Trial
 
 
 def front(trials: Sequence[Trial], ranking: str, costs: Sequence[str]) -> list[Trial]:
-    """Feasible trials that none beats in the score and every cost at once, best score first.
+    """Feasible trials that no other dominates in the score and the costs, best score first.
 
-    Of candidates that are equal in all of them, the earliest trial represents the others.
+    Among candidates that are equal in all of them, the earliest trial represents the others.
     """
     order = sorted(
         (trial for trial in trials if trial.feasible),
@@ -27,7 +27,7 @@ def front(trials: Sequence[Trial], ranking: str, costs: Sequence[str]) -> list[T
 def fronts(
     trials: Sequence[Trial], ranking: str, costs: Sequence[Sequence[str]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """The content of pareto.json: by the names of the costs, the trials of each front."""
+    """The content of pareto.json: the trials of each front, by the names of its costs."""
     return {
         " and ".join(names): [
             {"trial": trial.trial, "design_hash": trial.design_hash, "scores": trial.scores, "costs": trial.costs}

@@ -14,18 +14,18 @@ from typing import Any
 from fgnas.errors import UserError
 
 ATTEMPTS = 3
-"""How often a job is begun again after a worker died under it."""
+"""How often a job is restarted after its worker died."""
 
 WORKERS_DIED = (
-    f"workers died {1 + ATTEMPTS} times over the same job, most likely for want of memory: "
-    "give fewer --workers, then go on with --resume"
+    f"workers died {1 + ATTEMPTS} times on the same job, most likely out of memory: "
+    "give fewer --workers, then continue with --resume"
 )
 
 ExecutorFactory = Callable[[], Executor]
 
 
 class Processes(Executor):
-    """Worker processes on this machine, each a pool of its own: one that is killed costs its own child's time."""
+    """Worker processes on this machine, each its own pool, so that a killed process loses only its own job."""
 
     def __init__(self, workers: int) -> None:
         self._threads = ThreadPoolExecutor(workers)
@@ -56,7 +56,7 @@ class Processes(Executor):
         return self._own.pool
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes, after what they are at."""
+        """End the processes after their current jobs."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         for pool in list(self._pools):
             pool.shutdown(wait, cancel_futures=cancel_futures)
@@ -68,7 +68,7 @@ def process_pool(workers: int) -> ExecutorFactory:
 
 
 def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it, even where it is killed."""
+    """Leave Ctrl-C to the parent, and end when it ends, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -80,14 +80,14 @@ def _end_with_parent() -> None:
 
 
 class Workers:
-    """Runs jobs on executors out of a factory; a broken executor is replaced, and what is unfinished begun again."""
+    """Runs jobs on executors from a factory; replaces a broken executor and restarts its unfinished jobs."""
 
     def __init__(self, factory: ExecutorFactory) -> None:
         self._factory = factory
         self._executor: Executor | None = None
 
     def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
-        """The results in the order of the jobs, whatever the order they end in."""
+        """The results in the order of the jobs, in whatever order these end."""
         results: dict[int, Any] = {}
         for _ in range(1 + ATTEMPTS):
             waiting = [place for place in range(len(jobs)) if place not in results]
@@ -101,7 +101,7 @@ class Workers:
     def _run_once(
         self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any]
     ) -> None:
-        """Fill in what ends, though the executor may break on the way."""
+        """Store the results of finished jobs, even if the executor breaks meanwhile."""
         if self._executor is None:
             self._executor = self._factory()
         futures: dict[Future[Any], int] = {}
@@ -120,7 +120,7 @@ class Workers:
             self.close()
 
     def close(self) -> None:
-        """Drop what has not begun, and wait for what has."""
+        """Cancel the jobs that have not started, and wait for the others."""
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
             self._executor = None

@@ -1,4 +1,4 @@
-"""The search loop: ask, drop what breaks a limit, score the rest, tell, commit."""
+"""The search loop: ask, drop rows that break a limit, score the others, tell, commit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Status:
     """The state of a running search.
 
     Attributes:
-        done, children: valid samples so far, and wanted.
+        done, children: valid samples so far, and their target number.
         best: highest first score of a feasible trial so far.
         share: feasible share of the last batch's draws.
         trainings: distinct trainings so far.
@@ -100,7 +100,7 @@ class SearchLoop:
         return np.array(rows, np.float64)
 
     def _record(self, candidates: Sequence[Candidate], scores: Sequence[Score], proposal: Proposal) -> list[Trial]:
-        """The batch as trials, which join the others."""
+        """The batch as trials, appended to the earlier ones."""
         new = [
             Trial(
                 trial=len(self.trials) + place,
@@ -128,11 +128,11 @@ class SearchLoop:
 
 
 def leaders(trials: Sequence[Trial], count: int, ranking: str) -> list[Trial]:
-    """The best distinct feasible trials by the score `ranking`; the earlier of equals first.
+    """The best distinct feasible trials by the score `ranking`; equal ones in the order of their trials.
 
     Candidates that share a training share its luck, so no more than `PER_TRAINING` of them come before the best ones
-    of other trainings; and only the first of those with equal scores by construction, which retraining could not tell
-    apart.
+    of other trainings. Of candidates with equal score keys only the first counts, because retraining could not tell
+    them apart.
     """
     first = {trial.design_hash: trial for trial in reversed(trials) if trial.feasible}
     ranked = sorted(first.values(), key=lambda trial: (-trial.scores[ranking], trial.trial))

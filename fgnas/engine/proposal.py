@@ -1,4 +1,4 @@
-"""Proposals: the rows of a batch that are evaluated, after infeasible ones were treated as the searcher wishes."""
+"""Proposals: the rows of a batch to evaluate, with infeasible ones treated as the searcher asks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fgnas.space import Rows
 
 DRAWS_AT_ONCE = 2_000
 MAX_FRUITLESS_EPISODES = 20_000
-"""Draws without a feasible one before a search gives up whose searcher learns from every draw, a few at a time."""
+"""Draws without a feasible one before a search gives up, for a searcher that learns from every small batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +24,11 @@ class Proposal:
 
     Attributes:
         rows: [m, decisions].
-        costs: of each, by name.
+        costs: the costs of each, by name.
         feasible: [m] whether each keeps every limit.
         draws: [m] index of each among this batch's draws, counted from 1, ascending.
         drawn: how many draws the batch took.
-        asked: the rows of the last request, where the searcher wants to be told about all of them.
+        asked: the rows of the last request, if the searcher is told about all of them.
     """
 
     rows: Rows
@@ -48,7 +48,7 @@ class Proposal:
 
 
 def propose(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
-    """One to `count` rows to evaluate. Raises UserError where no feasible one is found."""
+    """One to `count` rows to evaluate. Raises UserError if no feasible one is found."""
     if searcher.infeasible == "accept":
         asked = searcher.ask(count)
         costs = parts.target.price(asked)
@@ -60,7 +60,7 @@ def propose(searcher: Searcher, parts: Composition, count: int, batch: int) -> P
 
 
 def episodes(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
-    """Draws in batches, told as zeros, up to the first batch with a feasible one."""
+    """Draw batches up to the first with a feasible row; the searcher is told zeros for the others."""
     nearest = Nearest(parts.limits)
     for drawn in range(0, MAX_FRUITLESS_EPISODES, batch):
         asked = searcher.ask(batch)

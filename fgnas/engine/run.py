@@ -30,8 +30,8 @@ class Plan:
 
     Attributes:
         children: valid samples to evaluate, repeats included.
-        seed: of everything.
-        leaders, retrain_seeds: distinct candidates that are retrained at the end, and with how many seeds.
+        seed: the seed of all random numbers.
+        leaders, retrain_seeds: number of distinct candidates retrained at the end, and of seeds for each.
         options: every option of the run, by name.
     """
 
@@ -43,7 +43,7 @@ class Plan:
 
 
 def configuration(system: str, options: dict[str, Any], parts: Composition) -> dict[str, Any]:
-    """The content of config.json: everything that determines a run, and how its trials are read."""
+    """The content of config.json: everything that determines a run, and the meaning of its trials."""
     described: dict[str, Any] = {
         "system": system,
         "label": parts.label,
@@ -63,7 +63,7 @@ def configuration(system: str, options: dict[str, Any], parts: Composition) -> d
 
 
 def versions() -> dict[str, str]:
-    """The versions that equal results depend on, beside the configuration."""
+    """The versions that results depend on, in addition to the configuration."""
     return {
         "fgnas": importlib.metadata.version("fgnas"),
         "python": platform.python_version(),
@@ -84,7 +84,7 @@ def cpu_name() -> str:
 
 
 def check_resumable(store: RunStore, config: dict[str, Any]) -> None:
-    """Refuse to continue a run under another configuration or other versions."""
+    """Raise UserError if the configuration or the versions differ from the run's."""
     if difference := compare(store.config(), config):
         raise UserError(f"cannot continue the run {store.name}: {difference}; start a new run")
 
@@ -100,7 +100,7 @@ def search(
 ) -> dict[str, Any]:
     """Search, retrain the leaders, deliver the best: the content of best.json.
 
-    The store is opened only when the limits are known to be feasible.
+    The store is created only after the limits have proven feasible.
     """
     # The number of threads that sum a product decides its last bits.
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""The difference of two searches with its confidence interval."""
+"""The difference between two searches with its confidence interval."""
 
 from __future__ import annotations
 

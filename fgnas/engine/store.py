@@ -23,7 +23,7 @@ class RunStore:
     """The folder of one run.
 
     A batch is committed by appending its trials and syncing, then replacing `state.pt`, which holds how many bytes
-    of `trials.jsonl` belong to it. Whatever lies beyond was written by a batch that never ended; `resume` cuts it off.
+    of `trials.jsonl` belong to it. Any later bytes come from an unfinished batch; `resume` cuts them off.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class RunStore:
         raise UserError(f"no run {name!r} in {root}; {have}")
 
     def config(self) -> dict[str, Any]:
-        """Everything that determines the run."""
+        """The configuration: everything that determines the run."""
         return self._read_json("config.json")
 
     def best(self) -> dict[str, Any] | None:
@@ -76,7 +76,7 @@ class RunStore:
         """The retrained designs, best first."""
         if not (self.folder / "leaders.json").is_file():
             raise UserError(
-                f"the run {self.name} is not finished: go on with `fgnas search --run {self.name} --resume`"
+                f"the run {self.name} is not finished: continue with `fgnas search --run {self.name} --resume`"
             )
         return self._read_json("leaders.json")
 
@@ -88,7 +88,7 @@ class RunStore:
             raise UserError(f"cannot read {path}: {error}") from None
 
     def trials(self) -> list[Trial]:
-        """Every trial, in order; a last line that is being written, or that a kill cut short, does not count."""
+        """Every trial, in order; an incomplete last line is ignored."""
         path = self.folder / "trials.jsonl"
         try:
             lines = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -110,12 +110,12 @@ class RunStore:
         replace_file(self.folder / "state.pt", buffer.getvalue())
 
     def resume(self) -> dict[str, Any] | None:
-        """The state of the last committed batch, with the trials cut back to it; None where nothing was committed."""
+        """The state of the last committed batch, with the trials cut back to it; None if nothing was committed."""
         path, offset, state = self.folder / "state.pt", 0, None
         if path.is_file():
             try:
                 saved = torch.load(path, weights_only=True)
-            except Exception as error:  # a damaged pickle can raise nearly anything
+            except Exception as error:  # a damaged pickle can raise almost any exception
                 raise UserError(f"cannot read {path} ({type(error).__name__}): start a new run") from None
             offset, state = saved["offset"], _unpacked(saved["state"])
         with (self.folder / "trials.jsonl").open("ab") as file:
@@ -125,7 +125,7 @@ class RunStore:
         return state
 
     def record_timing(self, timing: dict[str, Any]) -> None:
-        """Append what a batch took; clocks go nowhere else."""
+        """Append the duration of a batch; no other file of a run depends on a clock."""
         with (self.folder / "timings.jsonl").open("a", encoding="utf-8") as file:
             file.write(canonical_json(timing) + "\n")
 
@@ -146,7 +146,7 @@ class RunStore:
 
 
 ARRAY, INTEGER = "array of NumPy", "integer of any size"
-"""Keys of what torch's safe loader would refuse: NumPy arrays, and the 128-bit integers of a random state."""
+"""Keys for values that torch's safe loader refuses: NumPy arrays, and the 128-bit integers of a random state."""
 
 
 def _packed(value: Any) -> Any:
@@ -165,7 +165,7 @@ def _packed(value: Any) -> Any:
 
 
 def _unpacked(value: Any) -> Any:
-    """The state that was packed; tuples come back as lists."""
+    """The inverse of packing; tuples become lists."""
     if isinstance(value, list):
         return [_unpacked(item) for item in value]
     if not isinstance(value, dict):
@@ -182,7 +182,7 @@ def check_name(root: Path, name: str) -> None:
     if "/" in name or name in ("", ".", "..", LATEST):
         raise UserError(f"a run cannot be called {name!r}: give --run a plain folder name")
     if (root / name).exists():
-        raise UserError(f"the run {root / name} exists; go on with --run {name} --resume, or give another name")
+        raise UserError(f"the run {root / name} exists; continue with --run {name} --resume, or give another name")
 
 
 def next_name(root: Path, dataset: str) -> str:
@@ -192,7 +192,7 @@ def next_name(root: Path, dataset: str) -> str:
 
 
 def compare(stored: Any, current: Any, field: str = "") -> str | None:
-    """The first field in which two configurations differ, with both values; None where they are equal."""
+    """The first field in which two configurations differ, with both values; None if they are equal."""
     if isinstance(stored, dict) and isinstance(current, dict):
         for name in sorted(stored.keys() | current.keys()):
             place = f"{field}.{name}" if field else name

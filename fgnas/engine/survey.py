@@ -1,4 +1,4 @@
-"""The survey before a search: what share of uniform draws is feasible, which limit binds, and some feasible rows."""
+"""The survey before a search: the feasible share of uniform draws, the binding limit, and some feasible rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fgnas.space import Rows
 
 SURVEY_DRAWS = 100_000
 MAX_FRUITLESS_DRAWS = 200_000
-"""Rows drawn without a feasible one before a search gives up: a share of 0.005 % would show with 99.995 %."""
+"""Rows drawn without a feasible one before a search gives up. A share of 0.005 % is found with probability 99.995 %."""
 KNOWN = 256
 """Feasible rows that a survey passes on to a searcher."""
 DESCENTS = 4
@@ -50,7 +50,7 @@ class Survey:
         share: feasible share of them.
         holds: share in which each limit holds by itself, by cost.
         binding: the cost whose limit holds least often; None without limits.
-        found: [n, decisions] every feasible row found, one at least.
+        found: [n, decisions] every feasible row found, at least one.
     """
 
     draws: int
@@ -71,9 +71,9 @@ class Survey:
 
 
 def survey(space: Space, target: Target, limits: tuple[Limit, ...]) -> Survey:
-    """Price uniform draws; where none of many is feasible, improve those that come nearest.
+    """Price uniform draws; if none of many is feasible, improve the nearest ones.
 
-    Raises UserError where that finds nothing either.
+    Raises UserError if that finds no feasible row either.
     """
     rng = np.random.default_rng(0)
     held = {limit.cost: 0 for limit in limits}
@@ -111,9 +111,9 @@ def feasible_near(rows: Rows, space: Space, target: Target, limits: tuple[Limit,
 
 
 def descended(rows: Rows, space: Space, target: Target, limits: tuple[Limit, ...]) -> Rows:
-    """[n, decisions] each row moved, one decision at a time, towards keeping the limit that it breaks most.
+    """[n, decisions] each row changed, one decision at a time, towards keeping the limit that it breaks most.
 
-    The best of all single changes is taken, as long as it improves.
+    Every step takes the best single change, until none improves.
     """
     rows, best = rows.copy(), worst(target.price(rows), limits)
     moving = np.arange(len(rows))

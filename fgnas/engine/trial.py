@@ -14,16 +14,16 @@ class Trial:
 
     Attributes:
         trial: its number, from 0.
-        draws: how many rows the searcher had drawn when it came, itself included.
+        draws: number of rows that the searcher had drawn so far, this one included.
         row: option index of every decision of the space, -1 where it has no effect.
-        design: the candidate's own record.
-        design_hash: names the candidate.
-        training_key, score_key: name what its training and what its scores depend on.
+        design: the candidate as JSON values.
+        design_hash: identifies the candidate.
+        training_key, score_key: identify the choices that its training and its scores depend on.
         feasible: whether it keeps every limit.
-        scores: by name; the first score of the trainer ranks.
+        scores: by name; the trainer's first score is the ranking.
         costs: by name.
         trained: whether it was the first of its training key.
-        cached: whether the very candidate came before.
+        cached: whether the same candidate had been scored before.
     """
 
     trial: int
@@ -45,7 +45,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, content: Any, source: str) -> Self:
-        """A trial from JSON values. Raises UserError where another version wrote it."""
+        """A trial from JSON values. Raises UserError if another version wrote it."""
         names = [field.name for field in fields(cls)]
         if not isinstance(content, dict) or sorted(content) != sorted(names):
             found = sorted(set(content) ^ set(names)) if isinstance(content, dict) else [type(content).__name__]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 MIN_ERROR = 1e-3
-"""The error at which an accuracy of 1 is drawn, because a logarithmic axis of errors has no place for 0."""
+"""The error at which an accuracy of 1 is drawn, because a logarithmic axis of errors cannot show 0."""
 ERROR_TICKS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999)
 SPREAD_FOR_LOG = 8.0
 """Values that spread over more than this ratio are drawn on a logarithmic axis."""
@@ -68,7 +68,7 @@ def logarithmic(title: str, low: float, high: float, label: Label) -> Axis:
 
 
 def costs(title: str, values: Sequence[float], limit: float | None, label: Label) -> Axis:
-    """An axis of costs. It includes the limit unless that is far beyond all values and would leave them no room."""
+    """An axis of costs. It includes the limit unless that is far beyond all values and would compress them."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     if limit is not None and limit <= 1.6 * high:
         high = max(high, limit)
@@ -78,7 +78,7 @@ def costs(title: str, values: Sequence[float], limit: float | None, label: Label
 
 
 def accuracy(title: str, values: Sequence[float]) -> Axis:
-    """An axis of accuracies, 0 to 1, by the logarithm of their error, which separates the best ones."""
+    """An axis of accuracies, 0 to 1, on a logarithmic scale of their error, which separates the best ones."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     highest = 1 - max(MIN_ERROR, (1 - high) * 0.8)
     lowest = max(0.0, 1 - (1 - low) * 1.1)
@@ -92,6 +92,6 @@ def _bent_accuracy(value: float) -> float:
 
 
 def round_step(rough: float) -> float:
-    """The smallest of 1, 2, 5, 10 … times a power of ten that is at least `rough`."""
+    """The smallest of 1, 2, 5, 10 … times a power of ten not below `rough`."""
     scale = 10.0 ** math.floor(math.log10(rough))
     return next(factor * scale for factor in (1, 2, 5, 10) if factor * scale >= rough * (1 - 1e-9))

@@ -36,7 +36,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Series:
-    """A named path in a chart. Series with equal names have equal colours; `dots` says that it is one of dots."""
+    """A named path in a chart. Series with equal names have equal colours; `dots`: whether it is drawn as dots."""
 
     name: str
     path: str
@@ -54,7 +54,7 @@ class Panel:
 
 
 def line(frame: Frame, xs: Sequence[float], ys: Sequence[float], steps: bool = False) -> str:
-    """The path of a line through points, or of a staircase that keeps each value until the next one."""
+    """The path of a line through points, or of a staircase that holds each value until the next one."""
     places = [frame.at(x, y) for x, y in zip(xs, ys, strict=True)]
     parts: list[str] = []
     for index, (x, y) in enumerate(places):

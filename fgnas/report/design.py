@@ -20,7 +20,7 @@ from fgnas.tasks.nodes import GraphData
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """Rows that the stages took in during a simulation, and how many of them in the cycle that the model predicts."""
+    """Rows that the stages accepted in a simulation, and how many of them in the predicted cycle."""
 
     total: int
     as_modelled: int
@@ -30,10 +30,10 @@ class RowsSeen:
 class DesignPage:
     """The content of the page of a design.
 
-    `family` is the device family of the predicted resources, xc7 if the wanted one has no table; `synthesised` is that
-    of the synthesis, "" before one. With a simulation, `phases` and `cycles` are measured and `rows` compares them with
-    the latency model; without one they are the model's, and `rows` is None. `limited` says whether resources are
-    compared with a device or with the limits that the project was written for.
+    `family` is the device family of the predicted resources, xc7 if the requested one has no table; `synthesised`
+    is the family of the synthesis, "" before one. With a simulation, `phases` and `cycles` are measured and `rows`
+    compares them with the latency model; without one they are the model's, and `rows` is None. `limited` says
+    whether resources are compared with a device or with the limits that the project was written for.
     """
 
     directory: str
@@ -100,14 +100,14 @@ def design_page(
 
 
 def seen_by_simulation(times: Timeline, project: ProjectRecord) -> Timeline | None:
-    """The time line of the project's last simulation; None without one that recorded the rows."""
+    """The time line of the project's last simulation; None if no simulation recorded the rows."""
     report = project.reports.get("sim", {})
     begins = [asked - ASK_CYCLES for asked in report.get("phase_cycles", [])]
     return as_seen(times, project.rows, begins, report["cycles"]) if project.rows and begins else None
 
 
 def compared_rows(seen: Timeline, modelled: Timeline) -> RowsSeen:
-    """Count the rows of stages that a simulation finished in the cycle that the model predicts."""
+    """Count the rows of stages that a simulation finished in the predicted cycle."""
     pairs = [
         (mine.finishes, other.finishes)
         for phase, expected in zip(seen.phases[1:], modelled.phases[1:], strict=True)

@@ -1,4 +1,4 @@
-"""Several charts side by side as one SVG file, for pages that cannot hold a script or a style sheet."""
+"""Several charts side by side as one SVG file, for pages without scripts or style sheets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEGEND = 24
 def figure_svg(title: str, panels: Sequence[Panel], columns: int) -> str:
     """The SVG of panels of equal size, row by row, with one legend for all of them.
 
-    Raises ValueError for more names of series than there are colours.
+    Raises ValueError for more series names than colours.
     """
     names = list(dict.fromkeys(series.name for panel in panels for series in panel.series))
     if len(names) > len(COLOURS):

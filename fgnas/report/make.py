@@ -31,7 +31,7 @@ PAGE = "report.html"
 def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> Path:
     """Write the page of a run, finished or not, to `page` or to report.html in its folder; returns the path.
 
-    Shares by chance are left out where the data of the run, or its system, is not available.
+    Shares by chance are omitted if the run's data or system is not available.
     """
     run = RunRecord.read(store)
     page = page or store.folder / PAGE
@@ -48,7 +48,7 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
 
 @contextmanager
 def _made_by_another_version(folder: Path) -> Iterator[None]:
-    """Report a missing or an unknown field of a file in one line."""
+    """Report a missing or unknown field of a file in one line."""
     try:
         yield
     except (KeyError, TypeError) as error:
@@ -56,9 +56,9 @@ def _made_by_another_version(folder: Path) -> Iterator[None]:
 
 
 def _chance(run: RunRecord, system: System, data: Any) -> Chance | None:
-    """Shares among feasible draws; None where the data of the run is not available, or no draw is feasible.
+    """Shares among feasible draws; None if the run's data is not available or no draw is feasible.
 
-    Raises UserError for given `data` that the run was not made on.
+    Raises UserError if `data` is given and is not the run's.
     """
     options = system.Options(**run.config["options"])
     try:
@@ -99,7 +99,7 @@ def report_project(
 
 
 def _data_of(project: ProjectRecord, data: GraphData | None) -> GraphData | None:
-    """The data of a project. Raises UserError where `data` is given and is another graph."""
+    """The data of a project. Raises UserError if `data` is given and is another graph."""
     dataset, given = project.summary["dataset"], data is not None
     if data is None and dataset in NAMES:
         try:

@@ -1,4 +1,4 @@
-"""Pages as self-contained HTML files: styles and scripts inside, nothing fetched, everything escaped."""
+"""Pages as self-contained HTML files: styles and scripts are embedded, nothing is fetched, all text is escaped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def design_html(page: DesignPage) -> str:
 
 
 def write_page(html: str, path: Path) -> None:
-    """Write a page to `path` as a whole, or not at all."""
+    """Write a page to `path` atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, html)
@@ -55,7 +55,7 @@ def _source(name: str) -> str:
 
 @functools.cache
 def environment() -> Environment:
-    """Templates of pages and figures; what they insert is escaped."""
+    """The environment of pages and figures; inserted text is escaped."""
     made = Environment(
         loader=FileSystemLoader(templates_directory() / FOLDER),
         undefined=StrictUndefined,
@@ -73,7 +73,7 @@ def percent(share: float | None, places: int = 1) -> str:
 
 
 def number(value: float | None) -> str:
-    """A count with thousands separated; fractions are kept."""
+    """A count with thousands separators; fractions are kept."""
     return "–" if value is None else f"{value:,.6g}" if value != int(value) else f"{int(value):,}"
 
 
@@ -83,7 +83,7 @@ def digits(value: float, places: int) -> str:
 
 
 def shown(value: float | None, quantity: Quantity) -> str:
-    """A cost or a score in the unit that it is shown in; a dash for None."""
+    """A cost or a score in its display unit; a dash for None."""
     if value is None:
         return "–"
     if quantity.unit == "share":

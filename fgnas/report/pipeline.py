@@ -1,4 +1,4 @@
-"""The phases and stages of an accelerator: the boxes of its picture and the strips of its time line."""
+"""The phases and stages of an accelerator: boxes of the diagram and strips of the time line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fgnas.hardware.timeline import PhaseTimes, StageTimes, Timeline
 from fgnas.report.chart import silhouette
 
 PARTS = 240
-"""Equal parts of a phase that its time line shows."""
+"""Number of equal intervals of a phase in its time line."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ class Number:
 
 @dataclass(frozen=True)
 class StageBox:
-    """One stage in the picture.
+    """One stage in the diagram.
 
     Attributes:
-        title: with its layer.
+        title: its name with its layer.
         lines: a description, line by line.
-        across, down: lanes as a grid; 0 where a stage has none.
-        dsp: the number of lanes that take a DSP slice; None where they multiply nothing.
-        numbers: formats that it takes or makes.
-        rows: rows of the buffer before it; 0 where there is none.
-        busy: share of its phase in which it works.
-        busiest: whether no other stage of the phase works more.
+        across, down: lanes as a grid; 0 if it has none.
+        dsp: number of lanes that use a DSP slice; None if they do not multiply.
+        numbers: formats of its inputs and outputs.
+        rows: rows of the buffer before it; 0 if there is none.
+        busy: share of its phase in which it is busy.
+        busiest: whether no other stage of the phase is busier.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Strip:
 class PhaseBox:
     """One phase: the memories that it reads and writes, and its stages in columns by their distance from the first.
 
-    `modelled` is its first cycle by the latency model.
+    `modelled` is its first cycle according to the latency model.
     """
 
     name: str
@@ -81,7 +81,7 @@ class PhaseBox:
 
 
 def phases(times: Timeline, modelled: Timeline, summary: dict[str, Any]) -> list[PhaseBox]:
-    """The phases with their stages, in the picture and in the time line."""
+    """The phases with their stages, for the diagram and the time line."""
     found = []
     for index, phase in enumerate(times.phases):
         boxes = [stage_box(stage, phase, summary) for stage in phase.stages]

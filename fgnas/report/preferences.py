@@ -1,4 +1,4 @@
-"""The options that a search came to prefer: shares early and late in it, beside those of feasible draws."""
+"""The options that a search came to prefer: their shares early and late in it, compared with feasible draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fgnas.space import Decision, Rows
 PARTS = 5
 """The search is split into this many equal parts; the first and the last one are compared."""
 CHANCE_DRAWS, CHANCE_KEPT = 20_000, 1_000
-"""Uniform draws at a time, up to five times, until this many of them keep the limits."""
+"""Number of uniform draws in a batch, and of feasible draws to collect from up to five batches."""
 
 Chance = Mapping[str, Sequence[float]]
 """Name of a decision -> share of each option among feasible draws."""
@@ -24,7 +24,7 @@ Chance = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Option:
-    """Shares of one option, 0 to 1, among the candidates in which its decision has an effect; None without any."""
+    """Shares of one option, 0 to 1, among candidates in which its decision has an effect; None if there are none."""
 
     value: Any
     uniform: float
@@ -35,7 +35,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Preference:
-    """One decision, and how far its shares moved: 0 for not at all, 1 for only options that were never taken before."""
+    """One decision, and how far its shares moved: 0 for no change, 1 for only options that were never chosen before."""
 
     decision: Decision
     options: tuple[Option, ...]
@@ -62,7 +62,7 @@ def preferences(rows: Rows, decisions: Sequence[Decision], chance: Chance | None
 
 
 def _shares(indices: NDArray[np.integer[Any]], count: int) -> list[float] | None:
-    """Share of each of `count` options among the indices of one column; None where none has an effect."""
+    """Share of each of `count` options among the indices of one column; None if none has an effect."""
     taken = indices[indices >= 0]
     return (np.bincount(taken, minlength=count) / len(taken)).tolist() if len(taken) else None
 
@@ -72,7 +72,7 @@ def _at(shares: Sequence[float] | None, place: int) -> float | None:
 
 
 def feasible_shares(parts: Composition) -> Chance:
-    """Shares of the options among uniform draws that keep the limits: those of a search without preferences."""
+    """Shares of the options among uniform draws that keep the limits: the shares without preferences."""
     rng = np.random.default_rng(0)
     found: list[Rows] = []
     while len(found) < 5 and sum(map(len, found)) < CHANCE_KEPT:

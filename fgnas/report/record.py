@@ -61,17 +61,17 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ProjectRecord:
-    """What a project's folder holds.
+    """The content of a project's folder.
 
     Attributes:
         summary, price: report/accelerator.json and report/price.json.
         sizes: vectors/vectors.json.
-        reports: what the checks wrote, by their names; only those that have run.
+        reports: the reports of the checks that have run, by name.
         rows: {PHASE.STAGE: [N] cycle in which the last simulation saw the stage take in the last of each row}.
         non_zeros, degrees: [N] of the graph in vectors/.
-        logits: [N, classes] codes that the integer reference gives.
-        specification: what it was written for.
-        part: what the vendor's tool is told.
+        logits: [N, classes] codes of the integer reference.
+        specification: the limits, clock and part that it was written for.
+        part: the part for the vendor's tool.
     """
 
     directory: str
@@ -88,7 +88,7 @@ class ProjectRecord:
 
     @classmethod
     def read(cls, directory: Path) -> ProjectRecord:
-        """The record of a project. Raises UserError where the folder holds none, or a damaged one."""
+        """The record of a project. Raises UserError if the folder holds none or a damaged one."""
         summary = _json(directory / "report" / "accelerator.json")
         specification = read_specification(directory)
         sizes = _json(directory / "vectors" / "vectors.json")
@@ -97,7 +97,7 @@ class ProjectRecord:
         non_zeros, degrees = row_lengths(regions["features"], regions["edges"], sizes["edges"])
         words = regions["logits"].reshape(-1).view("<i2")
         if len(degrees) != sizes["nodes"] or len(words) != sizes["nodes"] * sizes["logit_beats"] * 8:
-            raise UserError(f"the vectors in {directory} do not fit their vectors.json: write the project anew")
+            raise UserError(f"the vectors in {directory} do not fit their vectors.json: write the project again")
         rows = words.reshape(sizes["nodes"], sizes["logit_beats"] * 8)
         return cls(
             directory=str(directory),
@@ -118,9 +118,9 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise UserError(f"{path} is missing: make the project with `fgnas hls`") from None
+        raise UserError(f"{path} is missing: write the project with `fgnas hls`") from None
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
+        raise UserError(f"cannot read {path} ({error}): write the project again with `fgnas hls`") from None
 
 
 def _rows(path: Path) -> dict[str, NDArray[np.int64]]:
@@ -137,4 +137,4 @@ def _beats(path: Path) -> NDArray[np.uint8]:
     try:
         return np.fromfile(path, np.uint8).reshape(-1, wire.BEAT_BYTES)
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot read {path} ({error}): make the project anew with `fgnas hls`") from None
+        raise UserError(f"cannot read {path} ({error}): write the project again with `fgnas hls`") from None

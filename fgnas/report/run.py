@@ -1,6 +1,6 @@
 """The page of a search: its trials as charts, preferences and tables. Pure functions of the content of a run.
 
-The page knows costs, scores and decisions by the metadata in the run's configuration alone, so it suits any system.
+The page knows costs, scores and decisions by the metadata in the run's configuration alone, so it works for any system.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from fgnas.report.record import RunRecord
 from fgnas.space import Decision
 
 WINDOW_PARTS = 20
-"""The moving mean and the moving share look back over this part of the trials."""
+"""The window of the moving mean and share, as a part of the trials."""
 LARGEST_WINDOW, SMALLEST_WINDOW = 100, 10
 FIRST_ROWS = 25
-"""Rows of the table of designs before the reader asks for more."""
+"""Rows of the table of designs that are shown first."""
 COLOURS = 5
-"""Points have at most this many colours."""
+"""Largest number of colours of points."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Limit:
-    """A constraint on an axis: its label, its coordinate, and whether it is inside the picture."""
+    """A constraint on an axis: its label, its coordinate, and whether it is inside the chart."""
 
     label: str
     place: float
@@ -60,7 +60,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Scatter:
-    """The first score against one cost: a point for each distinct design, the front, the limit."""
+    """The first score against one cost: a point for each distinct design, the front and the limit."""
 
     cost: Quantity
     frame: Frame
@@ -87,7 +87,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Column:
-    """A decision that has an effect in some design: its place in a row, and the options that occur."""
+    """A decision that has an effect in some design: its column, and the options that occur."""
 
     place: int
     decision: Decision
@@ -100,7 +100,7 @@ class Column:
         return self.decision.label if position is None else f"{self.decision.label}, layer {position}"
 
     def index(self, row: Sequence[int]) -> int:
-        """The place among `options` of what a row chooses; -1 where the decision has no effect."""
+        """The index in `options` of a row's choice; -1 if the decision has no effect."""
         return -1 if row[self.place] < 0 else self.options.index(self.decision.options[row[self.place]])
 
 
@@ -258,12 +258,12 @@ def positions_of(decisions: Sequence[Decision]) -> list[int | None]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is a number, and no truth value."""
+    """Whether an option is a number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def joined(parts: Iterable[tuple[str, bool]]) -> str:
-    """(text, whether it is a number) in a line: numbers that follow each other are multiplied, others set apart."""
+    """(text, whether it is a number) in a line: consecutive numbers are multiplied, others are separated."""
     line, before = "", False
     for text, number in parts:
         line += ("×" if before and number else " · " if line else "") + text
@@ -295,7 +295,7 @@ def heading(decisions: Sequence[Decision], kind: str) -> str:
 
 
 def counts(run: RunRecord, designs: Sequence[Design]) -> dict[str, Any]:
-    """The numbers in the sentences of the page."""
+    """The numbers in the text of the page."""
     feasible = [trial for trial in run.trials if trial.feasible]
     drawn = run.trials[-1].draws if run.trials else 0
     return {
@@ -311,9 +311,9 @@ def counts(run: RunRecord, designs: Sequence[Design]) -> dict[str, Any]:
 
 
 def command(run: RunRecord, options: dict[str, Any] | None = None) -> str:
-    """The command that starts this run again, with these options instead of those in its configuration."""
+    """The command that starts this run again, with these options, or those in its configuration."""
     parts = ["fgnas", "search", "--system", run.config["system"]]
-    # Options that equal the defaults are written out too: those of another version may differ.
+    # Options that equal the defaults are written too: the defaults of another version may differ.
     for name, value in sorted((options or run.config["options"]).items()):
         option = f"--{name.replace('_', '-')}"
         if value is True:
@@ -324,7 +324,7 @@ def command(run: RunRecord, options: dict[str, Any] | None = None) -> str:
 
 
 def gauges(costs: dict[str, float], run: RunRecord) -> list[Gauge]:
-    """The costs of the delivered design beside their limits; a cost that is shown in another unit also in its own."""
+    """The costs of the delivered design with their limits; a cost with a display unit appears in both units."""
     limits, found = run.config["limits"], []
     for cost in run.costs:
         bound = limits.get(cost.name)
@@ -335,14 +335,14 @@ def gauges(costs: dict[str, float], run: RunRecord) -> list[Gauge]:
 
 
 def score_axis(score: Quantity, values: Sequence[float]) -> Axis:
-    """The axis of a score: shares by their distance from 1, other scores in equal steps."""
+    """The axis of a score: shares by their distance from 1, other scores on a linear scale."""
     if score.unit == "share":
         return axis.accuracy(score.label, values)
     return axis.linear(titled(score), min(values, default=0.0), max(values, default=1.0), short)
 
 
 def titled(quantity: Quantity) -> str:
-    """A label with the unit that values are shown in; "share" shows as per cent, and needs none."""
+    """A label with the display unit; "share" is shown as per cent and needs none."""
     unit = quantity.shown_unit or ("" if quantity.unit == "share" else quantity.unit)
     return f"{quantity.label} ({unit})" if unit else quantity.label
 

@@ -16,12 +16,12 @@ from fgnas.tools.vitis import has_fault
 RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram36", "Block RAM (36 Kb)"))
 LARGEST_MODULES = 12
 UNASKED = ("sim_rtl",)
-"""Checks that are shown if they ran, and not listed as missing otherwise."""
+"""Checks that are shown if they ran, but never listed as missing."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the accuracy ladder: its accuracies (None if unknown), and why they hold."""
+    """One level of the accuracy ladder: its accuracies (None if unknown), and their source."""
 
     name: str
     val: float | None
@@ -51,7 +51,7 @@ class ResourceRow:
 
     @property
     def error(self) -> float | None:
-        """Predicted over synthesised, less one."""
+        """Predicted over synthesised, minus one."""
         return self.predicted / self.synthesised - 1 if self.synthesised else None
 
     @property
@@ -97,7 +97,7 @@ def _pair(exact: Mapping[str, float] | None) -> tuple[float | None, float | None
 
 
 def _differing(project: ProjectRecord, report: dict[str, Any]) -> str | None:
-    """The reason why a comparison does not prove all logits equal; None if it does."""
+    """The reason that a comparison does not prove all logits equal; None if it does."""
     expected = project.sizes["nodes"] * project.sizes["classes"]
     if report["logits"] != expected:
         return f"{report['logits']:,} of {expected:,} logits were compared"
@@ -138,7 +138,7 @@ def _compared(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]
         cycles, expected = report["cycles"], report["predicted_cycles"]
         same = cycles == expected
         parts.append(f"{cycles:,} cycles, " + ("as predicted" if same else f"predicted {expected:,}"))
-        # The model predicts our RTL; that of another tool has its own timing.
+        # The model predicts the generated RTL; the RTL of another tool has its own timing.
         if not same and report is project.reports.get("sim"):
             faults.append("cycles")
     return ("wrong" if wrong or faults else "right"), "; ".join(parts)
@@ -179,7 +179,7 @@ _RESULTS = {
 def resource_rows(
     predicted: Mapping[str, float], synth: dict[str, Any] | None, available: Mapping[str, float]
 ) -> list[ResourceRow]:
-    """Predicted, synthesised and available resources; both counts are for the same family of devices."""
+    """Predicted, synthesised and available resources; the two counts are for the same device family."""
     total = synth["total"] if synth else {}
     return [ResourceRow(label, predicted[name], total.get(name), available.get(name)) for name, label in RESOURCES]
 

@@ -1,4 +1,4 @@
-"""Disjoint search: first the best architecture, blind to hardware; then the hardware and the formats for it."""
+"""Disjoint search: first the best architecture, ignoring hardware; then hardware and formats for it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fgnas.searchers.reinforce import Reinforce
 from fgnas.space import Rows, offered
 
 ARCHITECTURE_SHARE = 5
-"""One child in so many is spent on the architecture: 200 of 1,000, as in the paper."""
+"""One of this many children is spent on the architecture: 200 of 1,000, as in the paper."""
 HARDWARE_DRAWS = 5_000
-"""Uniform draws of hardware before an architecture counts as one that nothing fits."""
+"""Uniform draws of hardware before an architecture counts as infeasible."""
 
 
 class Disjoint:
     """Two searches, one after the other, each with the learning controller.
 
-    The first evaluates architectures in the finest formats (10 bits) and accepts whatever they cost. The second keeps
-    the best of them that any hardware was found for; the paper keeps the very best, which under tight constraints
-    leaves nothing to search.
+    The first evaluates architectures in the finest formats (10 bits) and accepts any cost. The second keeps
+    the best of them for which feasible hardware was found; the paper keeps the very best, which under tight
+    constraints may leave nothing to search.
     """
 
     def __init__(self, space: Space, seed: int, children: int, check: Callable[[Rows], NDArray[np.bool_]]) -> None:
@@ -38,12 +38,12 @@ class Disjoint:
 
     @property
     def infeasible(self) -> Infeasible:
-        """Accepted while architectures are searched."""
+        """Rows that break a limit are accepted while architectures are searched."""
         return "accept" if self.left > 0 else "redraw"
 
     @property
     def batch(self) -> int:
-        """Those of its controller."""
+        """The number of rows between two updates of its controller."""
         return self.searcher.batch
 
     def ask(self, count: int) -> Rows:
@@ -62,7 +62,7 @@ class Disjoint:
                 self._begin()
 
     def buildable(self) -> dict[int, int]:
-        """The choices of the best architecture for which some hardware keeps every constraint."""
+        """The choices of the best architecture with hardware that keeps every constraint."""
         rng = np.random.default_rng(self.seed)
         seen: set[tuple[tuple[int, int], ...]] = set()
         for place in np.argsort(-np.array(self.rewards), kind="stable"):
@@ -79,7 +79,7 @@ class Disjoint:
 
     def _begin(self) -> None:
         phase = 0 if self.left > 0 else 1
-        # Twice the seed and one more: no other run's first phase draws the same.
+        # An odd seed, which the first phase of no run uses.
         self.searcher = Reinforce(self.space, 2 * self.seed + phase, mask=Fixed(self.space, self.fixed))
 
     def state(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Disjoint:
 
 
 def finest(space: Space) -> dict[int, int]:
-    """Column -> option: most bits everywhere, and the first option of what does not touch accuracy."""
+    """Column -> option: most bits everywhere, and the first option of choices that do not affect accuracy."""
     options = {"precision": -1, "hardware": 0}
     return {
         column: options[decision.kind] % len(decision.options)

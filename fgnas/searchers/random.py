@@ -11,7 +11,7 @@ from fgnas.space import Rows
 
 
 class RandomSearch:
-    """Draws, and learns nothing."""
+    """Draws rows and learns nothing."""
 
     infeasible: Infeasible = "redraw"
     batch = BATCH

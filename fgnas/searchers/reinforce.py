@@ -1,4 +1,4 @@
-"""REINFORCE for a policy that is conditioned on feasible samples by redrawing."""
+"""REINFORCE for a policy conditioned on feasible samples by redrawing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WARM_STEPS = 100
 
 @dataclass(frozen=True)
 class ReinforceSettings:
-    """How the controller learns.
+    """The hyperparameters of the controller.
 
     Attributes:
         hidden: features of the LSTM.
@@ -39,7 +39,7 @@ class ReinforceSettings:
 
 
 class Reinforce:
-    """The gradient of the expected reward over the feasible set F, without ever knowing F.
+    """The gradient of the expected reward over the feasible set F, without knowing F.
 
     Redrawing until a sample x is feasible samples from pi_F = pi / Z on F, and
     grad log pi_F(x) = grad log pi(x) - E_F[grad log pi]. So grad J = Cov_F(R, grad log pi), which
@@ -65,7 +65,7 @@ class Reinforce:
         return self.policy.sample(count, self.generator)
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
-        """One step of Adam uphill."""
+        """One step of gradient ascent with Adam."""
         log_probability, entropy = self.policy(rows)
         weights = torch.from_numpy(advantages(objectives[:, 0])).float()
         objective = (
@@ -78,7 +78,7 @@ class Reinforce:
         self.optimiser.step()
 
     def imitate(self, rows: Rows, steps: int) -> None:
-        """Warm start: some steps towards the likelihood of rows that are known to be feasible."""
+        """Warm start: some steps that increase the likelihood of known feasible rows."""
         optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
         for _ in range(steps):
             optimiser.zero_grad()
@@ -106,7 +106,7 @@ def surrogate(log_probability: Tensor, weights: Tensor) -> Tensor:
 
 
 def advantages(rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[m] rewards less their mean, in units of their standard deviation; zeros where all are equal."""
+    """[m] rewards minus their mean, in units of their standard deviation; zeros where all are equal."""
     centred = rewards - rewards.mean()
     deviation = centred.std()
     return centred / deviation if deviation > 1e-12 else np.zeros_like(centred)
@@ -115,7 +115,7 @@ def advantages(rewards: NDArray[np.float64]) -> NDArray[np.float64]:
 def searcher(problem: Problem) -> Searcher:
     """REINFORCE with the controller that the option `controller` names.
 
-    Where no uniform draw is feasible, every learning controller takes both the mask and the warm start.
+    If no uniform draw is feasible, every learning controller uses both the mask and the warm start.
     """
     controller = problem.options.get("controller") or CONTROLLERS[0]
     if controller not in CONTROLLERS:

@@ -1,4 +1,4 @@
-"""Systems: each is a module with `Options`, `compose` and `back_end`, found by name. This is the one list of them.
+"""Systems: each is a module with `Options`, `compose` and `back_end`, found by name. This is the only list of them.
 
 Others install theirs under the entry point group `fgnas.systems`, each naming such a module.
 """

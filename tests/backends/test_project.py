@@ -135,7 +135,7 @@ def test_a_failing_swap_puts_the_old_project_back(
 
 def test_nothing_of_the_users_is_deleted(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="is no project"):
+    with pytest.raises(UserError, match="is not a project"):
         write_project(accelerator, four_nodes, tmp_path)
     with pytest.raises(UserError, match="is not a folder"):
         write_project(accelerator, four_nodes, tmp_path / "notes.txt")

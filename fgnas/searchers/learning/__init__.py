@@ -1,1 +1,1 @@
-"""Parts of the learning searchers: the policy, masks of what it may take, and the FGNAS paper's own controller."""
+"""Parts of the learning searchers: the policy, masks of its options, and the FGNAS paper's own controller."""

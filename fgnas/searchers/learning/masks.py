@@ -1,4 +1,4 @@
-"""Masks: the options that a policy may take, given the decisions before, within fixed choices or bounds on costs."""
+"""Masks: the options that a policy may choose after the earlier decisions, by fixed choices or bounds on costs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fgnas.engine.contracts import Space, Target
 from fgnas.space import Rows, offered
 
 Mask = Callable[[Rows, int], NDArray[np.bool_]]
-"""(rows [n, decisions], column) -> [n, options] whether each option may be taken; reads only the columns before it."""
+"""(rows [n, decisions], column) -> [n, options] whether each option is allowed; reads only earlier columns."""
 
 
 class Fixed:
-    """Some decisions made beforehand, the others free."""
+    """Some decisions are fixed, the others free."""
 
     def __init__(self, space: Space, options: Mapping[int, int]) -> None:
         self.sizes = [len(decision.options) for decision in space.decisions]
@@ -32,12 +32,12 @@ class Fixed:
 
 
 class Bounds:
-    """The options after which every limit, taken by itself, can still be kept.
+    """The options after which every limit, by itself, can still be kept.
 
     A cost in cycles is bounded from below by the fastest completion of a row, every other cost by the smallest one (see
-    `Decision`). Costs are monotone in these decisions but for rounding, so a candidate right at a limit may be lost;
-    and two bounds that hold separately may not hold together, so rows are still redrawn behind the mask. Answers are
-    remembered: a policy that learns comes back to the same decisions.
+    `Decision`). Costs are monotone in these decisions except for rounding, so a candidate exactly at a limit may be
+    lost. Two bounds that hold separately may not hold together, so rows are still redrawn after the mask. Results are
+    cached, because a policy that learns returns to the same decisions.
     """
 
     def __init__(self, space: Space, target: Target, limits: tuple[Limit, ...]) -> None:
@@ -50,7 +50,7 @@ class Bounds:
         self.known: dict[bytes, NDArray[np.bool_]] = {}
 
     def __call__(self, rows: Rows, column: int) -> NDArray[np.bool_]:
-        """All options where none is allowed: redrawing drops such a row."""
+        """Allow all options if none is allowed: redrawing drops such a row."""
         names = [row.tobytes() for row in rows[:, :column]]
         missing = {name: row for row, name in enumerate(names) if name not in self.known}
         if missing:
@@ -59,7 +59,7 @@ class Bounds:
         return np.stack([self.known[name] for name in names])
 
     def _allowed(self, prefixes: Rows, column: int, width: int) -> NDArray[np.bool_]:
-        """[prefixes, options] the same for distinct beginnings of rows."""
+        """[prefixes, options] the allowed options for distinct beginnings of rows."""
         count = len(self.space.decisions[column].options)
         tried = np.empty((len(prefixes) * count, width), np.int16)
         tried[:, :column] = np.repeat(prefixes, count, axis=0)

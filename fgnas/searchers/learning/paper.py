@@ -1,4 +1,4 @@
-"""The controller of the FGNAS paper's section III-C, to the letter: the reference, not the default."""
+"""The controller of the FGNAS paper's section III-C, implemented literally: a reference, not the default."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fgnas.space import Rows
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """Equation 8 and what follows it.
+    """The parameters of Equation 8.
 
     Attributes:
         hidden: features of the LSTM, which the paper does not give.
         batch: episodes between two updates (m).
-        decay: of the moving average of rewards (b); rewards are not discounted (gamma = 1).
+        decay: of the moving average of rewards (b). Rewards are not discounted (gamma = 1).
         learning_rate: of plain gradient ascent.
     """
 
@@ -55,7 +55,7 @@ class PaperReinforce:
         return self.policy.sample(count, self.generator)
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
-        """One step uphill; then the baseline follows."""
+        """One step of gradient ascent, then an update of the baseline."""
         rewards = objectives[:, 0]
         if (advantages := rewards - self.baseline).any():
             log_probability, _ = self.policy(rows)

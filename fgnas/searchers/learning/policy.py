@@ -1,4 +1,4 @@
-"""The policy: an LSTM that makes one decision after another, each knowing those before it."""
+"""The policy: an LSTM that makes decisions in sequence, each conditioned on the earlier ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START, ABSENT = 0, 1
 """Embeddings of "nothing chosen yet" and of a choice without effect."""
 
 FORBIDDEN = -1e9
-"""Logit of a forbidden option: no probability, yet finite, so that its share of the entropy is 0 and not NaN."""
+"""Logit of a forbidden option: a probability of 0, yet finite, so that its share of the entropy is 0 and not NaN."""
 
 
 class Policy(nn.Module):
@@ -81,7 +81,7 @@ class Policy(nn.Module):
 
 
 def categorical(logits: Tensor, generator: torch.Generator) -> Tensor:
-    """[n] indices drawn from [n, options] logits, by inverting the cumulated probabilities."""
+    """[n] indices drawn from [n, options] logits, by inverting the cumulative distribution."""
     cumulated = torch.softmax(logits, 1).cumsum(1)
     point = torch.rand(len(logits), 1, generator=generator) * cumulated[:, -1:]
     return (point >= cumulated[:, :-1]).sum(1)

@@ -18,7 +18,7 @@ __all__ = ["Options", "back_end", "compose"]
 
 
 def compose(options: Options, data: GraphData | None = None) -> Composition:
-    """The search that the options describe; `data` saves loading what they name."""
+    """The search that the options describe; `data`, if given, is not loaded again."""
     from fgnas.systems.fgnas.composition import composed
 
     return composed(options, data)

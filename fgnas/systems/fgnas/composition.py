@@ -16,7 +16,7 @@ from fgnas.tasks.nodes import GraphData, load
 
 
 def specification_of(options: Options) -> Specification:
-    """The limits, the clock and the part that the options ask for."""
+    """The limits, clock and part from the options."""
     return Specification(**{name: getattr(options, name) for name in (*SPECIFICATION, "part")})
 
 

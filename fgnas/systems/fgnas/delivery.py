@@ -1,4 +1,4 @@
-"""A delivered FGNAS design: an entry of a run's leaders, with the very weights that were scored."""
+"""A delivered FGNAS design: an entry of a run's leaders, with the weights that were scored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of a worker: train one architecture, and score designs of it. It never looks at the test nodes."""
+"""The work of a worker: train one architecture, and score designs of it. It never uses the test nodes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fgnas.tasks.nodes import load
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Designs of one architecture, to be scored with one trained network.
+    """Designs of one architecture, to score with one trained network.
 
     Attributes:
-        dataset, fingerprint: what to load, and what it must turn out to be.
-        architecture, seed, recipe: what to train, and how.
-        designs: what to score.
-        trained: the trained network, where it is there already.
-        tune: whether to train on for each design, with its roundings, before it is scored.
+        dataset, fingerprint: the dataset to load, and its expected fingerprint.
+        architecture, seed, recipe: the network to train, and the settings of its training.
+        designs: the designs to score.
+        trained: the trained network, if it already exists.
+        tune: whether to fine-tune for each design, with its roundings, before scoring.
     """
 
     dataset: str
@@ -40,7 +40,7 @@ class Job:
 
     @property
     def cost(self) -> float:
-        """About how long it takes, in any unit: the longest is begun first, so that workers end together."""
+        """Approximate duration in arbitrary units: the longest job starts first, so that workers end together."""
         if self.trained is not None and not self.tune:
             return len(self.designs)
         slow = {"gat": 3.0, "gcn": 1.0, "constant": 1.0}
@@ -52,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The trained network, the quantised validation accuracy of each design, and what it became if it was tuned."""
+    """The trained network, the quantised validation accuracy of each design, and the fine-tuned networks."""
 
     trained: Trained
     val: list[float]
@@ -60,7 +60,7 @@ class Result:
 
 
 def run_job(job: Job) -> Result:
-    """A pure function of the job, in one thread; it never looks at the test nodes."""
+    """A pure function of the job, in one thread; it never uses the test nodes."""
     torch.set_num_threads(1)
     data = load(job.dataset)
     if data.fingerprint != job.fingerprint:

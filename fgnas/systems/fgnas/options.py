@@ -33,7 +33,7 @@ class Options(SearchOptions):
         0.0, "per cent of the limits on LUTs and FFs to leave free for the error of their model", PERCENTAGE, "PERCENT"
     )
     fpga: str | None = option(
-        None, "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM, where no option sets less",
+        None, "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM; options lower them",
         TEXT, "NAME|FILE.toml",
     )  # fmt: skip
     part: str | None = None
@@ -43,7 +43,7 @@ class Options(SearchOptions):
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Options with the device's limits in the place of `fpga`, and one reference to the data."""
+        """Options with `fpga` replaced by the device's limits, and one reference to the data."""
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tasks.nodes import reference
 
@@ -57,7 +57,7 @@ class Options(SearchOptions):
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options with `fpga` in the place of a known device's part. A part of the user's own is left out."""
+        """Options with a known device's part replaced by `fpga`. The part of a user's own device is omitted."""
         from fgnas.hardware.devices import devices
 
         found = dict(options)

@@ -52,7 +52,7 @@ class DesignSpace(Space):
         return self.design(row, self.dsp)
 
     def design(self, row: NDArray[np.int16], dsp: int) -> Design:
-        """The design of one row, with another DSP budget."""
+        """The design of one row with another DSP budget."""
         layers: list[dict[str, Any]] = [dict.fromkeys(Layer.model_fields) for _ in range(self.layers)]
         for index, decision in zip(row.tolist(), self.decisions, strict=True):
             if index >= 0 and decision.position is not None:

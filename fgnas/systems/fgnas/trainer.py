@@ -20,14 +20,14 @@ from fgnas.systems.fgnas.jobs import Job, run_job
 from fgnas.tasks.nodes import GraphData
 
 NETWORKS_KEPT_BYTES = 512 << 20
-"""Float networks held for designs that share an architecture; beyond it the longest unused are trained again."""
+"""Capacity of the cache of float networks; the least recently used are dropped and trained again."""
 
 
 class DesignTrainer:
     """Trains, quantises and validates designs.
 
-    Float training is shared by all designs of an architecture, the scores by all that have its formats too:
-    parallelism changes no number. "Came before" means in asking order, so that it depends on no clock.
+    Float training is shared by all designs of an architecture, the scores by all that also share its formats:
+    parallelism changes no number. "Earlier" means earlier in the order of requests, so it depends on no clock.
     """
 
     scores = (
@@ -44,7 +44,7 @@ class DesignTrainer:
         self._networks: OrderedDict[str, Trained] = OrderedDict()
 
     def prepare(self, store: RunStore, workers: Workers) -> None:
-        """Nothing: every architecture is trained by itself."""
+        """Nothing to do: every architecture is trained by itself."""
 
     def score(self, candidates: Sequence[Design], workers: Workers) -> list[Score]:
         """The scores of designs, in order."""
@@ -84,14 +84,14 @@ class DesignTrainer:
         self._architectures.add(training_key)
 
     def _keep_network(self, training_key: str, trained: Trained) -> None:
-        """Hold a network for later designs of its architecture."""
+        """Cache a network for later designs of its architecture."""
         self._networks[training_key] = trained
         self._networks.move_to_end(training_key)
         while len(self._networks) > 1 and sum(map(_bytes, self._networks.values())) > NETWORKS_KEPT_BYTES:
             self._networks.popitem(last=False)
 
     def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
-        """Continue after these trials, with the networks that the store holds."""
+        """Continue after these trials, with the networks in the store."""
         for trial in trials:
             self._remember(trial.score_key, trial.design_hash, trial.training_key, trial.scores)
             path = store.model_path(trial.training_key)
@@ -101,7 +101,7 @@ class DesignTrainer:
                 self._keep_network(trial.training_key, trained)
 
     def keep(self, leaders: Sequence[Trial], store: RunStore) -> None:
-        """Hold the leaders' float networks on disk, and no others."""
+        """Keep only the leaders' float networks on disk."""
         names = list(dict.fromkeys(trial.training_key for trial in leaders))
         for name in names:
             if name in self._networks and not store.model_path(name).is_file():
@@ -129,7 +129,7 @@ class DesignTrainer:
         ]
 
     def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
-        """Store the fine-tuned network: its place in the run, and its SHA-256."""
+        """Store the fine-tuned network; returns its path in the run and its SHA-256."""
         path = store.model_path(name)
         return {"weights": path.relative_to(store.folder).as_posix(), "sha256": outcome.model.save(path)}
 
