@@ -23,7 +23,7 @@ from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.tasks.nodes import GraphData, build, load
 
 torch.set_num_threads(1)
-# A busy machine is no reason to fail.
+# A busy machine must not fail a test.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

@@ -1,8 +1,8 @@
-"""One design on some graphs through four levels, and the first stage and node at which two of them part.
+"""One design on some graphs through four levels, and the first stage and node at which two of them differ.
 
 The levels are PyTorch's quantised forward in float64, the integer reference, the generated C++ and the generated RTL.
 A case that fails is written to a file; `python tests/levels.py FILE` runs it again. Without a file it runs the parts
-of the long version one after the other, and goes on where it stopped, as long as no source changes.
+of the long version one after the other, and continues where it stopped, as long as no source changes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Stages = dict[str, Codes]
 
 HEADERS = ("ap_int.h", "hls_stream.h", "fstream", "iterator", "stdexcept", "string", "vector")
 PARTS, EXAMPLES = 22, 12
-"""Of the long version: each part draws its smallest case first, so that some designs come more than once."""
+"""Parts of the long version: each draws its smallest case first, so some designs occur more than once."""
 WIDE = ("linear", "aggregate", "activate")
 """Stages whose rows hold every feature of every head."""
 
@@ -70,7 +70,7 @@ class Case:
     seed: int
 
     def data(self) -> GraphData:
-        """The graph: isolated nodes, repeated edges and nodes without a feature, as chance has it."""
+        """The graph: isolated nodes, repeated edges and nodes without a feature, at random."""
         return random_graph(np.random.default_rng(self.seed), self.nodes, self.width_in, self.classes, self.edges)
 
     def graphs(self) -> list[GraphData]:
@@ -156,7 +156,7 @@ def _made_of(case: Case) -> tuple[Accelerator, Network, list[GraphData]]:
 
 
 def put_graph(project: Path, accelerator: Accelerator, data: GraphData) -> None:
-    """Another graph for hardware that stands: its vectors, and the cycles that are predicted for it."""
+    """Another graph for existing hardware: its vectors and its predicted cycles."""
     write_vectors(accelerator, data, project / "vectors")
     cycles = int(latency_cycles(*_model(accelerator, data))[0])
     (project / "report" / "price.json").write_text(json.dumps({"latency_cycles": cycles}))
@@ -203,20 +203,20 @@ def quick() -> tuple[str, ...]:
         scratch = Path(tempfile.mkdtemp(prefix="fgnas-headers-"))
         (scratch / "ap.h").write_text("".join(f"#include <{name}>\n" for name in HEADERS))
         subprocess.run([find_compiler(), *options, "-x", "c++-header", scratch / "ap.h"], check=True)
-        with suppress(OSError):  # somebody else was quicker
+        with suppress(OSError):  # another process was faster
             os.replace(scratch, folder)
     return ("-O0", "-include", str(folder / "ap.h"))
 
 
 def of_reference(accelerator: Accelerator, data: GraphData) -> Stages:
-    """What the integer reference computes."""
+    """The integer reference's values of every stage."""
     trace = reference.Trace()
     logits = reference.run(accelerator, encode(accelerator, data), trace)
     return without_padding(accelerator, trace.stages) | {"logits": logits}
 
 
 def of_pytorch(accelerator: Accelerator, network: Network, data: GraphData) -> Stages:
-    """What the quantised forward in float64 computes, in codes."""
+    """The float64 quantised forward's values of every stage, in codes."""
     values: dict[str, Any] = {}
     logits = fake_quantised_logits(accelerator.design, network, data, values)
     stages: Stages = {}
@@ -245,7 +245,7 @@ def _head_major(layer: LayerAccelerator, rows: Codes) -> Codes:
 
 
 def _hold(case: Case, level: str, data: GraphData, found: Stages, expected: Stages) -> None:
-    """Fail at the first stage, node and feature in which `found` is not what the reference has."""
+    """Fail at the first stage, node and feature in which `found` differs from the reference."""
     if mismatch := first_mismatch(found, expected):
         _fail(case, f"{level} and the integer reference differ in {mismatch}; the graph has {data.nodes} nodes")
 

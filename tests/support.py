@@ -1,4 +1,4 @@
-"""What tests of several packages make: random graphs, random designs, random weights, and a plain layer."""
+"""Helpers of several test packages: random graphs, designs and weights, and a plain layer."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +22,7 @@ SPACE_OPTIONS: Choices = {"attention": ("constant", "gat", "gcn")}
 
 
 def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: int, edges: int) -> GraphData:
-    """A graph with repeated edges, isolated nodes and nodes without a feature, as chance has it."""
+    """A graph with repeated edges, isolated nodes and nodes without a feature, at random."""
     features = rng.random((nodes, width_in)) * (rng.random((nodes, width_in)) < 0.3)
     features[0] = 0
     ends = rng.integers(0, max(1, 3 * nodes // 4), (2, edges))
@@ -61,7 +61,7 @@ def random_accelerator(rng: np.random.Generator, design: Design, data: GraphData
 
 
 def plain_layer(**choices: Any) -> Layer:
-    """A one-headed layer that adds what it hears, with a step of one half."""
+    """A one-headed layer that sums its messages, with a step of one half."""
     plain = Layer(
         d=2, attention="constant", aggregation="add", k=1, activation="relu", t_in=2, t_out=2, t_attn=None,
         t_aggr=2, t_act=1, ai=5, af=1, wi=3, wf=0,
@@ -70,9 +70,9 @@ def plain_layer(**choices: Any) -> Layer:
 
 
 def run_on_face(test_module: str, folder: Path, **environment: str) -> None:
-    """Run a cocotb module of sim/ on the kernel's face that is built in `folder`/build; its log goes to run.log.
+    """Run a cocotb module of sim/ on the kernel's interface that is built in `folder`/build; its log goes to run.log.
 
-    A failed test ends the runner; what is missing then is the module's result.
+    A failed test ends the runner; the module's result is then missing.
     """
     from cocotb_tools.runner import get_runner
 

@@ -1,4 +1,4 @@
-"""The Python face: its documentation runs, and it says the same as what it stands before."""
+"""The Python interface: its documentation runs, and its results equal those of the layers below."""
 
 import dataclasses
 import gc
@@ -48,7 +48,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
     assert len(blocks) >= 5 and run.stdout.count("\n") == 4
     assert run.stdout.endswith("runs/digits-1/report.html hls/best/report.html\n")
 
-    # What the session made is what the command line finds.
+    # The command line finds the files of the Python session.
     found = fgnas.Run.find()
     assert found.folder == Path("runs/digits-1") and found.best["rank"] == 1
     assert len(found.trials()) == 6 and found.designs[0].hash == found.design("best").hash
@@ -56,7 +56,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
         found.design(99)
     golden = np.fromfile("hls/best/vectors/logits.bin", "<i2").reshape(1797, -1)[:, :10]
     np.testing.assert_array_equal(found.design().lower().logits(), golden)
-    # It is written for what the search held it against, or for what is named instead.
+    # It is written for the limits of its search, or for those given instead.
     assert json.loads(Path("hls/best/report/specification.json").read_text()) == found.best["specification"]
     assert main(["hls", "latest", "--fpga", "pynq-z2", "--clock-mhz", "125", "--out", "hls/pynq"]) == 0
     config = Path("hls/pynq/hls_config.cfg").read_text()

@@ -161,8 +161,8 @@ def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere,
 
 
 def test_commands_can_be_pasted(monkeypatch, tmp_path):
-    """Where the environment is not on PATH, a command is named by its place."""
-    told = "damaged: mend it with `fgnas hls`, go on with: fgnas search --resume, or pip install 'fgnas[sim]'"
+    """If the environment is not on PATH, commands are shown with their full path."""
+    told = "damaged: fix it with `fgnas hls`, continue with: fgnas search --resume, or pip install 'fgnas[sim]'"
     program = tmp_path / "bin" / "fgnas"
     program.parent.mkdir()
     program.write_text("")
@@ -171,7 +171,8 @@ def test_commands_can_be_pasted(monkeypatch, tmp_path):
     assert as_here(told) == told
     monkeypatch.setattr("sys.argv", ["bin/fgnas", "hls"])
     assert as_here(told) == (
-        "damaged: mend it with `bin/fgnas hls`, go on with: bin/fgnas search --resume, or bin/pip install 'fgnas[sim]'"
+        "damaged: fix it with `bin/fgnas hls`, continue with: bin/fgnas search --resume, "
+        "or bin/pip install 'fgnas[sim]'"
     )
     monkeypatch.setenv("PATH", str(program.parent))
     monkeypatch.setattr("sys.argv", [str(program), "hls"])
@@ -242,7 +243,7 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
 
 
 def test_phases_are_named_however_many_there_are(call, monkeypatch):
-    """Other RTL with the same face may never have asked for a second phase."""
+    """Other RTL with the same interface may never have requested a second phase."""
     cases = (([], "phase cycles: []"), ([4], "in cycle: load 4\n"), ([4, 9, 2000], "load 4, phase 0 9, output 2,000"))
     for cycles, told in cases:
         found = {"mismatches": 0, "phase_cycles": cycles}

@@ -1,4 +1,4 @@
-"""Designs as JSON: what goes in comes out, and what is wrong is named in one line."""
+"""Designs as JSON: they survive a round trip, and errors are reported in one line."""
 
 import json
 
@@ -75,8 +75,8 @@ def test_the_hash_is_the_same_on_every_machine():
         (hidden(k=3), "power of two"),
         (hidden(ai=4, af=6), "ai + af must be 1 to 9"),
         (hidden(t_out=8, wi=2, wf=6), "t_out * (wi + wf + 1) must be at most 64"),
-        (hidden(attention="gat"), "t_attn is given with attention gat"),
-        (hidden(t_attn=2), "t_attn is given with attention gat"),
+        (hidden(attention="gat"), "t_attn is required with attention gat and not allowed otherwise"),
+        (hidden(t_attn=2), "t_attn is required with attention gat and not allowed otherwise"),
         (hidden(attention="transformer"), "layers.0.attention"),
     ],
 )

@@ -21,7 +21,7 @@ from fgnas.cli import main
 
 NODES = 24
 RESTING = ("build", "__pycache__")
-"""Folders of what tools leave behind: logs and half-built programs, never in place of something whole."""
+"""Folders of tools' leftovers: logs and half-built programs, never in place of something whole."""
 
 
 def graph(**changes: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def graph(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all is well: data, a design without and one with weights, a project, a run."""
+    """A folder without errors: data, a design without and one with weights, a project, a run."""
     folder = tmp_path_factory.mktemp("whole")
     np.savez(folder / "graph.npz", **graph())
     data = fgnas.load(folder / "graph.npz")
@@ -72,7 +72,7 @@ def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file but what tools leave behind."""
+    """Every file except tools' leftovers."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -125,7 +125,7 @@ def data(**changes: Any) -> Callable[[], None]:
 
 
 def nothing() -> None:
-    """All is well but the command."""
+    """Only the command is wrong."""
 
 
 PRICE = ["price", "one.json", "--dataset", "graph.npz"]
@@ -255,7 +255,7 @@ def test_missing_tools(case: str, here: Path, monkeypatch: pytest.MonkeyPatch, c
     assert contents(here) == before
 
 
-# A machine that refuses to write. The administrator may write anywhere: that right is given up first.
+# A machine that refuses to write. The administrator may write anywhere: that capability is dropped first.
 LOCKED = """
 import ctypes, os, sys
 header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()

@@ -1,4 +1,4 @@
-"""The package as its users get it: built, installed where nothing else is, used from an empty folder."""
+"""The package as users get it: built, installed in a new environment, used from an empty folder."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def test_the_extras_have_their_names() -> None:
 
 
 def test_what_is_tested_together_is_pinned() -> None:
-    """Every requirement, of whatever extra, stands in constraints.txt."""
+    """Every requirement, of every extra, is in constraints.txt."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower() for line in lines if "==" in line}
     extras = PROJECT["optional-dependencies"].values()
@@ -43,7 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shipped() -> set[str]:
-    """What the package needs besides Python: every template, every file of the bench."""
+    """The package's files other than Python: every template, every file of the bench."""
     return {
         str(path.relative_to(ROOT)) for folder in ("templates", "sim") for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts

@@ -32,7 +32,7 @@ def soon(monkeypatch):
 
 
 def wait_for(stream: io.StringIO, text: str) -> None:
-    """Wait until the stream holds a text; the time limit of the test ends a wait in vain."""
+    """Wait until the stream holds a text; the test's time limit ends a fruitless wait."""
     while text not in stream.getvalue():
         time.sleep(0.01)
 

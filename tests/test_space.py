@@ -1,4 +1,4 @@
-"""Spaces: what is offered where, uniform draws, and columns that agree with designs."""
+"""Spaces: offered options, uniform draws, and columns that agree with designs."""
 
 import numpy as np
 import pytest

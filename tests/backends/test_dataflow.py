@@ -1,6 +1,6 @@
 """The DATAFLOW regions of the C++ against the stage graphs: the same stages, in the same order, with the same buffers.
 
-The regions also hold processes that are no stages of the model: they read, check, repack, copy and normalise as fast as
+The regions also hold processes outside the model: they read, check, repack, copy and normalise as fast as
 their neighbours. Contracting them must leave the phase's graph.
 """
 
@@ -27,7 +27,7 @@ STAGE_OF = {
     "row_maximum": "row maximum", "aggregate": "aggregate", "aggregate_gat": "aggregate", "activate": "activate",
     "head_mean": "head mean", "write_logits": "write",
 }  # fmt: skip
-"""The stages that C++ functions are; other functions are none."""
+"""The stage of each C++ function; other functions have none."""
 ROW_WORDS = {
     "store": lambda writer, reader: reader.h_words,
     "score": lambda writer, reader: writer.out_tiles,

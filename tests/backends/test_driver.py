@@ -1,4 +1,4 @@
-"""The last mile: the PYNQ driver on a simulated board, and the Makefile with tools in the place of Vitis."""
+"""The last mile: the PYNQ driver on a simulated board, and the Makefile with stand-ins for Vitis."""
 
 import importlib.util
 import json
@@ -121,7 +121,7 @@ def test_whole_cora_on_a_simulated_board(cora: GraphData, tmp_path: Path) -> Non
 
 
 class Registers:
-    """A kernel that is done at once, and answers with a status."""
+    """A kernel that ends at once and returns a status."""
 
     status = 0
 

@@ -31,7 +31,7 @@ int main() {
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
-    """[integers, 1 + shifts + denominators] what the C++ makes of every integer."""
+    """[integers, 1 + shifts + denominators] the C++ results for every integer."""
     folder = tmp_path_factory.mktemp("fixed")
     source, binary = folder / "driver.cpp", folder / "driver"
     shift = 'std::printf(" %%d", shift_right_even<%d>(In(x)).to_int());'

@@ -1,4 +1,4 @@
-"""The generated RTL is clean: Verilator's linter has nothing to say about it."""
+"""The generated RTL is clean: Verilator's linter reports nothing."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fronts drawn by hand, and fronts that comparing all pairs finds."""
+"""Fronts against cases by hand and against a comparison of all pairs."""
 
 import pytest
 from hypothesis import given

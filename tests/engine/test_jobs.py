@@ -46,7 +46,7 @@ def die_once(path):
 
 
 def note_and_maybe_die(path):
-    """Leaves a dot each time it is begun; "dies" ends its process the first time."""
+    """Writes a dot at every start; "dies" ends its process the first time."""
     with path.open("a") as file:
         file.write(".")
     if path.name == "dies" and path.read_text() == ".":
@@ -78,7 +78,7 @@ def test_no_jobs_start_no_pool():
 
 
 @pytest.mark.parametrize("times", [1, ATTEMPTS])
-def test_a_broken_pool_is_made_anew(in_place, times):
+def test_a_broken_pool_is_replaced(in_place, times):
     factory = Breaking(in_place, times)
     assert Workers(factory).run(range(5), slow_first) == [0, 1, 4, 9, 16]
     assert factory.made == times + 1
@@ -102,7 +102,7 @@ def test_a_real_worker_may_die(tmp_path):
 
 
 def test_a_killed_process_costs_its_own_job_alone(tmp_path):
-    """The other process goes on: its slow job is begun once."""
+    """The other process continues: its slow job is started once."""
     with Workers(process_pool(2)) as workers:
         assert workers.run([tmp_path / "slow", tmp_path / "dies"], note_and_maybe_die) == ["slow", "dies"]
     assert (tmp_path / "slow").read_text() == "."

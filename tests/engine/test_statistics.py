@@ -1,4 +1,4 @@
-"""Intervals that contain the difference they were made from."""
+"""Confidence intervals contain the true difference."""
 
 import pytest
 

@@ -28,7 +28,7 @@ def test_resume_goes_back_to_the_last_commit(store):
     assert store.trials() == [trial(0), trial(1)]
 
 
-def test_a_run_killed_before_its_first_commit_starts_anew(store):
+def test_a_run_killed_before_its_first_commit_starts_from_scratch(store):
     (store.folder / "trials.jsonl").write_text('{"trial":0}\n')
     assert store.resume() is None
     assert store.trials() == []

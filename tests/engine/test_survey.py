@@ -1,4 +1,4 @@
-"""The survey and the proposals: the share that is feasible, the nearest that is not, the first that are."""
+"""The survey and the proposals: the feasible share, the nearest infeasible rows, the first feasible ones."""
 
 from dataclasses import replace
 

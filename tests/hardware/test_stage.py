@@ -1,4 +1,4 @@
-"""Stage graphs: their order, their columns, their numbers, and what is no graph of stages."""
+"""Stage graphs: their order, their columns, their numbers, and invalid graphs."""
 
 import networkx as nx
 import numpy as np

@@ -11,7 +11,7 @@ from fgnas.hardware import wire
 def test_fields_by_hand() -> None:
     layout = wire.Layout((wire.Field("low", 3, ""), wire.Field("high", 2, "")), at=8)
     assert (layout.bits, layout.place("low"), layout.place("high")) == (5, (0, 3), (3, 2))
-    # Of -1 the three bits that the field has.
+    # -1 in the field's three bits.
     assert layout.pack(low=np.array([5, -1]), high=np.array([2, 0])).tolist() == [0b10_101, 0b00_111]
     with pytest.raises(KeyError):
         layout.pack(low=np.array([5]))
@@ -25,7 +25,7 @@ def test_beats_have_room_for_their_fields() -> None:
 
 
 def test_offsets_are_those_that_vitis_assigns() -> None:
-    """Of a kernel with three scalars, four pointers and an output, as Vitis HLS 2023.2 documents them."""
+    """Registers of a kernel with three scalars, four pointers and an output, as Vitis HLS 2023.2 documents them."""
     offsets = [register.offset for register in wire.ARGUMENT_REGISTERS]
     assert offsets == [0x10, 0x18, 0x20, 0x28, 0x34, 0x40, 0x4C, 0x58]
 

@@ -1,4 +1,4 @@
-"""Fine-tuning: its roundings are the hardware's, and what it gives is no worse on the validation nodes."""
+"""Fine-tuning: its roundings are the hardware's, and it never lowers validation accuracy."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ RECIPE = Recipe(epochs=20)
 
 @pytest.mark.parametrize("seed", range(12))
 def test_its_forward_pass_is_the_rounded_network(four_nodes, seed):
-    """Where nothing is rounded that float32 cannot hold, to the rounding of the logits themselves."""
+    """Equal up to the rounding of the logits, if float32 holds every rounded value."""
     plain = {"attention": "constant", "aggregation": "add", "t_attn": None}
     design = random_design(np.random.default_rng(seed), 2, ({**plain, "activation": "relu"}, plain))
     network = calibrated(design, train(four_nodes, design.architecture(), seed, RECIPE).network, four_nodes)

@@ -129,7 +129,7 @@ def test_gat_is_pygs_gatconv(four_nodes, aggregation):
 
 
 def test_edge_softmax_by_hand():
-    """One row that hears from nodes 0 and 1: z = 1 + 0 and 1 - 6, after the LeakyReLU 1 and -1."""
+    """One row with neighbours 0 and 1: z = 1 + 0 and 1 - 6, after the LeakyReLU 1 and -1."""
     s, r = torch.tensor([[1.0], [9.0]]), torch.tensor([[0.0], [-6.0]])
     alpha = EdgeSoftmax.apply(s, r, np.array([0, 2]), np.array([0, 1]), np.array([0]))
     assert alpha.flatten().tolist() == pytest.approx([np.e / (np.e + 1 / np.e), 1 / (1 + np.e**2)])
@@ -147,7 +147,7 @@ def test_gradients_of_attention_in_float64():
 
 @pytest.mark.parametrize("attention, aggregation", [*itertools.product(("gcn", "gat"), ("add", "mean", "max"))])
 def test_scattering_is_the_same_as_the_compiled_loops(four_nodes, attention, aggregation):
-    """The way of a GPU, here on a CPU."""
+    """The GPU's code path, run on a CPU."""
     field = Field(four_nodes, ALL, 1, torch.float64)
     block, elsewhere = field.blocks[0], dataclasses.replace(field.blocks[0], device="meta")
     vars(elsewhere)["scattered"] = block.scattered

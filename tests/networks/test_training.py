@@ -1,4 +1,4 @@
-"""Training: what it keeps, and that it is a pure function."""
+"""Training keeps the best epoch and is a pure function."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""A run and a project to draw: designs of the real sampler at their real prices, with accuracies made up."""
+"""A run and a project to draw: designs of the real sampler at their real prices, with invented accuracies."""
 
 import functools
 from dataclasses import asdict

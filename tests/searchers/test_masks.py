@@ -1,4 +1,4 @@
-"""Masks: what is forbidden never comes, what remains is still a distribution, and no feasible design is lost."""
+"""Masks: forbidden options never occur, the others form a distribution, and no feasible design is lost."""
 
 import numpy as np
 import pytest

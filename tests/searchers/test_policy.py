@@ -26,7 +26,7 @@ ROWS = np.array([[0, -1, k] for k in range(2)] + [[1, t, k] for t, k in PAIRS], 
 
 
 def shaken(space, seed=0, scale=2.0):
-    """A policy with an opinion."""
+    """A policy that is not uniform."""
     policy = Policy(space, 8, torch.Generator().manual_seed(seed))
     with torch.no_grad():
         for parameter in policy.parameters():

@@ -1,4 +1,4 @@
-"""The gradient estimate against the exact gradient, by enumeration; and that learning goes uphill."""
+"""The gradient estimate against the exact gradient, by enumeration; and learning increases the reward."""
 
 import itertools
 

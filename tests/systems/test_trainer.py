@@ -1,4 +1,4 @@
-"""The trainer of FGNAS designs: what designs share, and what counts as seen before."""
+"""The trainer of FGNAS designs: results that designs share, and designs that count as seen."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The user's own data: what is taken, how, and one line for everything that is wrong."""
+"""The user's own data: accepted formats, and a one-line message for every error."""
 
 import json
 import os
@@ -121,7 +121,7 @@ def test_a_reference_is_whole_and_is_its_own_reference(tmp_path, monkeypatch):
     assert reference("cora") == "cora"
 
 
-def test_a_file_written_anew_is_read_anew(tmp_path):
+def test_a_rewritten_file_is_read_again(tmp_path):
     path = save(tmp_path / "a.npz", fields())
     before = load(path).fingerprint
     save(path, fields(y=(np.arange(NODES) + 1) % 3))

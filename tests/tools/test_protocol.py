@@ -32,21 +32,21 @@ MEMORY_BYTES = 1 << 18
 WIDTH_IN, CLASSES = 9, 11
 UNTOUCHED = 0x5A
 LIMIT_CYCLES = 60_000
-"""The watchdog: many times what the slowest run takes."""
+"""The watchdog: many times the slowest run."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One start of the kernel: its regions, where they lie, and how the memory behaves.
+    """One start of the kernel: its regions, their addresses, and the behaviour of the memory.
 
     Attributes:
         regions: bytes of parameters, features and edges.
         expected: bytes of the right logits.
         places: address of each region, and of the logits.
-        nodes, feature_beats, edge_beats: what the registers say.
+        nodes, feature_beats, edge_beats: values of the registers.
         bad_reads, bad_writes: addresses that answer SLVERR.
         stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
-        limit_cycles: when the watchdog bites.
+        limit_cycles: cycle at which the watchdog fires.
     """
 
     regions: dict[str, bytes]
@@ -124,7 +124,7 @@ def run_of(accelerator: Accelerator, data: GraphData) -> Run:
 
 
 class Bench:
-    """A kernel that is built once, and what it runs."""
+    """A kernel that is built once, and its runs."""
 
     def __init__(self, folder: Path) -> None:
         rng = np.random.default_rng(7)
@@ -159,7 +159,7 @@ class Bench:
 
 
 def assert_orderly(run: Run, result: dict[str, Any]) -> None:
-    """What holds for every run that ended: done is read once, idle after, and no write strays."""
+    """Invariants of every run that ended: done is read once, idle after, and no write strays."""
     if not result["ended"]:
         return
     first, second = result["control"]
@@ -257,7 +257,7 @@ def _changed(run: Run, name: str, change: Callable[[bytes], bytes]) -> Run:
 
 
 def refusals(run: Run, capacity: int) -> dict[str, tuple[str, Run]]:
-    """What is wrong -> the status bit it must set, and the run."""
+    """Error -> the status bit it must set, and the run."""
     holds_features = next(
         beat for beat in range(run.feature_beats) if run.regions["features"][16 * beat + 15] & 7
     )
@@ -331,7 +331,7 @@ def test_no_node(bench: Bench) -> None:
 
 
 def test_more_beats_than_rows(bench: Bench) -> None:
-    """What a region holds behind its last row is left alone."""
+    """Data after the last row of a region is ignored."""
     run = bench.plain
     longer = _changed(_changed(run, "features", lambda region: region * 2), "edges", lambda region: region * 3)
     longer = replace(longer, feature_beats=2 * run.feature_beats, edge_beats=3 * run.edge_beats).at(0)

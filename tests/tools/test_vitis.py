@@ -193,7 +193,7 @@ class Stand:
         write_project(random_accelerator(rng, random_design(rng, 2), data), data, self.project)
 
     def leaves(self, **reports: str | None) -> None:
-        """What a step leaves: a report, or for csim what it prints. None: nothing."""
+        """The result of a step: a report, or for csim its output. None: nothing."""
         for step, text in reports.items():
             if text is None:
                 (self.fixed / step).unlink()
@@ -254,7 +254,7 @@ def test_the_newer_generation(stand: Stand, capsys: pytest.CaptureFixture[str]) 
     assert report["steps"]["csynth"]["loops"][0]["ii"] == 2
     assert json.loads((stand.project / "report" / "vitis.json").read_text()) == report
 
-    # What is synthesised already is not synthesised again; earlier steps stay in the report.
+    # A finished synthesis is not repeated; earlier steps stay in the report.
     assert main(["vitis", str(stand.project), "--step", "impl", "--json"]) == 0
     assert stand.calls()[2:] == [f"vitis-run impl: {OPTIONS} --impl"]
     report = json.loads(capsys.readouterr().out)
@@ -327,7 +327,7 @@ def test_a_step_that_fails_names_the_log(stand: Stand, step: str, generation: st
 
 @pytest.mark.parametrize("step", ["csynth", "cosim", "impl"])
 def test_a_step_that_leaves_no_report(stand: Stand, step: str) -> None:
-    """The report of an earlier run is no excuse."""
+    """The report of an earlier run does not count."""
     stand.unified()
     run_vitis(stand.project, step)
     stand.leaves(**{step: None})

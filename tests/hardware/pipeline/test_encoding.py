@@ -34,7 +34,7 @@ def accelerator_for(data: GraphData, seed: int = 0):
 
 
 def test_gcn_coefficients_by_hand(four_nodes: GraphData) -> None:
-    # |S| = 2, 4, 3, 1: node 0 hears 0 and 1.
+    # |S| = 2, 4, 3, 1: node 0 sums nodes 0 and 1.
     expected = [256 / np.sqrt(2 * 2), 256 / np.sqrt(2 * 4)]
     assert gcn_coefficients(four_nodes)[:2].tolist() == [round(value) for value in expected]
     assert gcn_coefficients(four_nodes)[-1] == 256

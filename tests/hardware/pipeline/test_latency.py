@@ -1,4 +1,4 @@
-"""The latency model: its phases against the plain recurrence, totals by hand, and what limits make of them."""
+"""The latency model: its phases against the plain recurrence, totals by hand, and the effect of limits on them."""
 
 import dataclasses
 

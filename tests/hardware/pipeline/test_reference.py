@@ -95,7 +95,7 @@ def _logit(layer: LayerAccelerator, row: list[int], c: int) -> int:
 
 
 def test_by_hand(four_nodes: GraphData) -> None:
-    """Unit weights, plain sums: node 1 hears itself, 0 once and 2 twice over."""
+    """Unit weights, plain sums: node 1 sums itself, 0 once and 2 twice."""
     design = Design(schema=1, dsp=0, layers=(plain_layer(d=None, activation=None, t_act=None),))
     weight = np.array([[[1, 0]], [[0, 1]], [[1, 1]]], np.float32)
     network = Network((LayerParameters(weight, np.array([0, -1], np.float32)),), input_scale=0)

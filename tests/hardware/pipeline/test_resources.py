@@ -1,4 +1,4 @@
-"""The resource model: what it keeps to by itself, and against synthesis of a whole top."""
+"""The resource model: its own invariants, and against synthesis of a whole top."""
 
 from dataclasses import replace
 from pathlib import Path

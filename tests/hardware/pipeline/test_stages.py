@@ -41,7 +41,7 @@ def test_a_topology_has_one_graph() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_names_and_order_of_traces_and_records(seed: int, tmp_path) -> None:
-    """Of one design: the reference's trace, the probes of the test bench and the time line name the same stages."""
+    """The reference's trace, the probes of the test bench and the time line name the same stages."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 9, 8, 4, 14)
     accelerator = random_accelerator(rng, random_design(rng, 1 + seed % 3), data)
