@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -148,6 +150,11 @@ class Design(BaseModel):
     @classmethod
     def from_json(cls, text: str, source: str = "design") -> Design:
         """A checked design from JSON text; accepts a bare design or an object that holds one under `design`."""
+        # A right design is checked while it is parsed, several times as fast; only a wrong one needs its fault named.
+        with suppress(ValidationError):
+            design = cls.model_validate_json(text)
+            if design.schema_version == SCHEMA:
+                return design
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
@@ -168,14 +175,13 @@ class Design(BaseModel):
 
 def columns_of(designs: Sequence[Design]) -> Columns:
     """The columns of designs with the same number of layers, as `Space.columns` returns them."""
-    fields: Mapping[str, Any] = Layer.model_fields
-    result: Columns = {}
-    for name in fields:
-        text = name in ("attention", "aggregation", "activation")
-        absent: Any = "" if text else 0
-        result[name] = []
-        for layer in range(len(designs[0].layers)):
-            values = [getattr(design.layers[layer], name) for design in designs]
-            array = [absent if value is None else value for value in values]
-            result[name].append(np.array(array, np.str_ if text else np.int64))
+    names = tuple(Layer.model_fields)
+    result: Columns = {name: [] for name in names}
+    for layer in range(len(designs[0].layers)):
+        values = zip(*map(itemgetter(*names), (vars(design.layers[layer]) for design in designs)), strict=True)
+        for name, column in zip(names, values, strict=True):
+            text = name in ("attention", "aggregation", "activation")
+            absent: Any = "" if text else 0
+            present = [absent if value is None else value for value in column] if None in column else column
+            result[name].append(np.array(present, np.str_ if text else np.int64))
     return result

@@ -190,8 +190,8 @@ def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[st
         places = [place for place, design in enumerate(designs) if len(design.choices.layers) == layers]
         group = [designs[place].choices for place in places]
         found = pricer.price(columns_of(group), np.array([design.dsp for design in group]))
-        for i, place in enumerate(places):
-            rows[place] = found.row(given, i)
+        for place, row in zip(places, found.rows(given), strict=True):
+            rows[place] = row
     return rows
 
 

@@ -90,7 +90,7 @@ def _fill(
 
 def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
     """The models' prediction for this accelerator on this graph, and the limits that it breaks."""
-    return price_accelerator(accelerator, data, specification.family).row(specification)
+    return price_accelerator(accelerator, data, specification.family).rows(specification)[0]
 
 
 def held_by(directory: Path) -> str | None:

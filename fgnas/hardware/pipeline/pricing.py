@@ -118,23 +118,32 @@ class Prices:
         """[n] whether every limit is kept."""
         return feasible(self.named(), specification.bounds())
 
-    def row(self, specification: Specification, i: int = 0) -> dict[str, Any]:
-        """The price of design i as plain JSON values."""
-        cycles = int(self.latency_cycles[i])
-        bandwidth = self.memory_bytes[i] * specification.clock_mhz / max(cycles, 1)
-        return {
-            "latency_cycles": cycles,
-            "latency_ms": cycles / specification.clock_mhz / 1000.0,
-            "lut": int(self.lut[i]),
-            "ff": int(self.ff[i]),
-            "dsp": int(self.dsp[i]),
-            "bram36": whole(self.bram36[i]),
-            "memory_bytes": int(self.memory_bytes[i]),
-            "memory_mb_s": round(float(bandwidth), 1),
-            "memory_clock_mhz": round(float(clock_mhz_of(bandwidth)), 1),
-            "feasible": bool(self.feasible(specification)[i]),
-            "violations": violations(self.named(), specification.bounds(), i),
-        }
+    def rows(self, specification: Specification) -> list[dict[str, Any]]:
+        """The price of each design as plain JSON values."""
+        limits = specification.bounds()
+        kept = feasible(self.named(), limits).tolist()
+        bandwidths = self.memory_bytes * specification.clock_mhz / np.maximum(self.latency_cycles, 1)
+        clocks = clock_mhz_of(bandwidths)
+        columns = zip(
+            self.latency_cycles.tolist(), self.lut.tolist(), self.ff.tolist(), self.dsp.tolist(), self.bram36.tolist(),
+            self.memory_bytes.tolist(), bandwidths.tolist(), clocks.tolist(), kept, strict=True,
+        )  # fmt: skip
+        return [
+            {
+                "latency_cycles": cycles,
+                "latency_ms": cycles / specification.clock_mhz / 1000.0,
+                "lut": lut,
+                "ff": ff,
+                "dsp": dsp,
+                "bram36": whole(bram36),
+                "memory_bytes": memory_bytes,
+                "memory_mb_s": round(bandwidth, 1),
+                "memory_clock_mhz": round(clock, 1),
+                "feasible": ok,
+                "violations": [] if ok else violations(self.named(), limits, i),
+            }
+            for i, (cycles, lut, ff, dsp, bram36, memory_bytes, bandwidth, clock, ok) in enumerate(columns)
+        ]
 
 
 class Pricer:

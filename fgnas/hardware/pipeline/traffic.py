@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, ceil_div
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.stages import parameter_beats
+
+Reals = NDArray[np.float64]
 
 
 def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:
@@ -25,6 +28,6 @@ def memory_bytes(layers: list[LayerGeometry], workload: Workload) -> Ints:
     return wire.BEAT_BYTES * (parameter_beats(layers) + beats[inverse] + edges + logits)
 
 
-def clock_mhz_of(bandwidth: float) -> float:
+def clock_mhz_of(bandwidth: Reals) -> Reals:
     """The clock, in MHz, above which a memory of `bandwidth` MB/s slows the kernel: it reads up to a beat a cycle."""
     return bandwidth / wire.BEAT_BYTES
