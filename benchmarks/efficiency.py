@@ -26,7 +26,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import Workload, phase_cycles
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.systems.fgnas import open_design
+from fgnas.systems.fgnas import back_end
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
 
@@ -70,7 +70,7 @@ def measure(case: Case, children: int, workers: int) -> dict[str, Any]:
     data, found = load(case[0]), best_of(case, children, workers)
     best = found.best()
     assert best is not None
-    delivered = open_design(best, found.folder)
+    delivered = back_end.open(best, found.folder)
     design = delivered.design
     accelerator = lower(design, delivered.network, GraphShape.of(data), data.name)
     project = BUILD / "projects" / design.hash
