@@ -41,7 +41,7 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
             html = run_html(run_page(run))
         else:
             options = system.Options.unresolved(run.config["options"])
-            html = run_html(run_page(run, _chance(run, system, data), options, hasattr(system, "open_design")))
+            html = run_html(run_page(run, _chance(run, system, data), options, system.back_end is not None))
     write_page(html, page)
     return page
 

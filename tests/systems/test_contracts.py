@@ -59,6 +59,7 @@ def test_every_searcher_runs_a_system_it_does_not_know(shelves, hill_climber, me
     weights = [row["costs"]["grams"] for row in front]
     assert weights == sorted(weights, reverse=True) and len(set(weights)) == len(weights)
     page = run.report().read_text(encoding="utf-8")
+    assert "fgnas hls" not in page
     assert "Weight" in page and "oak" in page and "LUT" not in page.split("</style>")[1].split("<script>")[0]
 
 
@@ -137,6 +138,7 @@ def test_the_back_end_writes_what_a_run_delivered(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     options = {"method": "random", "children": 2, "leaders": 1, "retrain_seeds": 1, "epochs": 2, "workers": 1}
     run = fgnas.search("digits", **options)
+    assert "fgnas hls" in run.report().read_text(encoding="utf-8")
     back_end = systems.find("fgnas").back_end
     delivered = back_end.open(run.store.leaders()[0], run.folder)
     files = back_end.write(delivered, fgnas.load("digits"), tmp_path / "direct")
