@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -40,8 +41,9 @@ def parser(system: str = systems.DEFAULT) -> Parser:
     """The parser of all commands; the options of `search` come from the system."""
     root = Parser(prog="fgnas", description="Search graph neural networks together with their FPGA accelerators.")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    add_search = functools.partial(_add_search, system=system)
     for name, run, add_options, about in (
-        ("search", _search, _add_search, "search for a design that keeps to a specification"),
+        ("search", _search, add_search, "search for a design that keeps to a specification"),
         ("price", _price, _add_price, "predict cycles, LUT, FF, DSP and block RAM of designs"),
         ("evaluate", _evaluate, _add_evaluate, "train a design and measure its accuracy, float and quantised"),
         ("sample", _sample, _add_sample, "write random designs, one per line"),
@@ -57,12 +59,12 @@ def parser(system: str = systems.DEFAULT) -> Parser:
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
-        add_options(sub, system) if add_options is _add_search else add_options(sub)
+        add_options(sub)
         sub.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     return root
 
 
-def _add_search(sub: argparse.ArgumentParser, system: str = systems.DEFAULT) -> None:
+def _add_search(sub: argparse.ArgumentParser, system: str) -> None:
     sub.add_argument("--system", metavar="NAME", help=f"{', '.join(systems.names())}; default: {systems.DEFAULT}")
     add_arguments(sub, systems.find(system).Options)
     _add_number(sub, "--workers", POSITIVE, "processes that train; default: one per core")
@@ -221,12 +223,7 @@ def _console(stderr: bool = False) -> Console:
 
 def _reference(options: argparse.Namespace) -> str | None:
     """The data that the options name; None if they name none."""
-    from fgnas.tasks.nodes import reference
-
-    name = options.dataset
-    if name is None and (options.split is not None or options.normalise):
-        name = Options.dataset
-    return None if name is None else reference(name, options.split, options.normalise)
+    return Options.resolved(chosen(options, Options, ("dataset", "split", "normalise"))).get("dataset")
 
 
 def _load(reference: str | None) -> GraphData:
@@ -296,7 +293,7 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     from fgnas.systems.fgnas.target import pipeline_costs
 
     costs = [cost.to_dict() for cost in pipeline_costs(specification.clock_mhz)]
-    _show_costs(costs, specification.resources() | specification.limits(), prices)
+    _show_costs(costs, specification.limits() | specification.resources(), prices)
     rows = [
         (label, f"{prices[name]:,}") for label, name in (
             ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
