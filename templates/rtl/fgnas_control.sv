@@ -123,7 +123,8 @@ module fgnas_control (
     if (read) begin
       unique case (araddr_i)
         fgnas_pkg::AtControl: begin
-          rdata_o <= {22'b0, interrupt_o, 1'b0, restart_q, 3'b0, done_i, idle_i, done_q || done_i, start_q};
+          // The register alone: a done that arrives in this very cycle stays set for the next read.
+          rdata_o <= {22'b0, interrupt_o, 1'b0, restart_q, 3'b0, done_i, idle_i, done_q, start_q};
         end
         fgnas_pkg::AtGlobalInterruptEnable: rdata_o <= {31'b0, global_enable_q};
         fgnas_pkg::AtInterruptEnable: rdata_o <= {30'b0, enable_q};

@@ -17,11 +17,12 @@ module fgnas_dual_read_ram #(
   output logic [Width-1:0]       read_b_o
 );
   (* ram_style = "block" *) logic [Width-1:0] mem[Depth];
-  always_ff @(posedge clk_i) begin
+  // Plain `always`: a variable that two always_ff processes write is illegal (IEEE 1800, 9.2.2.4).
+  always @(posedge clk_i) begin
     if (write_i) mem[address_a_i] <= write_a_i;
     else read_a_o <= mem[address_a_i];
   end
-  always_ff @(posedge clk_i) begin
+  always @(posedge clk_i) begin
     if (write_i) mem[address_b_i] <= write_b_i;
     else read_b_o <= mem[address_b_i];
   end

@@ -1,5 +1,6 @@
-// Writes a region in bursts that never cross 4 KiB. Addresses precede their data; a beat leaves as soon as it
-// arrives. `flush_i` ends a region whose data will not come: the remaining beats go out with no byte enabled.
+// Writes a region in bursts that never cross 4 KiB. A beat leaves as soon as it arrives, once its burst's address is
+// presented: a subordinate may wait for data before it accepts the address. `flush_i` ends a region whose data will not
+// come: the remaining beats go out with no byte enabled.
 
 `default_nettype none
 
@@ -36,9 +37,10 @@ module fgnas_writer (
   logic asking_q, taking_q;       // whether there are any of either
   logic final_q;                  // the region's last beat is the next to be accepted
   logic [7:0] place_q;            // place of the next beat in its page
-  logic [4:0] open_q;             // bursts whose data are not complete
+  logic presented_q;              // the front burst's address was presented in an earlier cycle
+  logic [4:0] open_q;             // bursts whose address was presented and whose data are not complete
   logic any_open_q;
-  logic [4:0] unanswered_q;       // bursts without a response, including the open ones
+  logic [4:0] unanswered_q;       // bursts whose address was accepted and that have no response
   logic room_q;                   // room for one more of them
   logic [8:0] burst_q;            // beats of the front burst: to the end of its page, or of the region
   logic [8:0] to_page;            // beats from the region's start to the end of its page
@@ -51,7 +53,8 @@ module fgnas_writer (
   assign awlen_o     = 8'(burst_q - 1'b1);
   assign bready_o    = 1'b1;
 
-  logic asked, take, last, closed;
+  logic present, asked, take, last, closed;
+  assign present = awvalid_o && !presented_q;
   assign asked   = awvalid_o && awready_i;
   assign last    = (place_q == 8'hff) || final_q;
   assign ready_o = any_open_q && taking_q && (!wvalid_o || wready_i);
@@ -75,10 +78,11 @@ module fgnas_writer (
       taking_q    <= !final_q;
       final_q     <= data_left_q == 32'd2;
     end
-    wvalid_o <= take || (wvalid_o && !wready_i);
+    wvalid_o    <= take || (wvalid_o && !wready_i);
+    presented_q <= awvalid_o && !awready_i;
     // Selected, not added, because the bus signals arrive late.
-    if (asked != closed) open_q <= asked ? open_q + 1'b1 : open_q - 1'b1;
-    any_open_q <= asked || (open_q >> 1) != '0 || (open_q[0] && !closed);
+    if (present != closed) open_q <= present ? open_q + 1'b1 : open_q - 1'b1;
+    any_open_q <= present || (open_q >> 1) != '0 || (open_q[0] && !closed);
     if (asked != bvalid_i) unanswered_q <= asked ? unanswered_q + 1'b1 : unanswered_q - 1'b1;
     room_q  <= bvalid_i || !(&unanswered_q[4:1]) || (!unanswered_q[0] && !asked);
     error_o <= bvalid_i && (bresp_i != 2'b00);
@@ -96,6 +100,7 @@ module fgnas_writer (
     if (rst_i) begin
       asking_q     <= 1'b0;
       taking_q     <= 1'b0;
+      presented_q  <= 1'b0;
       open_q       <= '0;
       any_open_q   <= 1'b0;
       unanswered_q <= '0;
