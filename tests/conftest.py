@@ -30,7 +30,7 @@ settings.load_profile("untimed")
 
 @pytest.fixture(scope="session")
 def four_nodes() -> GraphData:
-    """0 - 1, 1 - 2 twice over, 3 alone; three features, two classes."""
+    """Edges 0 - 1, 1 - 2 twice; node 3 is isolated; three features, two classes."""
     features = np.array([[1, 0, 1], [0, 2, 2], [4, 0, 0], [0, 0, 0]], np.float32)
     edges = np.array([[0, 1, 1, 2, 1, 2], [1, 0, 2, 1, 2, 1]])
     yes, no = True, False
@@ -79,7 +79,7 @@ def space():
 
 @pytest.fixture
 def compose(four_nodes, space, monkeypatch):
-    """Composes searches on the four-node graph, whose latency limit about half of the space keeps."""
+    """Composes searches on the four-node graph with a latency limit that about half of the space meets."""
     monkeypatch.setattr(jobs, "load", lambda name: four_nodes)
 
     def made(specification=None, seed=0, in_space=space):

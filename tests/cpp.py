@@ -235,7 +235,7 @@ def arrays(body: Node) -> dict[str, tuple[str, ...]]:
 
 
 class Constants:
-    """What is known when a function is compiled: literals, constexpr names, template parameters, local constants."""
+    """Compile-time constants of a function: literals, constexpr names, template parameters, local constants."""
 
     def __init__(self, function: Function, names: set[str]) -> None:
         self.parameters = set(function.parameters)

@@ -32,7 +32,7 @@ class ShelfSpace(Space):
 
 
 class Scales:
-    """The target: what a shelf weighs, for many rows at once."""
+    """The target: the weight of a shelf, for many rows at once."""
 
     costs = (Quantity("grams", "Weight", "g", scale=0.001, shown_unit="kg"),)
 

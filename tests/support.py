@@ -22,7 +22,7 @@ SPACE_OPTIONS: Choices = {"attention": ("constant", "gat", "gcn")}
 
 
 def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: int, edges: int) -> GraphData:
-    """A graph with repeated edges, isolated nodes and nodes without a feature, at random."""
+    """A random graph with repeated edges, isolated nodes and nodes without a feature."""
     features = rng.random((nodes, width_in)) * (rng.random((nodes, width_in)) < 0.3)
     features[0] = 0
     ends = rng.integers(0, max(1, 3 * nodes // 4), (2, edges))
@@ -33,7 +33,7 @@ def random_graph(rng: np.random.Generator, nodes: int, width_in: int, classes: i
 
 
 def random_design(rng: np.random.Generator, layers: int, overrides: tuple[Choices, ...] = ()) -> Design:
-    """A design of the paper's space, with some choices of some layers fixed."""
+    """A random design of the paper's space, with some choices of some layers fixed."""
     space = fgnas_space(layers).restrict(**SPACE_OPTIONS)
     drawn = space.design(space.draw(1, rng)[0], int(rng.integers(0, 40)))
     fixed = [*overrides, *[{}] * (layers - len(overrides))]
@@ -42,7 +42,7 @@ def random_design(rng: np.random.Generator, layers: int, overrides: tuple[Choice
 
 
 def random_network(rng: np.random.Generator, design: Design, data: GraphData) -> Network:
-    """Normal weights, and random scales, which make shifts to either side."""
+    """Normal weights and random scales, so that shifts go both ways."""
     width, layers = data.width_in, []
     for layer in design.layers:
         d = layer.d or data.classes

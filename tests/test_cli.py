@@ -243,7 +243,7 @@ def test_a_check_that_fails_has_exit_code_one(call, monkeypatch, fault):
 
 
 def test_phases_are_named_however_many_there_are(call, monkeypatch):
-    """Other RTL with the same interface may never have requested a second phase."""
+    """Other RTL with the same interface may never request a second phase."""
     cases = (([], "phase cycles: []"), ([4], "in cycle: load 4\n"), ([4, 9, 2000], "load 4, phase 0 9, output 2,000"))
     for cycles, told in cases:
         found = {"mismatches": 0, "phase_cycles": cycles}
@@ -254,7 +254,7 @@ def test_phases_are_named_however_many_there_are(call, monkeypatch):
 
 @pytest.mark.slow
 def test_killed_and_resumed_by_real_signals(elsewhere):
-    """SIGKILL in mid-search, then Ctrl-C, then the end: the bytes of an undisturbed run."""
+    """SIGKILL, then Ctrl-C, then a run to the end: the same bytes as an undisturbed run."""
     command = [sys.executable, "-m", "fgnas.cli", "search", *TIGHT[:-4], "--children", "60"]
 
     def trials(name):

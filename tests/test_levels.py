@@ -44,7 +44,7 @@ def test_pytorch_and_the_reference(case: Case) -> None:
 
 
 def fixed_case(number: int, layers: int = 2) -> Case:
-    """A case of its own for each number, the same on every machine, and small enough to build in seconds."""
+    """One case per number, the same on every machine, and small enough to build in seconds."""
     small = {"d": 12, "k": 2}
     design = random_design(np.random.default_rng(number), layers, (small,) * (layers - 1))
     return Case(design, 25, 14, 5, 40, number)
@@ -90,7 +90,7 @@ def test_the_first_mismatch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
-    """A project whose first layer is gat, and which has every stage: what it was made of."""
+    """Write a project that has every stage: its first layer is gat. Returns its accelerator and graph."""
     rng = np.random.default_rng(6)
     first = {"attention": "gat", "t_attn": 2, "d": 4, "k": 2, "aggregation": "add", "activation": "tanh"} | gat
     data = random_graph(rng, 12, 9, 5, 20)
@@ -104,7 +104,7 @@ def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
     functools.partial(trace_cpp, options=("-O0",)), functools.partial(trace_rtl, make_flags=QUICK_MAKE_FLAGS)
 ])  # fmt: skip
 def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
-    """In the order of the reference, and with its numbers; several groups of heads, and tiles that divide nothing."""
+    """The trace has the reference's order and numbers, with several head groups and tiles that do not divide evenly."""
     accelerator, data = gat_project(tmp_path / "p", k=4, d=12, t_out=5, t_aggr=8)
     found, expected = without_padding(accelerator, trace(tmp_path / "p")), of_reference(accelerator, data)
     assert [*found, "logits"] == list(expected)
@@ -114,7 +114,7 @@ def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) 
 
 
 def other_parameter(instance: str, name: str) -> Callable[[str], str]:
-    """A change of the top: a parameter of one instance is one more."""
+    """A fault in the top: one instance's parameter, plus one."""
 
     def change(text: str) -> str:
         place = text.rindex(f".{name}(", 0, text.index(f"  ) {instance} ("))
@@ -185,7 +185,7 @@ def test_the_command_names_stage_and_node(
 
 @pytest.mark.slow
 def test_a_fault_in_the_rtl_gives_a_case_that_reproduces_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The design is in the message; the file, run again by hand, fails in the same words."""
+    """The message names the design's file, and running that file by hand fails with the same message."""
     fault = ("1.linear", "fgnas_top.sv", other_parameter("u_layer_1", "LinearShift"))
 
     def write_faulty(accelerator: Accelerator, data: GraphData, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Makefile: its variables are the options' names in capitals, and none is dropped without a word."""
+"""The Makefile: its variables are the options' names in capitals, and an unknown one is an error."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ HLS = "fgnas hls 'latest' --design 'best' --out 'hls/best'"
 
 
 def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What make would run, also where make runs these tests."""
+    """The commands that make would run; works inside make too."""
     own = {"PATH": os.environ["PATH"]}
     return subprocess.run(["make", "-n", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=False)
 

@@ -1,4 +1,4 @@
-"""Everything a user can get wrong, and a machine that is full, locked or bare: one clear line, nothing half-written."""
+"""User errors, and machines that are full, locked or bare: one clear line, nothing half-written."""
 
 import importlib.util
 import json
@@ -125,7 +125,7 @@ def data(**changes: Any) -> Callable[[], None]:
 
 
 def nothing() -> None:
-    """Only the command is wrong."""
+    """Damage nothing: the error is in the command itself."""
 
 
 PRICE = ["price", "one.json", "--dataset", "graph.npz"]

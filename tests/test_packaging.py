@@ -65,7 +65,7 @@ def test_wheel_and_sdist_hold_what_they_need(built: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of a new environment that has the wheel, and sees the other packages of this one."""
+    """The Python of a new environment that has the wheel and also sees this environment's packages."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     (wheel,) = built.glob("*.whl")

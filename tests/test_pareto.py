@@ -81,7 +81,7 @@ def test_other_references_are_refused(reference) -> None:
 
 
 def test_twenty_thousand_rows_with_three_objectives() -> None:
-    """As large as a long search: the marked rows dominate every other one, and none of themselves."""
+    """At the size of a long search, the marked rows dominate every other row and not each other."""
     objectives = np.random.default_rng(0).random((20_000, 3))
     found = objectives[front(objectives)]
     assert 50 < len(found) < 1000

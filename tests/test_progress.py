@@ -32,7 +32,7 @@ def soon(monkeypatch):
 
 
 def wait_for(stream: io.StringIO, text: str) -> None:
-    """Wait until the stream holds a text; the test's time limit ends a fruitless wait."""
+    """Wait until the stream contains a text; the test's time limit ends the wait."""
     while text not in stream.getvalue():
         time.sleep(0.01)
 

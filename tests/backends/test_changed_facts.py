@@ -46,7 +46,7 @@ def accelerator_for(data: GraphData) -> Accelerator:
 
 
 def check(accelerator: Accelerator, data: GraphData, folder: Path) -> dict[str, Any]:
-    """Both back ends on the graph: logits as the reference's, cycles as predicted. Returns the price."""
+    """Run both back ends on the graph: logits must equal the reference, cycles the prediction. Returns the price."""
     write_project(accelerator, data, folder)
     assert run_csim(folder, quick()).items() >= {"mismatches": 0, "failed_checks": 0}.items()
     found = run_simulation(folder, make_flags=QUICK_MAKE_FLAGS)
@@ -56,7 +56,7 @@ def check(accelerator: Accelerator, data: GraphData, folder: Path) -> dict[str, 
 
 
 def test_the_interface(data: GraphData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other fields in another order, shorter logits and swapped status bits, all at once."""
+    """Fields in another order, shorter logits and swapped status bits, all in one change."""
     before = accelerator_for(data)
     write_project(before, data, tmp_path / "before")
     golden = np.fromfile(tmp_path / "before" / "vectors" / "logits.bin", "<i2")
@@ -91,7 +91,7 @@ def test_the_interface(data: GraphData, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_lowered_accelerator(data: GraphData, tmp_path: Path) -> None:
-    """Rows of buffers, lanes of H and DSP slices of one lowered layer; the design itself says nothing of them."""
+    """Buffer rows, lanes of H and DSP slices, changed on one lowered layer; the design does not contain them."""
     plain = accelerator_for(data)
     first = plain.layers[0]
     g = first.geometry

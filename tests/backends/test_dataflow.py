@@ -42,7 +42,7 @@ ROW_WORDS = {
 
 @dataclass(frozen=True)
 class Process:
-    """A call in a region: its place, the function, and the streams that it takes, each with its depth."""
+    """A call in a region: its position, the function, and its stream arguments with their depths."""
 
     place: int
     function: str
@@ -50,7 +50,7 @@ class Process:
 
 
 class Region:
-    """A phase's region, with the regions inside it in its place."""
+    """A phase's region, with nested regions expanded in place."""
 
     def __init__(self, sources: dict[str, str], layers: list[OneDesign]) -> None:
         self.functions = cpp.functions(sources["phases.h"])
@@ -78,7 +78,7 @@ class Region:
             self.enter(inner_call, f"{prefix}{function.name}/", inside, names)
 
     def _function(self, name: str, given: list[str]) -> cpp.Function | None:
-        """The function of phases.h; of a class, the specialisation for gat where its layer attends."""
+        """The function of phases.h; for a class, its gat specialisation where the layer has attention."""
         if "::" not in name:
             return self.functions.get(name)
         owner, method = name.split("::")
@@ -105,7 +105,7 @@ def phases_of(sources: dict[str, str], layers: list[OneDesign]) -> list[list[Pro
 
 
 def stages_between(processes: list[Process]) -> Iterator[tuple[str, str, list[int]]]:
-    """(writer, reader, depths) of each path from one stage to the next: depths of its streams beyond the joining 2."""
+    """(writer, reader, depths) of each path from one stage to the next; depths of 2 only join."""
     users: dict[str, list[Process]] = {}
     graph = nx.MultiDiGraph()
     for process in processes:
@@ -154,7 +154,7 @@ def check_regions(sources: dict[str, str], accelerator: Accelerator) -> None:
 
 
 def project(folder: Path, seed: int, attention: tuple[str, ...]) -> tuple[dict[str, str], Accelerator]:
-    """The C++ of a random design with these attentions, and the design lowered."""
+    """The C++ of a random design with these attentions, and its lowered accelerator."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 9, 8, int(rng.integers(2, 30)), 12)
     choices = tuple({"attention": name, "t_attn": 2 if name == "gat" else None} for name in attention)
@@ -187,7 +187,7 @@ def test_regions_are_the_stage_graphs(seed: int, attention: tuple[str, ...], tmp
     ],
 )
 def test_other_regions_are_not(file: str, old: str, new: str, tmp_path: Path) -> None:
-    """A stream of another depth, a stage in another place or left out, a phase of another layer."""
+    """Faults: another stream depth, a moved or missing stage, a phase of another layer."""
     sources, accelerator = project(tmp_path / "p", 1, ("gat", "gcn", "gat"))
     check_regions(sources, accelerator)
     assert old in sources[file]

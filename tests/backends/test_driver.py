@@ -1,4 +1,4 @@
-"""The last mile: the PYNQ driver on a simulated board, and the Makefile with stand-ins for Vitis."""
+"""The PYNQ driver on a simulated board, and the project's Makefile with stand-ins for Vitis."""
 
 import importlib.util
 import json
@@ -82,7 +82,7 @@ def expected(accelerator: Accelerator, data: GraphData) -> Any:
 
 
 def test_the_driver_on_a_simulated_board(small: Simulated) -> None:
-    """Right logits, for other graphs and again; status codes that are raised; and the kernel continues after them."""
+    """Logits are right for several graphs and runs; status codes raise errors; the kernel works after an error."""
     graph = regions(small.accelerator, small.data)
     other = random_graph(np.random.default_rng(8), 17, WIDTH_IN, CLASSES, 30)
     nothing = {"nodes": 0, "features": np.zeros((0, 16), np.uint8), "edges": np.zeros((0, 16), np.uint8)}
@@ -121,7 +121,7 @@ def test_whole_cora_on_a_simulated_board(cora: GraphData, tmp_path: Path) -> Non
 
 
 class Registers:
-    """A kernel that ends at once and returns a status."""
+    """A kernel that finishes immediately and returns a status."""
 
     status = 0
 

@@ -1,4 +1,4 @@
-"""The C++ roundings against `fgnas.fixedpoint`, over every integer of a range."""
+"""The C++ roundings, compared with `fgnas.fixedpoint` over every integer of a range."""
 
 import subprocess
 

@@ -13,7 +13,7 @@ from fgnas.tools.find import find_verilator
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_warning(seed: int, tmp_path: Path) -> None:
-    """Designs of one to three layers, with each number of input lanes in each place."""
+    """Designs of one to three layers, with each number of input lanes in each layer."""
     rng = np.random.default_rng(seed)
     lanes = ({"t_in": seed % 5 + 1}, {"t_in": 2 * seed % 5 + 1})
     design = random_design(rng, 1 + seed % 3, lanes[: 1 + seed % 3])

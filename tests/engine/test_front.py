@@ -45,7 +45,7 @@ def test_fronts_are_named_by_their_costs() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4), st.booleans()), max_size=30))
 def test_fronts_are_those_of_comparing_all_pairs(rows) -> None:
-    """Order and ties included: a trial is left out if an earlier one of the ranking is at least as good."""
+    """A trial is left out if an earlier one of the ranking is at least as good; order and ties are checked too."""
     trials = [trial(number, *row) for number, row in enumerate(rows)]
     for costs in (["latency_cycles"], ["lut", "latency_cycles"]):
         feasible = [found for found in trials if found.feasible]

@@ -102,7 +102,7 @@ def test_a_real_worker_may_die(tmp_path):
 
 
 def test_a_killed_process_costs_its_own_job_alone(tmp_path):
-    """The other process continues: its slow job is started once."""
+    """The surviving process continues: its slow job is started once."""
     with Workers(process_pool(2)) as workers:
         assert workers.run([tmp_path / "slow", tmp_path / "dies"], note_and_maybe_die) == ["slow", "dies"]
     assert (tmp_path / "slow").read_text() == "."

@@ -88,7 +88,7 @@ def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
 
 
 def test_killed_between_trials_and_state(make_loop, monkeypatch):
-    """The trials of the second batch are on disk, the state is still the first's."""
+    """Killed between the two writes: the trials of the second batch are on disk, the state is the first batch's."""
     from fgnas.engine import store as module
 
     whole, cut = make_loop("whole"), make_loop("cut")

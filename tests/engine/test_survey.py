@@ -79,7 +79,7 @@ def test_descent_moves_each_row_to_where_no_single_change_helps(compose, space):
 
 
 def rare(compose, space):
-    """Limits that some design keeps exactly, and none of many uniform draws."""
+    """Limits that one design meets exactly and no uniform draw meets."""
     parts = compose(Specification(1e-5, 1_000))
     found = descended(space.draw(1, np.random.default_rng(7)), space, parts.target, parts.limits)
     costs = parts.target.price(found)

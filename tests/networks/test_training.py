@@ -38,7 +38,7 @@ def test_training_is_a_pure_function(four_nodes):
 
 
 def test_the_first_of_the_best_epochs_is_kept(four_nodes):
-    """One validation node: once right, it cannot be improved upon."""
+    """One validation node: once it is right, no later epoch is better."""
     full = train(four_nodes, GCN, 3, Recipe(epochs=40))
     assert full.val == 1.0
     stopped = train(four_nodes, GCN, 3, Recipe(epochs=full.epoch + 1))

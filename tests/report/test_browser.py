@@ -50,7 +50,7 @@ def files(make_run, project, four_nodes, tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def open_page(browser, files):
-    """Opens a page; when the test ends, nothing may have been fetched, logged or raised."""
+    """Opens a page; at the end of the test nothing may have been fetched, logged or raised."""
     contexts, faults = [], []
 
     def open_it(name: str, viewport: dict = DESKTOP, **options):
@@ -76,7 +76,7 @@ def keep(page, name: str, whole: bool = True) -> None:
 
 
 def shown(page) -> int:
-    """How many designs pass the filters, as the page says."""
+    """The number of designs that pass the filters, as the page states it."""
     return int(re.match(r"[\d,]+", page.locator("#shown").inner_text())[0].replace(",", ""))
 
 

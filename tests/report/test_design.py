@@ -51,7 +51,7 @@ def test_phases_fill_the_time(record) -> None:
 
 
 def test_a_simulation_says_when_rows_were_taken_in(record) -> None:
-    """The time line is then the simulation's, and the model is shown with it."""
+    """After a simulation the time line is the simulated one, with the model's beside it."""
     plain = design_page(record)
     assert plain.rows is None and [phase.modelled for phase in plain.phases] == [phase.begin for phase in plain.phases]
     workload = Workload(record.non_zeros, record.degrees, record.summary["shape"]["degree_capacity"])
@@ -72,7 +72,7 @@ def test_a_simulation_says_when_rows_were_taken_in(record) -> None:
 
 
 def test_the_picture_shows_what_stands_beside_what(record) -> None:
-    """Layer 0 attends: its scores are computed as it is stored, and read with its edges."""
+    """Layer 0 has attention: scores are computed while H is stored and read with the edges."""
     phases = {phase.name: phase for phase in design_page(record).phases}
     titles = {name: [[box.title for box in column] for column in phase.columns] for name, phase in phases.items()}
     assert titles == {
@@ -198,7 +198,7 @@ def test_vectors_that_do_not_fit_are_refused(project, tmp_path) -> None:
 
 
 def test_the_time_line_is_that_of_the_written_accelerator(record) -> None:
-    """A size that is changed in the project is seen on its page; the design alone would not tell."""
+    """A size changed in the project appears on its page; the design alone does not contain it."""
     summary = json.loads(json.dumps(record.summary))
     layer = summary["layers"][0]["geometry"]
     layer["act_tiles"] += 7

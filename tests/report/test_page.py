@@ -127,7 +127,7 @@ def test_every_design_is_a_point_in_both_charts(pages, small_run) -> None:
 
 
 def test_names_are_text(make_run, project) -> None:
-    """A run's name, a data set's and a folder's are the user's: none of them becomes markup or script."""
+    """Names of runs, datasets and folders come from the user: none of them becomes markup or script."""
     run = make_run(30, name=HOSTILE)
     run = dataclasses.replace(run, config={**run.config, "label": HOSTILE, "system": HOSTILE})
     best = {**run.best, "dataset": HOSTILE}

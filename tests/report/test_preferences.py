@@ -1,4 +1,4 @@
-"""Preferences: shares counted by hand, and chance compared with the whole of a small space."""
+"""Preferences: shares counted by hand, and the share expected by chance over a whole small space."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_no_trials_no_preferences() -> None:
 
 
 def test_chance_is_that_of_the_feasible_designs(four_nodes) -> None:
-    """A space small enough to draw it all: shares are counted, not estimated."""
+    """A space small enough to enumerate: shares are counted, not estimated."""
     space = replace(find_space("fgnas").restrict(attention=("constant", "gat"), k=(1, 2), d=(4, 8)), dsp=10)
     parts = replace(compose(Options(), four_nodes), space=space, limits=())
     parts.target.space = space

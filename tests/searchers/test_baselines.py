@@ -1,4 +1,4 @@
-"""The paper's controller and the disjoint search, in steps that can be followed by hand."""
+"""The paper's controller and the disjoint search, in steps small enough to check by hand."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ def test_advantages():
 
 
 def test_the_estimate_is_unbiased_under_redrawing():
-    """Over all pairs of feasible samples, the mean estimate is the gradient of E_F[R]."""
+    """The mean of the estimate over all pairs of feasible samples is the gradient of E_F[R]."""
     policy = Reinforce(TWO, 0).policy
     with torch.no_grad():
         for parameter in policy.parameters():

@@ -37,7 +37,7 @@ NO_MASKS = {"train_mask": None, "val_mask": None, "test_mask": None}
 
 
 def save(path: Path, content: dict) -> Path:
-    """As an .npz, or as a PyG Data."""
+    """Write the fields as an .npz or as a PyG Data; returns the path."""
     if path.suffix == ".npz":
         np.savez(path, **content)
     else:
@@ -58,7 +58,7 @@ def test_a_file_is_taken_as_it_stands(tmp_path, suffix):
 
 
 def test_formats_agree(tmp_path):
-    """Dense and sparse, arrays and tensors, a Data and a dict: one content, one fingerprint."""
+    """Dense or sparse, array or tensor, Data or dict: the same content has the same fingerprint."""
     content = fields()
     csr = sp.csr_matrix(content["x"])
     parts = {"x": None, "x_data": csr.data, "x_indices": csr.indices, "x_indptr": csr.indptr, "x_shape": csr.shape}
@@ -232,7 +232,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
 
 
 def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):
-    """Search in two processes, resume, price, evaluate; and a project, though the file has moved."""
+    """Search in two processes, resume, price, evaluate, and write a project after the file has moved."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     x = rng.random((NODES, 6)).astype(np.float32)

@@ -26,7 +26,7 @@ def verilator(path: Path, version: str) -> Path:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine with nothing on it; returns the folder that is all of its PATH."""
+    """A machine without tools; returns the one folder of its PATH."""
     for variable in ("FGNAS_VERILATOR", "XILINX_HLS", "XILINX_VITIS"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))

@@ -42,7 +42,7 @@ def times_of(accelerator, data: GraphData) -> Timeline:
 
 
 def assert_as_predicted(report: dict, accelerator, data: GraphData, folder: Path) -> None:
-    """Every phase begins, every stage takes in every row, and the whole ends, in the cycle that the model names."""
+    """Starts of phases, rows entering each stage and the end all happen in the predicted cycle."""
     times = times_of(accelerator, data)
     assert report["cycles"] == report["predicted_cycles"] == times.cycles
     assert report["phase_cycles"] == [phase.begin + ASK_CYCLES for phase in times.phases]

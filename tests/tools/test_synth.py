@@ -59,7 +59,7 @@ def test_a_failure_names_its_cause_and_the_log(tmp_path: Path) -> None:
 
 
 def test_products_go_where_they_are_sent(tmp_path: Path) -> None:
-    """Two equal products in LUTs, one in a DSP slice: forced both ways, mapped once, counted twice."""
+    """Two equal products in LUTs and one in a DSP slice: the equal ones are mapped once and counted twice."""
     pytest.importorskip("pyosys")
     top = tmp_path / "top.sv"
     ports = ".clk_i(clk_i), .left_i(left_i), .right_i(right_i)"

@@ -180,7 +180,7 @@ def test_a_report_that_is_not_whole(read, text: str, message: str, tmp_path: Pat
 
 
 class Stand:
-    """A project, and programs on PATH that stand in for Vitis: they note their call and leave what `leaves` says."""
+    """A project, and programs on PATH in place of Vitis: they record their call and write the files of `leaves`."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.project, self.bin, self.fixed = folder / "project", folder / "bin", folder / "fixed"

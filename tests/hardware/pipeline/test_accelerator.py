@@ -1,4 +1,4 @@
-"""The parameter region: words of weights by hand, and every weight found again where the stages look for it."""
+"""The parameter region: weight words by hand, and every weight at the address that the stages read."""
 
 import numpy as np
 import pytest

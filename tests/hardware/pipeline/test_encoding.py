@@ -52,7 +52,7 @@ def test_feature_beat_by_hand(four_nodes: GraphData) -> None:
 
 
 def test_two_rows_in_a_beat_by_hand(four_nodes: GraphData) -> None:
-    """Three lanes: row 1 begins in the beat that ends row 0, and ends alone with the head of row 2 beside it."""
+    """Three lanes: row 1 begins in the last beat of row 0 and shares its own last beat with the start of row 2."""
     layers = (plain_layer(d=None, activation=None, t_act=None, t_in=3),)
     design = Design(schema=1, dsp=0, layers=layers)
     network = dataclasses.replace(random_network(np.random.default_rng(0), design, four_nodes), input_scale=0)

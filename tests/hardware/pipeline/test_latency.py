@@ -17,7 +17,7 @@ from fgnas.systems.fgnas.space import fgnas_space
 
 
 def test_a_ring_lets_a_row_in_when_it_surely_fits() -> None:
-    """Capacity 4: row 3 waits for row 0, whose edges would leave 5 outstanding; row 4 for row 1 and 2 as well."""
+    """Capacity 4: row 3 waits for row 0, because 5 edges would be outstanding; row 4 waits for rows 1 and 2 too."""
     workload = Workload(np.ones(5, np.int64), np.array([2, 1, 2, 4, 1]), 4)
     assert workload.ring_release.tolist() == [-1, -1, -1, 0, 2]
 
@@ -25,7 +25,7 @@ def test_a_ring_lets_a_row_in_when_it_surely_fits() -> None:
 def plain_recurrence(
     services: Services, items: np.ndarray, chosen: np.ndarray | None = None, release: np.ndarray | None = None
 ) -> np.ndarray:
-    """`recurrence_cycles` in whole numbers: every stage, row after row, no design left out."""
+    """A plain `recurrence_cycles`: every stage of every design, row by row, in Python integers."""
     graph = services.graph
     per_item, per_row, depth, rows = services.table if chosen is None else services.table[:, :, chosen]
     designs = np.arange(per_item.shape[1])
@@ -46,7 +46,7 @@ def plain_recurrence(
 
 
 def test_a_hundred_thousand_designs_against_the_plain_recurrence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hubs among rows of two edges: buffers run full and empty, and stages that are left out must not matter."""
+    """Hubs among rows of two edges: buffers run full and empty; the stages that the model skips must not matter."""
     rng, space = np.random.default_rng(11), fgnas_space()
     degrees = np.where(rng.random(70) < 0.1, rng.integers(20, 64, 70), rng.integers(2, 6, 70))
     workload = Workload(rng.integers(1, 30, 70), degrees, 64)
@@ -71,7 +71,7 @@ def test_arrays_equal_single_designs() -> None:
 
 
 def test_sizes_may_be_integers() -> None:
-    """The model reads a lowered design as it reads priced ones, and follows a size that is changed there."""
+    """The model gives a lowered design the same latency as its columns, and follows a changed size."""
     rng = np.random.default_rng(8)
     data = random_graph(rng, 60, 30, 5, 150)
     space, workload = fgnas_space(3), Workload.of(data)

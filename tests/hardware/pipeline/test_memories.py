@@ -34,7 +34,7 @@ Words = tuple[int, int, int, str]
 
 
 def listed(design: Design) -> dict[str, Counter[Words]]:
-    """{memory: its words, as often as there are copies} by the model; a memory of one word is a register."""
+    """{memory: its words, once per copy} by the model; a memory of one word is a register."""
     found: dict[str, Counter[Words]] = {}
     everyone = [(reader_buffer(), "")]
     for index, layer in enumerate(geometry(columns_of([design]), SHAPE)):
@@ -58,7 +58,7 @@ def place(path: str, last: int) -> str:
 
 
 def elaborated(design: Design, folder: Path) -> dict[str, Counter[Words]]:
-    """The same of the RTL, as Yosys reads it."""
+    """The same for the RTL, as Yosys elaborates it."""
     write_rtl(random_accelerator(design, SHAPE, 1), folder)
     return read_back(folder, len(design.layers) - 1)
 
@@ -148,7 +148,7 @@ def test_the_cpp_follows_a_changed_fact(fact: str, value: int, tmp_path: Path, m
 
 
 def test_cycles_follow_a_longer_ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulated RTL takes the predicted cycles, and other ones than with the shorter ring."""
+    """The simulated RTL takes the predicted cycles, which differ from those with the shorter ring."""
     rng = np.random.default_rng(1)
     data = random_graph(rng, 60, 20, 5, 400)
     monkeypatch.setattr(memories, "RING_ROWS", 4)

@@ -12,7 +12,7 @@ Beat = tuple[list[int], list[int]]
 
 
 def plain_beats(rows: list[list[int]], t_in: int) -> list[tuple[Beat, bool]]:
-    """(beat, whether it ends a row): each row continues in free lanes, and ends in the first beat that it can."""
+    """(beat, whether it ends a row): a plain packer; each row fills free lanes and ends in the first beat possible."""
     beats: list[tuple[Beat, bool]] = []
     for row in rows:
         left = list(row)
@@ -29,7 +29,7 @@ def plain_beats(rows: list[list[int]], t_in: int) -> list[tuple[Beat, bool]]:
 
 
 def unpacked(beats: list[tuple[Beat, bool]]) -> list[list[int]]:
-    """The rows again, as the datapath's sums take them."""
+    """The rows, rebuilt from the beats as the datapath sums them."""
     rows, current = [], []
     for (ending, head), ends in beats:
         current = current + ending
@@ -64,7 +64,7 @@ def test_by_hand(non_zeros: list[int], t_in: int, starts: list[int], ends: list[
 
 @given(st.lists(st.integers(0, 14), max_size=40), st.integers(1, 5))
 def test_every_row_comes_back(non_zeros: list[int], t_in: int) -> None:
-    """Each beat holds t_in at most and ends one row at most; the places are those of the plain packer."""
+    """Each beat holds at most t_in entries and ends at most one row; positions equal the plain packer's."""
     rows = [[100 * number + place for place in range(count)] for number, count in enumerate(non_zeros)]
     beats = plain_beats(rows, t_in)
     assert unpacked(beats) == rows
@@ -78,7 +78,7 @@ def test_every_row_comes_back(non_zeros: list[int], t_in: int) -> None:
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 5))
 def test_never_more_beats_than_rows_apart(non_zeros: list[int], t_in: int) -> None:
-    """Beats are at least what the lanes, or the rows' ends, need; at most what rows apart would take."""
+    """The beats are at least the bound by lanes and by row ends, and at most those of unshared rows."""
     beats = len(non_zeros) and int(pack_rows(np.array(non_zeros, np.int64), t_in).ends[-1]) + 1
     assert max(len(non_zeros), -(-sum(non_zeros) // t_in)) <= beats
     assert beats <= sum(max(1, -(-count // t_in)) for count in non_zeros)

@@ -29,7 +29,7 @@ def saturate(value: int, bits: int) -> int:
 
 
 def slow_logits(accelerator: Accelerator, graph: EncodedGraph) -> list[list[int]]:
-    """The rules of the accelerator, one exact number at a time."""
+    """The accelerator's arithmetic in exact fractions, one number at a time."""
     rows = [[int(v) for v in row] for row in graph.features.toarray()]
     for layer in accelerator.layers:
         h = [[_linear(layer, row, f) for f in range(layer.geometry.features)] for row in rows]
@@ -46,7 +46,7 @@ def _linear(layer: LayerAccelerator, row: list[int], f: int) -> int:
 
 
 def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, head: int) -> list[int]:
-    """256 exp(LeakyReLU(s + r) - maximum), through floating point: no entry comes near a tie."""
+    """256 exp(LeakyReLU(s + r) - maximum) in floating point, which is safe because no entry is near a tie."""
 
     def score(node: int, vectors: np.ndarray) -> int:
         first, d = head * layer.geometry.d_padded, layer.geometry.d

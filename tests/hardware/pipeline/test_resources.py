@@ -1,4 +1,4 @@
-"""The resource model: its own invariants, and against synthesis of a whole top."""
+"""The resource model: its invariants, and a comparison with synthesis of a whole top."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_an_unknown_family_is_named() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_whole_tops_take_what_is_predicted(seed: int, family: str, tmp_path: Path) -> None:
-    """DSPs and block RAMs to the last one, LUTs and FFs within 15 %."""
+    """DSPs and block RAMs are exact; LUTs and FFs are within 15 %."""
     pytest.importorskip("pyosys")
     design = random_design(np.random.default_rng(seed), 2)
     write_rtl(random_accelerator(design, SHAPE, seed), tmp_path)
@@ -86,7 +86,7 @@ NAMED = {
 
 
 def scaled(design: Design, shape: GraphShape, scale: int) -> Accelerator:
-    """A design with random weights, and this scale of every output."""
+    """A design with random weights and the same scale for every output."""
     network = random_network(design, shape, 0)
     layers = tuple(replace(layer, output_scale=scale) for layer in network.layers)
     return lower(design, replace(network, layers=layers), shape)
@@ -94,7 +94,7 @@ def scaled(design: Design, shape: GraphShape, scale: int) -> Accelerator:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_block_rams_of_lowered_designs_are_exact(family: str, tmp_path: Path) -> None:
-    """Tables of scaled activations included; the first design is the one in which half a block was missing."""
+    """Includes tables of scaled activations; the first design once lacked half a block in the model."""
     pytest.importorskip("pyosys")
     cora = GraphShape(1433, 7, 3072, 256)
     named = Design.model_validate(NAMED)

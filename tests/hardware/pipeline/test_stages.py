@@ -35,7 +35,7 @@ def test_the_graphs_of_all_phases() -> None:
 
 
 def test_a_topology_has_one_graph() -> None:
-    """However many designs are priced, a graph is built once."""
+    """A stage graph is built once, however many designs are priced."""
     assert phase_graph(1, 3, True, False) is phase_graph(2, 3, True, False) is hidden_graph(True, False)
 
 

@@ -1,4 +1,4 @@
-"""Bytes from and to main memory: what the encoded regions hold, in the order that the kernel reads them."""
+"""Bytes from and to main memory: the encoded regions, in the order in which the kernel reads them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operators: those that the model adds up are those that the RTL instantiates."""
+"""Operators: the model adds up exactly those that the RTL instantiates."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def used(design: Design) -> list[tuple[str, dict[str, int]]]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_parameters_are_those_of_the_rtl(seed: int, tmp_path: Path) -> None:
-    """Every operator of the model is an instance of the RTL with the same parameters, and there is no other."""
+    """The model's operators and the RTL's instances are the same, with the same parameters."""
     space = fgnas_space().restrict(d=(4, 8, 12), k=(1, 2, 4))
     design = space.design(space.draw(1, np.random.default_rng(seed))[0], 7)
     write_rtl(random_accelerator(design, SHAPE, seed), tmp_path)
