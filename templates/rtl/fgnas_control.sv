@@ -102,7 +102,10 @@ module fgnas_control (
       end
       if (awaddr_i == fgnas_pkg::AtGlobalInterruptEnable) global_enable_q <= wdata_i[0];
       if (awaddr_i == fgnas_pkg::AtInterruptEnable) enable_q <= wdata_i[1:0];
-      if (awaddr_i == fgnas_pkg::AtInterruptStatus) interrupt_q <= interrupt_q ^ wdata_i[1:0];
+      if (awaddr_i == fgnas_pkg::AtInterruptStatus) begin
+        // A done in this very cycle is not lost.
+        interrupt_q <= (interrupt_q ^ wdata_i[1:0]) | (done_i ? enable_q : 2'b00);
+      end
     end
     bvalid_o <= write || (bvalid_o && !bready_i);
     rvalid_o <= read || (rvalid_o && !rready_i);
