@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from pages import render, write_page, write_record
 
-from fgnas.backends.rtl import write_rtl
+from fgnas.backends.rtl import KERNEL, write_rtl
 from fgnas.design import Design
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -27,7 +27,7 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import code_digest, random_network
-from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
+from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
 SEED = 2718
 SHAPE = GraphShape(1433, 7, 3072, 256)
@@ -97,8 +97,8 @@ def fully_synthesised(design: Design, family: str, place: Path) -> dict[str, Any
         digest = write(design, Path(scratch))
         if place.is_file() and (kept := json.loads(place.read_text(encoding="utf-8")))["rtl"] == digest:
             return dict(kept)
-        result = synthesise(["-f", "files.f"], TOP, family, Path(scratch) / "rtl", place.with_suffix(".log"))
-    total = instance_totals(result["modules"], TOP)[TOP]["bram36"]
+        result = synthesise(["-f", "files.f"], KERNEL, family, Path(scratch) / "rtl", place.with_suffix(".log"))
+    total = instance_totals(result["modules"], KERNEL)[KERNEL]["bram36"]
     kept = {"rtl": digest, "bram36": total, "tool": result["version"]}
     place.write_text(json.dumps(kept), encoding="utf-8")
     return kept

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pages import render, write_page, write_record
 
-from fgnas.backends.rtl import write_rtl
+from fgnas.backends.rtl import KERNEL, write_rtl
 from fgnas.design import Design
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.binding import bind_multipliers
@@ -29,7 +29,7 @@ from fgnas.report.chart import Frame, Panel, Series, dots, line
 from fgnas.report.figure import figure_svg
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import code_digest, random_accelerator
-from fgnas.tools.synth import TOP, instance_totals, synthesise, tidy
+from fgnas.tools.synth import instance_totals, synthesise, tidy
 
 SEED, NEAR_SEED = 4242, 777
 SHAPE = GraphShape(1433, 7, 3072, 256)
@@ -70,15 +70,15 @@ def measure(design: Design, family: str, folder: Path) -> dict[str, Any]:
     digest = code_digest(path.read_text(encoding="utf-8") for path in files if path.suffix == ".sv")
     place = folder / f"{family}-{design.hash}-{digest}.json"
     if not place.is_file():
-        result = synthesise(["-f", "files.f"], TOP, family, project / "rtl", project / "log")
-        instances = instance_totals(result["modules"], TOP)
+        result = synthesise(["-f", "files.f"], KERNEL, family, project / "rtl", project / "log")
+        instances = instance_totals(result["modules"], KERNEL)
         place.write_text(json.dumps({"design": design.to_dict(), "tool": result["version"], "instances": instances}))
     kept = json.loads(place.read_text(encoding="utf-8"))
     return {
         "design": design.hash,
         "family": family,
         "tool": kept["tool"],
-        "synthesised": {name: kept["instances"][TOP][name] for name in NAMES},
+        "synthesised": {name: kept["instances"][KERNEL][name] for name in NAMES},
         "predicted": {name: tidy(design_resources(design, SHAPE, family))[name] for name in NAMES},
     }
 

@@ -129,13 +129,13 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 Fault = tuple[str, str, Callable[[str], str]]
 FAULTS: list[Fault] = [
-    ("0.linear", "fgnas_top.sv", other_parameter("u_layer_0", "LinearShift")),
-    ("0.target_scores", "fgnas_top.sv", other_parameter("u_layer_0", "ScoreShift")),
+    ("0.linear", "fgnas_kernel.sv", other_parameter("u_layer_0", "LinearShift")),
+    ("0.target_scores", "fgnas_kernel.sv", other_parameter("u_layer_0", "ScoreShift")),
     ("0.row_maximum", "fgnas_row_maximum.sv", replaced("z + (z <<< 2)", "z + (z <<< 1)")),
     ("0.aggregate", "fgnas_exponential_0.sv", replaced("9'd256;", "9'd128;")),
-    ("0.activate", "fgnas_top.sv", replaced(".u_i(u0_tile[t])", ".u_i(u0_tile[t] + 1'b1)")),
-    ("1.linear", "fgnas_top.sv", other_parameter("u_layer_1", "LinearShift")),
-    ("1.aggregate", "fgnas_top.sv", other_parameter("u_layer_1", "AggregateShift")),
+    ("0.activate", "fgnas_kernel.sv", replaced(".u_i(u0_tile[t])", ".u_i(u0_tile[t] + 1'b1)")),
+    ("1.linear", "fgnas_kernel.sv", other_parameter("u_layer_1", "LinearShift")),
+    ("1.aggregate", "fgnas_kernel.sv", other_parameter("u_layer_1", "AggregateShift")),
     ("1.head_mean", "fgnas_pkg.sv", replaced("LogitExtraBits = 4;", "LogitExtraBits = 5;")),
 ]
 """The stage that must be named, and the file of the RTL with the change that brings the fault in."""
@@ -186,7 +186,7 @@ def test_the_command_names_stage_and_node(
 @pytest.mark.slow
 def test_a_fault_in_the_rtl_gives_a_case_that_reproduces_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The message names the design's file, and running that file by hand fails with the same message."""
-    fault = ("1.linear", "fgnas_top.sv", other_parameter("u_layer_1", "LinearShift"))
+    fault = ("1.linear", "fgnas_kernel.sv", other_parameter("u_layer_1", "LinearShift"))
 
     def write_faulty(accelerator: Accelerator, data: GraphData, folder: Path) -> None:
         write_project(accelerator, data, folder)

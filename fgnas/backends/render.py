@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fgnas.hardware import wire
+from fgnas.hardware import ports, wire
 from fgnas.paths import templates_directory
 
 SUFFIX = ".j2"
@@ -16,7 +16,8 @@ SUFFIX = ".j2"
 def environment() -> Environment:
     """The environment: an unknown name is an error, a line with only a tag produces no line.
 
-    Every template may read `wire`, the facts of the kernel's interface, and `camel`, which turns a_name into AName.
+    Every template may read `wire` and `ports`, the facts of the kernel's interface, and `camel`, which turns a_name
+    into AName.
     """
     found = Environment(
         loader=FileSystemLoader(templates_directory()),
@@ -26,7 +27,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    found.globals["wire"] = wire
+    found.globals |= {"wire": wire, "ports": ports}
     found.filters["camel"] = lambda name: "".join(part.capitalize() for part in name.split("_"))
     return found
 

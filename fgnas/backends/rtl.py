@@ -1,4 +1,4 @@
-"""The RTL of an accelerator: hand-written stages copied, the top and the activation tables rendered."""
+"""The RTL of an accelerator: hand-written stages copied, the kernel, its wrapper and the tables rendered."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from fgnas.hardware.pipeline.tables import is_plain_relu
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
+"""The wrapper in Verilog-2001: the top for simulation, linters and the vendor's tools, as Vitis names its own."""
+KERNEL = "fgnas_kernel"
+"""The kernel below it, in SystemVerilog: the top for synthesis, whose reports name its instances."""
 PACKAGE = "fgnas_pkg"
 
 Settings = dict[str, int]
@@ -35,8 +38,9 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
         if not layer.geometry.last and not _is_plain_relu(layer):
             files.append(target / f"fgnas_activation_{layer.index}.sv")
             files[-1].write_text(_activation(accelerator, layer), encoding="utf-8")
-    files.append(target / f"{TOP}.sv")
-    files[-1].write_text(_top(accelerator), encoding="utf-8")
+    files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
+    files[-2].write_text(_kernel(accelerator), encoding="utf-8")
+    files[-1].write_text(render(f"rtl/{TOP}.v.j2", accelerator=accelerator), encoding="utf-8")
     listing = target / "files.f"
     listing.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
     return [*files, listing]
@@ -127,10 +131,10 @@ def _literal(value: int | bool) -> str:
     return f"1'b{int(value)}" if isinstance(value, bool) else str(value)
 
 
-def _top(accelerator: Accelerator) -> str:
+def _kernel(accelerator: Accelerator) -> str:
     regions = parameter_regions(accelerator)
     return render(
-        "rtl/fgnas_top.sv.j2",
+        f"rtl/{KERNEL}.sv.j2",
         accelerator=accelerator,
         regions=regions,
         place=lambda name, layer: list(regions).index(f"{name} {layer}"),

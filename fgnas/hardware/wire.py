@@ -24,6 +24,13 @@ MEMORY_WORD_BITS = 64
 WEIGHT_WORDS = BEAT_BITS // MEMORY_WORD_BITS
 """Memory words of weights in a beat: as many as the memories of the first layer have ports."""
 
+ADDRESS_BITS = 64
+"""Bits of an address in main memory."""
+REGISTER_BITS = 32
+"""Bits of a word of the control port."""
+REGISTER_ADDRESS_BITS = 7
+"""Bits of an address on the control port, in bytes."""
+
 COEFFICIENT_FRACTION_BITS = 8
 """A coefficient is an integer from 0 to 256 that represents 0 to 1."""
 COEFFICIENT_BITS = COEFFICIENT_FRACTION_BITS + 1
@@ -107,11 +114,12 @@ class Register:
 
 
 CONTROL_REGISTERS = (
-    Register("control", 0x00, 32, "rw", "bit 0 ap_start, 1 ap_done (cleared on read), 2 ap_idle, 3 ap_ready"),
-    Register("global_interrupt_enable", 0x04, 32, "rw", "bit 0"),
-    Register("interrupt_enable", 0x08, 32, "rw", "bit 0 ap_done, bit 1 ap_ready"),
-    Register("interrupt_status", 0x0C, 32, "rw", "bit 0 ap_done, bit 1 ap_ready; writing 1 toggles"),
-)
+    Register("control", 0x00, REGISTER_BITS, "rw",
+             "bit 0 ap_start, 1 ap_done (cleared on read), 2 ap_idle, 3 ap_ready"),
+    Register("global_interrupt_enable", 0x04, REGISTER_BITS, "rw", "bit 0"),
+    Register("interrupt_enable", 0x08, REGISTER_BITS, "rw", "bit 0 ap_done, bit 1 ap_ready"),
+    Register("interrupt_status", 0x0C, REGISTER_BITS, "rw", "bit 0 ap_done, bit 1 ap_ready; writing 1 toggles"),
+)  # fmt: skip
 CONTROL_OFFSETS = {register.name: register.offset for register in CONTROL_REGISTERS}
 START, DONE, IDLE = 1 << 0, 1 << 1, 1 << 2
 """Bits of the control register, as Vitis HLS defines them."""
@@ -131,15 +139,18 @@ def _assigned(*arguments: tuple[str, int, str, str]) -> tuple[Register, ...]:
 
 
 ARGUMENT_REGISTERS = _assigned(
-    ("nodes", 32, "w", "N, 0 to the capacity"),
-    ("feature_beats", 32, "w", "beats of the feature region"),
-    ("edge_beats", 32, "w", "beats of the graph region"),
-    ("parameters", 64, "w", "address of the parameter region, 16-byte aligned"),
-    ("features", 64, "w", "address of the feature region, 16-byte aligned"),
-    ("edges", 64, "w", "address of the graph region, 16-byte aligned"),
-    ("logits", 64, "w", "address of the logit region, 16-byte aligned"),
-    ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
+    ("nodes", REGISTER_BITS, "w", "N, 0 to the capacity"),
+    ("feature_beats", REGISTER_BITS, "w", "beats of the feature region"),
+    ("edge_beats", REGISTER_BITS, "w", "beats of the graph region"),
+    ("parameters", ADDRESS_BITS, "w", "address of the parameter region, 16-byte aligned"),
+    ("features", ADDRESS_BITS, "w", "address of the feature region, 16-byte aligned"),
+    ("edges", ADDRESS_BITS, "w", "address of the graph region, 16-byte aligned"),
+    ("logits", ADDRESS_BITS, "w", "address of the logit region, 16-byte aligned"),
+    ("status", REGISTER_BITS, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
+
+OUTPUT_REGION = "logits"
+"""The region that the kernel writes; it reads those of the other address registers."""
 
 STATUS_BITS = {
     "nodes_over_capacity": 0,
@@ -172,7 +183,7 @@ def register_table() -> list[tuple[str, str, str, str]]:
     """Offsets, name, access and meaning of every register."""
     rows = []
     for register in CONTROL_REGISTERS + ARGUMENT_REGISTERS:
-        offsets = ", ".join(f"0x{register.offset + 4 * word:02X}" for word in range(register.bits // 32))
+        offsets = ", ".join(f"0x{register.offset + 4 * word:02X}" for word in range(register.bits // REGISTER_BITS))
         rows.append((offsets, f"`{register.name}`", register.access, register.about))
     return rows
 

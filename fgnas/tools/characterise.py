@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from fgnas.backends.render import render
-from fgnas.backends.rtl import PACKAGE, package_text, write_package, write_rtl
+from fgnas.backends.rtl import KERNEL, PACKAGE, package_text, write_package, write_rtl
 from fgnas.design import Design
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
@@ -43,7 +43,7 @@ from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import fgnas_space
-from fgnas.tools.synth import TOP, count_cells, synthesise
+from fgnas.tools.synth import count_cells, synthesise
 
 SEED = 1
 """Seed of the designs that points are drawn from; the accuracy benchmark uses another."""
@@ -198,8 +198,8 @@ def source_digest(module: str) -> str:
         for seed in range(FIXED_DESIGNS):
             with tempfile.TemporaryDirectory() as scratch:
                 files = {path.stem: path for path in write_rtl(fixed_design(seed), Path(scratch))}
-                tops.append(files[TOP].read_text(encoding="utf-8"))
-        return code_digest([*(rtl_source(name) for name in FIXED if name != TOP), *tops])
+                tops.append(files[KERNEL].read_text(encoding="utf-8"))
+        return code_digest([*(rtl_source(name) for name in FIXED if name != KERNEL), *tops])
     return code_digest([rtl_source(module)])
 
 
@@ -306,7 +306,7 @@ def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     for (seed,) in batch.points:
         folder = scratch / str(seed)
         write_rtl(fixed_design(seed), folder)
-        result = synthesise(["-f", "files.f"], TOP, family, folder / "rtl", folder / "log", list(FIXED))
+        result = synthesise(["-f", "files.f"], KERNEL, family, folder / "rtl", folder / "log", list(FIXED))
         parts = [_size(module) for name, module in result["modules"].items() if name.split("$")[0] in FIXED]
         sizes.append({name: sum(part[name] for part in parts) for name in ("lut", "ff")})
     return sizes

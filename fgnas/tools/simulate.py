@@ -25,8 +25,7 @@ from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.progress import seconds_before, step
 from fgnas.tools.verilator import MAKE_FLAGS, build, execute, read_sources
 
-OUTPUT = "logits"
-"""The region that the kernel writes; it reads the others."""
+OUTPUT = wire.OUTPUT_REGION
 PAGE_BEATS = 256
 LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""

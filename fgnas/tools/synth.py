@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.backends.project import read_specification
+from fgnas.backends.rtl import KERNEL
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware.devices import FAMILIES, Device
 from fgnas.progress import seconds_before, step
 
-TOP = "fgnas_top"
 RESOURCES = ("lut", "ff", "dsp", "bram36", "uram")
 SECONDS = 3600
 
@@ -84,15 +84,15 @@ def run_synthesis(directory: Path, family: str | None = None, device: Device | N
     family = family or (device.family if device else wanted.family)
     log = directory / "build" / f"synth-{family}.log"
     with step("synthesise", seconds_before(directory / "report" / "synth.json", "seconds")):
-        result = synthesise(["-f", "files.f"], TOP, family, directory / "rtl", log)
-    instances = instance_totals(result["modules"], TOP)
+        result = synthesise(["-f", "files.f"], KERNEL, family, directory / "rtl", log)
+    instances = instance_totals(result["modules"], KERNEL)
     report: dict[str, Any] = {
         "family": family,
         "tool": result["version"],
-        "total": instances[TOP],
+        "total": instances[KERNEL],
         "predicted": predicted(directory, family),
         "instances": instances,
-        "cells": dict(sorted(cells_below(result["modules"], TOP).items())),
+        "cells": dict(sorted(cells_below(result["modules"], KERNEL).items())),
         "seconds": round(time.perf_counter() - start, 1),
     }
     available: Mapping[str, float] = wanted.resources() if family == wanted.family else {}
@@ -125,14 +125,14 @@ def count_block_rams(designs: Mapping[str, Path], family: str, log: Path) -> dic
     The instances and counts are those of `synthesise`, which maps everything else too.
     """
     folders = {name: str(folder.absolute()) for name, folder in designs.items()}
-    job = {"kind": "block rams", "designs": folders, "top": TOP, "family": family}
+    job = {"kind": "block rams", "designs": folders, "top": KERNEL, "family": family}
     blocks: dict[str, dict[str, dict[str, int]]] = run_yosys(job, log.absolute().parent, log)["blocks"]
     return blocks
 
 
 def list_memories(folder: Path, log: Path) -> list[dict[str, Any]]:
     """The memories of a project's top as Yosys elaborates it; see `fgnas.tools.yosys.list_memories`."""
-    job = {"kind": "memories", "files": ["-f", "files.f"], "top": TOP}
+    job = {"kind": "memories", "files": ["-f", "files.f"], "top": KERNEL}
     found: list[dict[str, Any]] = run_yosys(job, folder, log)["memories"]
     return found
 
@@ -222,5 +222,5 @@ def utilisation_table(report: dict[str, Any]) -> str:
     shape = f"| {{:<{widths[0]}}} | " + " | ".join(f"{{:>{width}}}" for width in widths[1:]) + " |"
     body = [shape.format(*row) for row in rows]
     against = f"checked against {report['against']}, " if "against" in report else ""
-    title = f"Utilisation of {TOP}, {against}family {report['family']}, {report['tool']}, hierarchy kept"
+    title = f"Utilisation of {KERNEL}, {against}family {report['family']}, {report['tool']}, hierarchy kept"
     return "\n".join([title, "", line, body[0], line, *body[1:], line, ""])

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from fgnas import progress
+from fgnas.backends.rtl import KERNEL
 from fgnas.errors import UserError
 from fgnas.files import replace_file
-from fgnas.tools.synth import TOP, run_yosys
+from fgnas.tools.synth import run_yosys
 
 DEVICE = ("--85k", "--package", "CABGA756")
 SPEEDS = (6, 7, 8)
@@ -48,7 +49,7 @@ def run_timing(directory: Path, seeds: int = SEEDS, speed: int = SPEEDS[0]) -> d
     start = time.perf_counter()
     build = directory / "build"
     netlist = build / "ecp5.json"
-    job = {"files": ["-f", "files.f"], "top": TOP, "kind": "netlist", "netlist": str(netlist)}
+    job = {"files": ["-f", "files.f"], "top": KERNEL, "kind": "netlist", "netlist": str(netlist)}
     find_nextpnr()
     expected_s = progress.seconds_before(directory / "report" / "timing.json", "seconds")
     with progress.step("synthesise, place and route", expected_s):
@@ -144,5 +145,5 @@ def timing_text(report: dict[str, Any]) -> str:
     width = max((len(step["instance"]) for step in path), default=0)
     for step in path:
         delay = f"{step['logic_ns']:6.2f} + {step['routing_ns']:5.2f} ns"
-        lines.append(f"  {delay}  {step['instance'] or TOP:<{width}}  {step['signal']}")
+        lines.append(f"  {delay}  {step['instance'] or KERNEL:<{width}}  {step['signal']}")
     return "\n".join(lines)

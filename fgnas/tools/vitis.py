@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fgnas.backends.rtl import TOP
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.tools.csim import read_counts
 from fgnas.tools.find import Vitis, find_vitis
-from fgnas.tools.synth import TOP, tidy
+from fgnas.tools.synth import tidy
 
 STEPS = ("csim", "csynth", "cosim", "impl")
 CONFIG, SCRIPT = "hls_config.cfg", "run_hls.tcl"

@@ -51,7 +51,7 @@ def test_files(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) 
         "src/fgnas_top.h", "src/parameters.h", "src/activation_0.h", "src/linear.h", "tb/testbench.cpp",
         "vectors/vectors.json", "vectors/logits.bin", "report/accelerator.json", "report/price.json",
         "report/specification.json",
-        "rtl/fgnas_top.sv", "rtl/files.f",
+        "rtl/fgnas_top.v", "rtl/fgnas_kernel.sv", "rtl/files.f",
     } <= names  # fmt: skip
     assert not [name for name in names if name.endswith(".j2")]
     assert Design.load(tmp_path / "p" / "design.json") == accelerator.design

@@ -1,5 +1,6 @@
 """The generated RTL is clean: Verilator's linter reports nothing."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.rtl import TOP, write_rtl
+from fgnas.backends.rtl import KERNEL, TOP, write_rtl
+from fgnas.hardware import ports
 from fgnas.tools.find import find_verilator
 
 
@@ -22,6 +24,28 @@ def test_no_warning(seed: int, tmp_path: Path) -> None:
     long = [f"{path.name}: {line}" for path in (tmp_path / "rtl").iterdir() for line in path.read_text().splitlines()
             if len(line) > 120]  # fmt: skip
     assert not long
-    command = [str(find_verilator().path), "--lint-only", "-Wall", "--top-module", TOP, "-f", "files.f"]
-    run = subprocess.run(command, cwd=tmp_path / "rtl", capture_output=True, text=True, check=False)
+    run = lint(tmp_path / "rtl")
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Verilator's lint with all warnings, where .v files are Verilog-2001."""
+    command = [str(find_verilator().path), "--lint-only", "-Wall", "+1364-2001ext+v", "--top-module", TOP]
+    command += ["-f", "files.f"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_top_is_verilog_2001_around_the_kernel_and_nothing_else(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    accelerator = random_accelerator(rng, random_design(rng, 1), random_graph(rng, 20, 9, 5, 40))
+    write_rtl(accelerator, tmp_path)
+    top = tmp_path / "rtl" / f"{TOP}.v"
+    text = re.sub(r"//.*|/\*.*?\*/", "", top.read_text())
+    header, body = text.split(");", 1)
+    assert re.findall(r"^  (input|output) +wire +(\[\d+:0\])? *(\w+),?\s*$", header, re.M) == [
+        ("output" if port.output else "input", port.range(named=False), port.name) for port in ports.PORTS
+    ]
+    connections = "".join(f".{port.name}({port.name})," for port in ports.PORTS).removesuffix(",")
+    assert "".join(body.split()) == f"{KERNEL}u_kernel({connections});endmodule`default_nettypewire"
+    top.write_text(top.read_text().replace("output wire", "output logic"))
+    assert "Can't find typedef" in lint(tmp_path / "rtl").stderr, "the linter reads the top as SystemVerilog"

@@ -118,7 +118,7 @@ def test_other_rtl_with_the_same_face(tmp_path: Path) -> None:
     (other / "table.dat").write_text("0\n")
     listing = tmp_path / "list.f"
     listing.write_text("".join(f"other/{name}\n" for name in (other / "files.f").read_text().split()))
-    assert [path.name for path in read_sources(listing)][-2:] == ["fgnas_top.sv", "table.dat"]
+    assert [path.name for path in read_sources(listing)][-2:] == ["fgnas_top.v", "table.dat"]
     assert run_other_rtl(tmp_path / "p", listing)["mismatches"] == 0
     assert (tmp_path / "p" / "build" / "sim_rtl" / "table.dat").is_file()
     assert json.loads((tmp_path / "p" / "report" / "sim_rtl.json").read_text())["logits"] == 18

@@ -51,7 +51,7 @@ def test_the_text_names_the_clock_and_every_step() -> None:
     assert lines[0] == "123.4 MHz on a part, placed and routed (target: 100 MHz; by seed: 90.1, 123.5)"
     assert lines[1] == "critical path: 1.85 ns, 0.85 of logic and 1.00 of routing, through"
     assert [line.split()[-2:] for line in lines[2:]] == [
-        ["u_linear_0.u_datapath", "sum_q"], ["u_linear_0.u_datapath", "total_d"], ["fgnas_top", "state_q"],
+        ["u_linear_0.u_datapath", "sum_q"], ["u_linear_0.u_datapath", "total_d"], ["fgnas_kernel", "state_q"],
     ]  # fmt: skip
 
 

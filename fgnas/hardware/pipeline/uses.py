@@ -35,7 +35,7 @@ Parameters = dict[str, Any]
 
 FIXED = (
     "fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer", "fgnas_sequencer", "fgnas_loader", "fgnas_layer",
-    "fgnas_output", "fgnas_top",
+    "fgnas_output", "fgnas_kernel",
 )  # fmt: skip
 """Modules that every accelerator has once, and the frame of its layers; fgnas_fifo is the reader's."""
 TYPICAL_INPUT_SCALE = 3

@@ -162,7 +162,7 @@ def test_another_memory_in_the_rtl_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyosys")
     design = attending()
     write_rtl(random_accelerator(design, SHAPE, 1), tmp_path)
-    top = tmp_path / "rtl" / "fgnas_top.sv"
+    top = tmp_path / "rtl" / "fgnas_kernel.sv"
     text = top.read_text()
     assert text.count("BufferBeats(512)") == 1
     top.write_text(text.replace("BufferBeats(512)", "BufferBeats(1024)"))

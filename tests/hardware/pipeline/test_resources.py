@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import random_design
 
-from fgnas.backends.rtl import write_rtl
+from fgnas.backends.rtl import KERNEL, write_rtl
 from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -18,7 +18,7 @@ from fgnas.hardware.pipeline.pricing import accelerator_resources, design_resour
 from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator, random_network
-from fgnas.tools.synth import TOP, count_block_rams, count_cells, instance_totals, synthesise
+from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
 SHAPE = GraphShape(200, 7, 1024, 64)
 FAMILIES = ("xc7", "xcup")
@@ -66,8 +66,8 @@ def test_whole_tops_take_what_is_predicted(seed: int, family: str, tmp_path: Pat
     pytest.importorskip("pyosys")
     design = random_design(np.random.default_rng(seed), 2)
     write_rtl(random_accelerator(design, SHAPE, seed), tmp_path)
-    result = synthesise(["-f", "files.f"], TOP, family, tmp_path / "rtl", tmp_path / "log")
-    used = instance_totals(result["modules"], TOP)[TOP]
+    result = synthesise(["-f", "files.f"], KERNEL, family, tmp_path / "rtl", tmp_path / "log")
+    used = instance_totals(result["modules"], KERNEL)[KERNEL]
     predicted = design_resources(design, SHAPE, family)
     assert {name: used[name] for name in ("dsp", "bram36")} == {name: predicted[name] for name in ("dsp", "bram36")}
     for name in ("lut", "ff"):

@@ -55,7 +55,7 @@ def test_names_and_order_of_traces_and_records(seed: int, tmp_path) -> None:
 
     write_project(accelerator, data, tmp_path / "p")
     probes = {
-        kind: re.findall(r"^bind fgnas_top \w+ #\(\.Name\(\"([\w.]+)\"", text.read_text(), re.MULTILINE)
+        kind: re.findall(r"^bind fgnas_kernel \w+ #\(\.Name\(\"([\w.]+)\"", text.read_text(), re.MULTILINE)
         for kind in ("rows", "trace") for text in [tmp_path / "p" / "tb" / f"fgnas_{kind}.sv"]
     }  # fmt: skip
     assert probes["trace"] == values
