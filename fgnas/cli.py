@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fgnas.api import Run
     from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.mapping.study import Answer, Point
     from fgnas.tasks.nodes import GraphData
 
 class Parser(argparse.ArgumentParser):
@@ -55,6 +56,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: clock reached, critical path"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
+        ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
         ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -154,6 +156,16 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="device to compare a project's resources with")
     _add_dataset(sub)
     sub.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in that folder")
+    _add_json(sub)
+
+
+def _add_map(sub: argparse.ArgumentParser) -> None:
+    from fgnas.mapping.platform import shipped
+    from fgnas.mapping.study import MapOptions
+
+    sub.add_argument("platform", metavar="PLATFORM|FILE.toml", help=f"{', '.join(shipped())}, or a file of your own")
+    sub.add_argument("model", help="a model of the platform")
+    add_arguments(sub, MapOptions)
     _add_json(sub)
 
 
@@ -501,6 +513,71 @@ def _report(options: argparse.Namespace) -> int:
     else:
         print(page)
     return 0
+
+
+def _map(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.mapping.study import MapOptions
+
+    answer = api.map_network(options.platform, options.model, **chosen(options, MapOptions))
+    if options.json:
+        _print_json(answer.to_dict())
+    else:
+        _show_mappings(answer)
+    return 0 if answer.points else 1
+
+
+def _show_mappings(answer: Answer) -> None:
+    """The front, the chosen mapping step by step, and the sources of the numbers."""
+    if answer.nearest is not None:
+        print(f"no mapping keeps every limit; the nearest one is over {', '.join(answer.broken(answer.nearest))}")
+    header = ("", "setting", "ms", "mJ", "W", "transitions", *answer.platform.units)
+    rows = [_mapping_row(answer, unit, point) for unit, point in answer.alone()]
+    _show_table("Everything on one unit", header, rows)
+    point = answer.nearest or answer.points[answer.chosen()]
+    if answer.points:
+        shown = every_few(len(answer.points), answer.chosen())
+        rows = [_mapping_row(answer, "*" if place == answer.chosen() else "", answer.points[place]) for place in shown]
+        kind = "Exact front" if answer.options.method == "exact" else f"Front found by {answer.options.method}"
+        rest = "" if len(shown) == len(answer.points) else f", {len(shown)} of them shown"
+        _show_table(f"{kind}: {len(answer.points)} mappings{rest}", header, rows)
+    title = "The nearest mapping" if answer.nearest else "Mapping *"
+    columns = ("step", "unit", *(f"on {unit} (ms, mJ)" for unit in answer.platform.units))
+    _show_table(f"{title}: each step, and the change if it alone moved", columns, _move_rows(answer, point))
+    for name, source in answer.sources().items():
+        print(f"{name} ({source.kind}): {source.about}")
+
+
+ROWS_SHOWN = 24
+
+
+def every_few(count: int, chosen: int) -> list[int]:
+    """At most ROWS_SHOWN places of `count`, spread evenly, with the first, the last and the chosen one."""
+    if count <= ROWS_SHOWN:
+        return list(range(count))
+    steps = ROWS_SHOWN - 2
+    return sorted({chosen, *(round(place * (count - 1) / steps) for place in range(steps + 1))})
+
+
+def _mapping_row(answer: Answer, name: str, point: Point) -> tuple[str, ...]:
+    share = [f"{float((point.mapping == unit).mean()):.0%}" for unit in range(len(answer.platform.units))]
+    return (
+        name, point.setting, f"{answer.milliseconds(point.time):.3f}", f"{answer.millijoules(point.energy):.3f}",
+        f"{answer.watts(point):.2f}", str(point.transitions), *share,
+    )  # fmt: skip
+
+
+def _move_rows(answer: Answer, point: Point) -> list[tuple[str, ...]]:
+    """Each step, its unit, and for every other unit the change of the whole if this step alone moved there."""
+    units, rows = answer.platform.units, []
+    for move in answer.moves(point):
+        cells = ["-"] * len(units)
+        cells[move.unit] = ""
+        for unit, time, energy, broken in move.others:
+            over = f" over {' and '.join(broken)}" if broken else ""
+            cells[unit] = f"{answer.milliseconds(time):+.3f} {answer.millijoules(energy):+.3f}{over}"
+        rows.append((answer.chains[point.setting].steps[move.place], units[move.unit], *cells))
+    return rows
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Pareto dominance over arrays of objectives, all maximised: fronts, ranks and hypervolume.
+"""Pareto dominance over arrays of objectives, all maximised: fronts, ranks, crowding and hypervolume.
 
 A row dominates another one if it is nowhere worse and somewhere better. Infinite values are allowed, NaN is not.
 """
@@ -41,6 +41,30 @@ def hypervolume(objectives: ArrayLike, reference: Sequence[float]) -> float:
     if np.isinf(inside).any():
         return float(np.inf)
     return float(moocore.hypervolume(inside, ref=corner, maximise=True)) if len(inside) else 0.0
+
+
+def crowding(objectives: ArrayLike, of_rank: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Crowding distance of the rows of [n, objectives] among those of equal rank; [n].
+
+    The sum over the objectives of the gap between both neighbours, as a share of the rank's range; infinite at the
+    ends (Deb et al. 2002, NSGA-II).
+    """
+    points = _checked(objectives)
+    distance = np.zeros(len(points))
+    if not len(points):
+        return distance
+    for column in points.T:
+        order = np.lexsort((column, of_rank))
+        values, group = column[order], of_rank[order]
+        starts = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
+        ends = np.append(starts[1:], len(group)) - 1
+        span = np.repeat(values[ends] - values[starts], ends - starts + 1)
+        gap = np.zeros(len(values))
+        gap[1:-1] = values[2:] - values[:-2]
+        share = np.divide(gap, span, out=np.zeros_like(gap), where=span > 0)
+        share[starts] = share[ends] = np.inf
+        distance[order] += share
+    return distance
 
 
 def _places(objectives: ArrayLike) -> NDArray[np.float64]:

@@ -277,3 +277,16 @@ def test_killed_and_resumed_by_real_signals(elsewhere):
     for name in ("trials.jsonl", "leaders.json", "best.json"):
         whole, cut = (elsewhere / "runs" / run / name for run in ("whole", "cut"))
         assert whole.read_bytes() == cut.read_bytes(), name
+
+
+def test_map(call):
+    """The chosen mapping keeps the limit, JSON holds the same, and an impossible limit ends with exit code 1."""
+    code, out, _ = call("map", "xavier", "a3", "--latency-ms", "17.29")
+    assert code == 0 and "195.087" in out and "fit (reconstructed):" in out
+    code, out, _ = call("map", "xavier", "a3", "--latency-ms", "17.29", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["exact"] and answer["front"][answer["chosen"]]["energy_mj"] == 195.087
+    code, out, _ = call("map", "xavier", "a3", "--latency-ms", "10")
+    assert code == 1 and "no mapping keeps every limit; the nearest one is over latency" in out
+    code, _, error = call("map", "xavier", "b9")
+    assert code == 2 and "the platform has no model 'b9': it has b0, b1, b2, b3, a3" in error

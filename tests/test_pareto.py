@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fgnas.pareto import front, hypervolume, ranks
+from fgnas.pareto import crowding, front, hypervolume, ranks
 
 VALUES = st.sampled_from([-np.inf, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, np.inf])
 
@@ -90,3 +90,11 @@ def test_twenty_thousand_rows_with_three_objectives() -> None:
         below &= objectives[:, column, None] <= found[None, :, column]
     assert below.any(axis=1).all()
     assert front(found).all()
+
+
+def test_crowding_by_hand() -> None:
+    """Gaps between neighbours as shares of the range: 6 / 10 in both objectives for the middle row of rank 0."""
+    rows = np.array([[0, 10], [4, 4], [10, 0], [1, 1]])
+    found = crowding(rows, np.array([0, 0, 0, 1]))
+    assert found.tolist() == [np.inf, 2.0, np.inf, np.inf]
+    assert crowding(np.empty((0, 2)), np.empty(0, np.int64)).tolist() == []
