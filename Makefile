@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs bench-mapping characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -114,6 +114,10 @@ bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12;
 bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/every_design.py
+
+bench-mapping: ## exact fronts of mappings, and the published figures computed again
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/mapping.py
 
 bench-efficiency: ## cycles of the best designs and their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
 	@scripts/setup.sh compiler simulator

@@ -12,6 +12,7 @@ import efficiency
 import every_design
 import finetuning
 import hardware_model
+import mapping
 import search
 import tables
 from pages import read_record, write_page
@@ -25,6 +26,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "finetuning.md": ("finetuning", finetuning.page),
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
+    "mapping.md": ("mapping", mapping.page),
     "search-throughput.md": ("search-throughput", search.page),
     "tables.md": ("tables", tables.page),
     tables.FIGURE: ("tables", tables.figure),

@@ -9,7 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAGES = (
     "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
-    "hardware-model.md", "hardware-model.svg", "search-throughput.md", "tables.md", "tables-learning.svg",
+    "hardware-model.md", "hardware-model.svg", "mapping.md", "search-throughput.md", "tables.md", "tables-learning.svg",
 )  # fmt: skip
 
 
