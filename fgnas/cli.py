@@ -116,6 +116,8 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     about = "a known device, or a file that describes one; default: the device of the run's search"
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
+    about = "the HLS compiler whose pragmas the C++ has; default: %(default)s"
+    sub.add_argument("--compiler", default="vitis", metavar="vitis|bambu", help=about)
     _add_json(sub)
 
 
@@ -394,7 +396,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.backends.project import check_replaceable, held_by
+    from fgnas.backends.project import check_compiler, check_replaceable, held_by
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -404,10 +406,11 @@ def _hls(options: argparse.Namespace) -> int:
     else:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
-    check_replaceable(directory)  # checked before a training, which takes time
+    check_compiler(options.compiler)  # both are checked before a training, which takes time
+    check_replaceable(directory)
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))
-    project = accelerator.write(directory, options.fpga, options.clock_mhz)
+    project = accelerator.write(directory, options.fpga, options.clock_mhz, options.compiler)
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})

@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
+
+from fgnas.tools.find import find_compiler
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,21 @@ class Function:
             if node.type == "expression_statement" and node.named_children[0].type == "call_expression":
                 calls.append(call_of(node.named_children[0]))
         return calls
+
+
+PRAGMAS = "pragmas.h"
+
+
+def expanded(sources: dict[str, str]) -> dict[str, str]:
+    """The sources of a project as the compiler sees them: the macros of pragmas.h replaced by their pragmas."""
+    return {name: _expanded(source, sources[PRAGMAS]) for name, source in sources.items() if name != PRAGMAS}
+
+
+@functools.cache
+def _expanded(source: str, pragmas: str) -> str:
+    own = re.sub(r"^#(include|pragma once).*$", "", f"{pragmas}\n{source}", flags=re.MULTILINE)
+    command = [find_compiler(), "-E", "-P", "-x", "c++", "-"]
+    return subprocess.run(command, input=own, capture_output=True, text=True, check=True).stdout
 
 
 def text(node: Node) -> str:

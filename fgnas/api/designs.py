@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fgnas import design as choices
 from fgnas.api.data import Data, data_of
 from fgnas.api.projects import Project
-from fgnas.backends.project import write_project
+from fgnas.backends.project import DEFAULT_COMPILER, write_project
 from fgnas.design import columns_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
@@ -272,12 +272,16 @@ class Accelerator:
         return self.design.price(self.data, **specification)
 
     def write(
-        self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None
+        self,
+        directory: str | os.PathLike[str],
+        fpga: str | None = None,
+        clock_mhz: float | None = None,
+        compiler: str = DEFAULT_COMPILER,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
-        given here replace them.
+        given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
         """
         from fgnas.hardware.devices import find_device, limits_of
 
@@ -287,7 +291,7 @@ class Accelerator:
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
         with step("write the project"):
-            write_project(self.hardware, self.data, Path(directory), wanted, self.design.network)
+            write_project(self.hardware, self.data, Path(directory), wanted, self.design.network, compiler)
         return Project(Path(directory))
 
     @functools.cached_property

@@ -22,6 +22,7 @@ from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
 from fgnas.network import Network
+from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
 
 MARK = "design.json"
@@ -30,6 +31,7 @@ SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
 """The device for the vendor's tool if none was named: one of the family that resources were counted for."""
 ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
+DEFAULT_COMPILER = "vitis"
 
 
 def write_project(
@@ -38,13 +40,16 @@ def write_project(
     directory: Path,
     specification: Specification | None = None,
     network: Network | None = None,
+    compiler: str = DEFAULT_COMPILER,
 ) -> list[Path]:
     """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
 
     The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
-    With `network` its float weights are written too. An existing project is replaced.
+    With `network` its float weights are written too. The C++ has the pragmas of `compiler`, one of `compilers()`. An
+    existing project is replaced.
     """
     specification = specification or Specification()
+    check_compiler(compiler)
     directory = Path(directory).absolute()
     check_replaceable(directory)
     try:
@@ -52,7 +57,7 @@ def write_project(
         # In the target's parent folder, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
             built = Path(scratch) / "new"
-            _fill(accelerator, data, built, specification, network)
+            _fill(accelerator, data, built, specification, network, compiler)
             _swap(built, directory, Path(scratch) / "old")
     except OSError as error:
         raise UserError(f"cannot write the project {directory}: {error.strerror or error}") from None
@@ -65,13 +70,16 @@ def _fill(
     built: Path,
     specification: Specification,
     network: Network | None,
+    compiler: str,
 ) -> None:
     """Write all files of the project into the new folder `built`."""
     built.mkdir()
     predicted = price(accelerator, data, specification)
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
-    values |= {"price": predicted, "specification": specification}
-    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE), **values)
+    values |= {"price": predicted, "specification": specification, "compiler": compiler}
+    headers = {name: f"pragmas/{name}.h" for name in compilers()}
+    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE, *headers.values()), **values)
+    shutil.copyfile(templates_directory() / "hls" / headers[compiler], built / "src" / "pragmas.h")
     for layer in accelerator.layers:
         tables = {"activation": ACTIVATION_TEMPLATE} if not layer.geometry.last else {}
         tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.geometry.gat else {}
@@ -86,6 +94,17 @@ def _fill(
     if network is not None:
         network.save(built / "weights.npz")
     write_rtl(accelerator, built)
+
+
+def compilers() -> tuple[str, ...]:
+    """The HLS compilers whose pragmas the C++ can have: each has a header of its own among the templates."""
+    return tuple(sorted(path.stem for path in (templates_directory() / "hls" / "pragmas").glob("*.h")))
+
+
+def check_compiler(name: str) -> None:
+    """Raise UserError for an unknown HLS compiler."""
+    if name not in compilers():
+        raise UserError(f"unknown HLS compiler {name!r}; known: {', '.join(compilers())}")
 
 
 def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:

@@ -131,6 +131,7 @@ def stages_between(processes: list[Process]) -> Iterator[tuple[str, str, list[in
 
 def check_regions(sources: dict[str, str], accelerator: Accelerator) -> None:
     """Raise AssertionError where the regions are not those of the stage graphs."""
+    sources = cpp.expanded(sources)
     layers = [layer.geometry for layer in accelerator.layers]
     phases = phases_of(sources, layers)
     assert len(phases) == len(layers) + 1
@@ -160,7 +161,7 @@ def project(folder: Path, seed: int, attention: tuple[str, ...]) -> tuple[dict[s
     choices = tuple({"attention": name, "t_attn": 2 if name == "gat" else None} for name in attention)
     accelerator = random_accelerator(rng, random_design(rng, len(attention), choices), data)
     write_project(accelerator, data, folder)
-    names = ("phases.h", "parameters.h", "fgnas_top.cpp")
+    names = ("phases.h", "parameters.h", "fgnas_top.cpp", cpp.PRAGMAS)
     return {name: (folder / "src" / name).read_text(encoding="utf-8") for name in names}, accelerator
 
 
@@ -173,10 +174,10 @@ def test_regions_are_the_stage_graphs(seed: int, attention: tuple[str, ...], tmp
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("phases.h", "depth=L::ACT_FIFO", "depth=3"),
-        ("phases.h", "depth=L::SCORE_FIFO", "depth=2"),
-        ("phases.h", "depth=L::RING_FIFO", "depth=L::MAXIMUM_FIFO"),
-        ("phases.h", "depth=L::OUTPUT_FIFO", "depth=48"),
+        ("phases.h", "z, L::ACT_FIFO", "z, 3"),
+        ("phases.h", "for_scores, L::SCORE_FIFO", "for_scores, 2"),
+        ("phases.h", "ring, L::RING_FIFO", "ring, L::MAXIMUM_FIFO"),
+        ("phases.h", "rows, L::OUTPUT_FIFO", "rows, 48"),
         ("phases.h", "(nodes, for_scores,", "(nodes, for_h,"),
         ("phases.h", "linear_dense<N>(nodes, weight, groups, tiles);", ""),
         ("phases.h", "linear_sparse<L>", "linear<L>"),

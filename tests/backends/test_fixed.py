@@ -1,5 +1,6 @@
 """The C++ roundings, compared with `fgnas.fixedpoint` over every integer of a range."""
 
+import shutil
 import subprocess
 
 import numpy as np
@@ -40,7 +41,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
         "shifts": "\n        ".join((shift % value).replace("%%", "%") for value in SHIFTS),
         "denominators": ", ".join(map(str, DENOMINATORS)),
     })  # fmt: skip
-    includes = ["-isystem", str(find_ap_types()), "-I", str(templates_directory() / "hls" / "src")]
+    headers = templates_directory() / "hls"
+    shutil.copyfile(headers / "pragmas" / "vitis.h", folder / "pragmas.h")
+    includes = ["-isystem", str(find_ap_types()), "-I", str(headers / "src"), "-I", str(folder)]
     subprocess.run([find_compiler(), *FLAGS, "-Werror", *includes, source, "-o", binary], check=True)
     printed = subprocess.run([binary], check=True, capture_output=True, text=True).stdout
     return np.array([line.split() for line in printed.splitlines()], np.int64)

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.project import DEFAULT_COMPILER, compilers, write_project
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.memories import memories_of
+from fgnas.tools.csim import run_csim
 
 TOP = "fgnas_top.cpp"
+PRAGMAS = cpp.PRAGMAS
 MEMORY_OF = {
     "weight": "weight", "bias": "bias", "h": "h", "attention": "attention", "target_scores": "scores",
     "source_scores": "scores",
@@ -194,36 +197,38 @@ CHECKS: tuple[Callable[[Sources, Accelerator], None], ...] = (
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_pragmas(check: Callable[[Sources, Accelerator], None], project: tuple[Sources, Accelerator]) -> None:
-    check(*project)
+    sources, accelerator = project
+    check(cpp.expanded(sources), accelerator)
 
 
 @pytest.mark.parametrize(
     ("check", "file", "old", "new"),
     [
-        (check_loops, "store.h", "#pragma HLS PIPELINE II=1\n", ""),
-        (check_loops, "store.h", "PIPELINE II=1", "PIPELINE II=2"),
-        (check_loops, "score.h", "#pragma HLS UNROLL\n", "#pragma HLS UNROLL factor=2\n"),
-        (check_loops, "linear.h", "#pragma HLS UNROLL\n", ""),
+        (check_loops, "store.h", "HLS_PIPELINE\n", "\n"),
+        (check_loops, PRAGMAS, "PIPELINE II=1", "PIPELINE II=2"),
+        (check_loops, PRAGMAS, "(HLS UNROLL)", "(HLS UNROLL factor=2)"),
+        (check_loops, "linear.h", "HLS_UNROLL\n", "\n"),
         (check_loops, "aggregate.h", "lane < L::T_AGGR; ++lane", "lane < first_lane; ++lane"),
-        (check_loops, "read.h", "#pragma HLS LOOP_TRIPCOUNT max=BEATS\n", ""),
-        (check_streams, "phases.h", "#pragma HLS DATAFLOW\n", ""),
-        (check_streams, "phases.h", "#pragma HLS STREAM variable=ring depth=L::RING_FIFO\n", ""),
+        (check_loops, "read.h", "HLS_TRIPS(BEATS)\n", "\n"),
+        (check_streams, "phases.h", "HLS_DATAFLOW\n", "\n"),
+        (check_streams, "phases.h", "HLS_STREAM(ring, L::RING_FIFO)\n", "\n"),
         (check_streams, "phases.h", "feature_beats, beats);", "feature_beats + 1, beats);"),
-        (check_inlining, "aggregate.h", "#pragma HLS INLINE\n", ""),
-        (check_inlining, "fixed.h", "#pragma HLS INLINE\n", ""),
-        (check_inlining, "activation_0.h", "#pragma HLS INLINE\n", ""),
-        (check_inlining, "multiply.h", "#pragma HLS INLINE\n", ""),
-        (check_memories, TOP, "variable=h_1 type=ram_s2p impl=bram", "variable=h_1 type=ram_s2p impl=lutram"),
-        (check_memories, TOP, "#pragma HLS AGGREGATE variable=bias_2 compact=bit\n", ""),
+        (check_inlining, "aggregate.h", "HLS_INLINE\n", "\n"),
+        (check_inlining, "fixed.h", "HLS_INLINE\n", "\n"),
+        (check_inlining, "activation_0.h", "HLS_INLINE\n", "\n"),
+        (check_inlining, "multiply.h", "HLS_INLINE\n", "\n"),
+        (check_memories, TOP, "HLS_STORAGE(h_1, ram_s2p, bram)", "HLS_STORAGE(h_1, ram_s2p, lutram)"),
+        (check_memories, TOP, "HLS_PACKED(bias_2)\n", "\n"),
         (check_memories, TOP, "weight_0[Layer0::WEIGHT_COPIES]", "weight_0[Layer0::T_IN]"),
         (check_memories, TOP, "h_2[Layer2::H_DEPTH]", "h_2[Layer2::WEIGHT_DEPTH]"),
-        (check_memories, TOP, "variable=source_scores_2 type", "variable=source_scores_1 type"),
-        (check_ports, TOP, "#pragma HLS INTERFACE s_axilite port=status bundle=control\n", ""),
-        (check_ports, TOP, "max_write_burst_length=256", "max_write_burst_length=16"),
-        (check_ports, TOP, "port=edges bundle=gmem_read", "port=edges bundle=gmem_write"),
-        (check_local_arrays, "linear.h", "#pragma HLS ARRAY_PARTITION variable=product type=complete\n", ""),
-        (check_local_arrays, "linear.h", "direction=RAW distance=2", "direction=RAW distance=1"),
-        (check_local_arrays, "row_maximum.h", "#pragma HLS BIND_STORAGE", "#pragma HLS OTHER"),
+        (check_memories, TOP, "HLS_STORAGE(source_scores_2,", "HLS_STORAGE(source_scores_1,"),
+        (check_ports, TOP, "HLS_REGISTER(status)\n", "\n"),
+        (check_ports, PRAGMAS, "max_write_burst_length=256", "max_write_burst_length=16"),
+        (check_ports, TOP, "HLS_READ_PORT(edges,", "HLS_WRITE_PORT(edges,"),
+        (check_ports, PRAGMAS, "bundle=gmem_read", "bundle=gmem_write"),
+        (check_local_arrays, "linear.h", "HLS_REGISTERS(product)\n", "\n"),
+        (check_local_arrays, PRAGMAS, "direction=RAW distance=2", "direction=RAW distance=1"),
+        (check_local_arrays, "row_maximum.h", "HLS_STORAGE(largest, ram_s2p, lutram)\n", "\n"),
     ],
 )
 def test_a_missing_or_wrong_pragma_is_found(
@@ -236,12 +241,12 @@ def test_a_missing_or_wrong_pragma_is_found(
     sources, accelerator = project
     assert old in sources[file]
     with pytest.raises((AssertionError, KeyError)):
-        check(sources | {file: sources[file].replace(old, new)}, accelerator)
+        check(cpp.expanded(sources | {file: sources[file].replace(old, new)}), accelerator)
 
 
 def test_every_kind_is_explained(project: tuple[Sources, Accelerator]) -> None:
     """docs/accelerator.md has a row for each kind of pragma in use, and no other."""
-    sources, _ = project
+    sources = cpp.expanded(project[0])
     nodes = (node for source in sources.values() for node in cpp.walk(cpp.parse(source)))
     found = (cpp.text(node) for node in nodes if node.type == "preproc_call")
     used = {line.split()[2] for line in found if line.startswith("#pragma HLS")}
@@ -253,3 +258,26 @@ def test_every_kind_is_explained(project: tuple[Sources, Accelerator]) -> None:
         for name in re.findall("`([A-Z_]+)`", row)
     }
     assert explained == used
+
+
+@pytest.mark.parametrize("compiler", sorted(set(compilers()) - {DEFAULT_COMPILER}))
+def test_another_compiler_changes_only_the_pragmas(
+    compiler: str, project: tuple[Sources, Accelerator], tmp_path: Path
+) -> None:
+    """The other header defines every macro; with it the same C++ still gives the reference's logits."""
+    sources, accelerator = project
+    data = random_graph(np.random.default_rng(5), 9, 8, 5, 12)
+    write_project(accelerator, data, tmp_path / "p", compiler=compiler)
+    written = {path.name: path.read_text() for path in sorted((tmp_path / "p" / "src").iterdir())}
+    changed = {name for name, source in sources.items() if source != written[name]}
+    assert changed == {PRAGMAS}
+    vitis, other = (set(re.findall(r"^#define (HLS_\w+)", one[PRAGMAS], re.MULTILINE)) for one in (sources, written))
+    assert vitis == other
+    assert "HLS_" not in "".join(cpp.expanded(written).values())
+    assert run_csim(tmp_path / "p")["mismatches"] == 0
+
+
+def test_an_unknown_compiler(project: tuple[Sources, Accelerator], tmp_path: Path) -> None:
+    data = random_graph(np.random.default_rng(5), 9, 8, 5, 12)
+    with pytest.raises(UserError, match=r"unknown HLS compiler 'gcc'; known: bambu, vitis"):
+        write_project(project[1], data, tmp_path / "p", compiler="gcc")

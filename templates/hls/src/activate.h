@@ -11,15 +11,15 @@ void activate(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS],
               hls::stream<Lanes<Y<L>, L::T_ACT> >& rows, hls::stream<ActivateTile<L> >& tiles) {
     int index = 0;
     const unsigned count = nodes * L::ACT_TILES;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::ACTIVATE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::ACTIVATE_TRIPS)
         const Lanes<Y<L>, L::T_ACT> y = rows.read();
         const BiasWord<L> b = bias[index];
         ActivateTile<L> z;
         for (int lane = 0; lane < L::T_ACT; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             const ap_int<larger(L::Y_BITS, L::VALUE_BITS) + 1> sum = y.lane[lane] + b.lane[lane];
             z.lane[lane] = Table::look_up(saturate<L::VALUE_BITS>(sum));
         }

@@ -9,13 +9,13 @@
 template <class L>
 void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS],
            AggregateSum<L> message[L::T_AGGR]) {
-#pragma HLS INLINE
+    HLS_INLINE
     Value<L> value[L::T_AGGR];
     ap_uint<COEFFICIENT_BITS> weight[L::T_AGGR];
-#pragma HLS ARRAY_PARTITION variable=value type=complete
-#pragma HLS ARRAY_PARTITION variable=weight type=complete
+    HLS_REGISTERS(value)
+    HLS_REGISTERS(weight)
     for (int lane = 0; lane < L::T_AGGR; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         value[lane] = word.lane[first_lane + lane];
         weight[lane] = coefficient[lane / L::HEAD_LANES % L::GROUP_HEADS];
         message[lane] = value[lane];
@@ -27,10 +27,10 @@ void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS>
 /// The sums, or maxima, of a tile after one more message.
 template <class L>
 AggregateSums<L> combine(const AggregateSums<L>& before, const AggregateSum<L> message[L::T_AGGR], bool first) {
-#pragma HLS INLINE
+    HLS_INLINE
     AggregateSums<L> after;
     for (int lane = 0; lane < L::T_AGGR; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         const AggregateSum<L> there = before.lane[lane], here = message[lane];
         if (first) after.lane[lane] = here;
         else if (L::MAXIMUM) after.lane[lane] = there > here ? there : here;
@@ -46,27 +46,27 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
                hls::stream<TotalTile<L> >& totals) {
     const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
     AggregateSums<L> sums[L::AGGR_TILES], recent = {};
-#pragma HLS AGGREGATE variable=sums compact=bit
-#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(sums)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
     Edge edge = {0, 0, false};
     ap_uint<L::DEGREE_BITS> degree = 0;
     int tile = 0;
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::AGGREGATE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::AGGREGATE_TRIPS)
         if (tile == 0) {
             edge = edges.read();
             ++degree;
         }
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
-#pragma HLS BIND_OP variable=row op=mul impl=fabric
+        HLS_PRODUCT(row, fabric)
         const HWord<L> word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
-#pragma HLS ARRAY_PARTITION variable=message type=complete
+        HLS_REGISTERS(message)
         const ap_uint<COEFFICIENT_BITS> coefficient[1] = {edge.coefficient};
-#pragma HLS ARRAY_PARTITION variable=coefficient type=complete
+        HLS_REGISTERS(coefficient)
         weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
 
         recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, degree == 1);

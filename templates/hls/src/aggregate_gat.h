@@ -7,9 +7,9 @@
 /// The coefficients of one edge: 256 for the strongest edge of its row. The table holds 256 exp(-D 2^-f / 5).
 template <class L, class Exponential>
 void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS]) {
-#pragma HLS INLINE
+    HLS_INLINE
     for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         const ap_uint<L::EXPONENT_BITS> difference = largest.lane[lane] - here.lane[lane];
         coefficient[lane] = Exponential::look_up(difference);
     }
@@ -25,24 +25,24 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
     AggregateSums<L> sums[L::AGGR_TILES], recent = {};
     CoefficientSums weights[L::HEAD_GROUPS], weight = {};
     Exponents<L> largest[L::HEAD_GROUPS], maximum = {};
-#pragma HLS AGGREGATE variable=sums compact=bit
-#pragma HLS AGGREGATE variable=weights compact=bit
-#pragma HLS AGGREGATE variable=largest compact=bit
-#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
-#pragma HLS BIND_STORAGE variable=weights type=ram_s2p impl=lutram
-#pragma HLS BIND_STORAGE variable=largest type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
-#pragma HLS DEPENDENCE variable=weights type=inter direction=RAW distance=2 dependent=true
-#pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(sums)
+    HLS_PACKED(weights)
+    HLS_PACKED(largest)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_STORAGE(weights, ram_s2p, lutram)
+    HLS_STORAGE(largest, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
+    HLS_RETURNS_AFTER_TWO(weights)
+    HLS_RETURNS_AFTER_TWO(largest)
     ScoredEdge<L> edge = {};
     ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS] = {};
-#pragma HLS ARRAY_PARTITION variable=coefficient type=complete
+    HLS_REGISTERS(coefficient)
     ap_uint<L::DEGREE_BITS> degree = 1;
     int tile = 0, group = 0, group_tile = 0;  // tile = group * GROUP_TILES + group_tile
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::AGGREGATE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::AGGREGATE_TRIPS)
         const bool first = degree == 1;
         if (group_tile == 0) {
             edge = ring.read();
@@ -52,17 +52,17 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
             coefficients<L, Exponential>(edge.exponents, maximum, coefficient);
             if (L::HEAD_GROUPS > 1) weight = weights[group];
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 if (first) weight.lane[lane] = 0;
                 weight.lane[lane] += coefficient[lane];
             }
             weights[group] = weight;
         }
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
-#pragma HLS BIND_OP variable=row op=mul impl=fabric
+        HLS_PRODUCT(row, fabric)
         const HWord<L> word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
-#pragma HLS ARRAY_PARTITION variable=message type=complete
+        HLS_REGISTERS(message)
         weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
         recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, first);
         sums[tile] = recent;
@@ -70,11 +70,11 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
             TotalTile<L> total;
             total.sums = recent;
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 const Divisor<L> times = L::MEAN ? degree : ap_uint<L::DEGREE_BITS>(1);
                 const Divisor<L> divisor = weight.lane[lane] * times;
                 // One product per head and row; the DSP budget does not cover it.
-#pragma HLS BIND_OP variable=divisor op=mul impl=fabric
+                HLS_PRODUCT(divisor, fabric)
                 total.divisor[lane] = divisor;
             }
             totals.write(total);

@@ -3,12 +3,14 @@
 
 #include <ap_int.h>
 
+#include "pragmas.h"
+
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 
 /// x / 2^SHIFT, rounded; a negative SHIFT is an exact shift to the left.
 template <int SHIFT, int BITS>
 ap_int<larger(BITS - SHIFT, 1) + 1> shift_right_even(ap_int<BITS> x) {
-#pragma HLS INLINE
+    HLS_INLINE
     const int RIGHT = larger(SHIFT, 0), LEFT = larger(-SHIFT, 0);
     typedef ap_int<larger(BITS, RIGHT + 2) + LEFT> Wide;
     const Wide wide = x;
@@ -23,7 +25,7 @@ ap_int<larger(BITS - SHIFT, 1) + 1> shift_right_even(ap_int<BITS> x) {
 /// x clipped to the range of OUT bits.
 template <int OUT, int BITS>
 ap_int<OUT> saturate(ap_int<BITS> x) {
-#pragma HLS INLINE
+    HLS_INLINE
     typedef ap_int<larger(BITS, OUT) + 1> Wide;
     const Wide top = (Wide(1) << (OUT - 1)) - 1;
     const Wide wide = x;
@@ -38,7 +40,7 @@ ap_int<OUT> saturate(ap_int<BITS> x) {
 /// leaves the remainder that the rounding needs; the operator / would need a multiplication to recover it.
 template <int OUT, int BITS, int DENOMINATOR>
 ap_int<OUT> divide_even(ap_int<BITS> numerator, ap_uint<DENOMINATOR> denominator) {
-#pragma HLS INLINE
+    HLS_INLINE
     const int WIDE = larger(BITS, OUT) + 1;
     const bool negative = numerator < 0;
     // Rounding to even is symmetric about 0, so the magnitude is divided and the sign restored.
@@ -46,7 +48,7 @@ ap_int<OUT> divide_even(ap_int<BITS> numerator, ap_uint<DENOMINATOR> denominator
     ap_uint<larger(DENOMINATOR, WIDE - OUT) + 1> rest = magnitude >> OUT;
     ap_uint<OUT + 1> quotient = 0;
     for (int bit = OUT - 1; bit >= 0; --bit) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         rest = (rest << 1) | ((magnitude >> bit) & 1);
         quotient = quotient << 1;
         if (rest >= denominator) {

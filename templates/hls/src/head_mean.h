@@ -16,24 +16,24 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
     const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the previous tile continue
     typedef ap_int<L::Y_BITS + L::LOG2_HEADS> Sum;
     Lanes<Sum, L::CLASS_LANES> sums[L::CLASS_TILES], recent = {};
-#pragma HLS AGGREGATE variable=sums compact=bit
-#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(sums)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
     int head_tile = 0, class_tile = 0;
     const unsigned count = nodes * (L::CLASS_TILES * L::HEAD_TILES);
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::NORMALISE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::NORMALISE_TRIPS)
         const YTile<L> y = tiles.read();
         const BiasWord<L> b = bias[class_tile];
         const Lanes<Sum, L::CLASS_LANES> before = IN_TURN ? sums[class_tile] : recent;
         Lanes<Logit, L::CLASS_LANES> logit;
         for (int lane = 0; lane < L::CLASS_LANES; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             Sum sum = head_tile == 0 ? Sum(0) : before.lane[lane];
             for (int head = 0; head < L::TILE_HEADS; ++head) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 sum += y.lane[lane * TO_CLASS + head * TO_HEAD];
             }
             recent.lane[lane] = sum;

@@ -15,14 +15,14 @@
 template <class L>
 void multiply(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN],
               ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT]) {
-#pragma HLS INLINE
+    HLS_INLINE
     const int LANES = L::T_IN * L::T_OUT;
     Input<L> left[LANES];
     Weight<L> right[LANES];
-#pragma HLS ARRAY_PARTITION variable=left type=complete
-#pragma HLS ARRAY_PARTITION variable=right type=complete
+    HLS_REGISTERS(left)
+    HLS_REGISTERS(right)
     for (int lane = 0; lane < LANES; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         left[lane] = x[lane / L::T_OUT];
         right[lane] = rows[lane / L::T_OUT].lane[lane % L::T_OUT];
     }
@@ -33,13 +33,13 @@ void multiply(const Input<L> x[L::T_IN], const WeightWord<L> rows[L::T_IN],
 template <class L>
 LinearSums<L> accumulate(const ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT], int from, int to,
                          bool first, const LinearSums<L>& before) {
-#pragma HLS INLINE
+    HLS_INLINE
     LinearSums<L> sums;
     for (int out = 0; out < L::T_OUT; ++out) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         LinearSum<L> sum = first ? LinearSum<L>(0) : before.lane[out];
         for (int in = 0; in < L::T_IN; ++in) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             if (from <= in && in < to) sum += product[in * L::T_OUT + out];
         }
         sums.lane[out] = sum;
@@ -50,10 +50,10 @@ LinearSums<L> accumulate(const ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L:
 /// Exact sums as values of H: one rounding, then one saturation.
 template <class L>
 LinearTile<L> requantise(const LinearSums<L>& sums) {
-#pragma HLS INLINE
+    HLS_INLINE
     LinearTile<L> tile;
     for (int out = 0; out < L::T_OUT; ++out) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         tile.lane[out] = saturate<L::VALUE_BITS>(shift_right_even<L::LINEAR_SHIFT>(sums.lane[out]));
     }
     TRACE(L, "linear", tile.lane);
@@ -66,27 +66,27 @@ template <class L>
 void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                    hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
     LinearSums<L> sums[L::OUT_TILES], recent = {};
-#pragma HLS AGGREGATE variable=sums compact=bit
-#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(sums)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
     FeatureGroup<L> group;
     bool first = true;
     int tile = 0, base = 0;  // base = tile * INPUT_WIDTH, without a multiplier
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::LINEAR_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::LINEAR_TRIPS)
         if (tile == 0) group = groups.read();
         WeightWord<L> rows[L::T_IN];
-#pragma HLS ARRAY_PARTITION variable=rows type=complete
+        HLS_REGISTERS(rows)
         for (int lane = 0; lane < L::T_IN; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             // Two lanes share a copy, because block RAM has two ports.
             rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
         }
         const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
-#pragma HLS ARRAY_PARTITION variable=product type=complete
+        HLS_REGISTERS(product)
         multiply<L>(group.value, rows, product);
         const int split = group.split.to_int();
         const LinearSums<L> total = accumulate<L>(product, 0, split, first, before);
@@ -107,25 +107,25 @@ template <class L>
 void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
                   hls::stream<InputGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
     LinearSums<L> sums[L::OUT_TILES], recent = {};
-#pragma HLS AGGREGATE variable=sums compact=bit
-#pragma HLS BIND_STORAGE variable=sums type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=sums type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(sums)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
     InputGroup<L> group;
     int tile = 0, index = 0, address = 0;  // address = index * OUT_TILES + tile
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::LINEAR_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::LINEAR_TRIPS)
         if (tile == 0) group = groups.read();
         WeightWord<L> rows[L::T_IN];
-#pragma HLS ARRAY_PARTITION variable=rows type=complete
+        HLS_REGISTERS(rows)
         for (int lane = 0; lane < L::T_IN; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             rows[lane] = weight[lane][address];
         }
         const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
-#pragma HLS ARRAY_PARTITION variable=product type=complete
+        HLS_REGISTERS(product)
         multiply<L>(group.lane, rows, product);
         recent = accumulate<L>(product, 0, L::T_IN, index == 0, before);
         sums[tile] = recent;

@@ -6,10 +6,10 @@
 /// The words of a beat as N codes of a layer; the words hold them sign-extended.
 template <class T, int N>
 Lanes<T, N> unpack_words(const Beat& beat) {
-#pragma HLS INLINE
+    HLS_INLINE
     Lanes<T, N> word;
     for (int lane = 0; lane < N; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         word.lane[lane] = T(beat.range(WORD_BITS * lane + WORD_BITS - 1, WORD_BITS * lane).to_int());
     }
     return word;
@@ -18,10 +18,10 @@ Lanes<T, N> unpack_words(const Beat& beat) {
 /// Memory word `place`, 0 or 1, of a beat of weights, as it is stored in its memory.
 template <class L>
 WeightWord<L> unpack_weights(const Beat& beat, int place) {
-#pragma HLS INLINE
+    HLS_INLINE
     WeightWord<L> word;
     for (int lane = 0; lane < L::T_OUT; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         const int first = MEMORY_WORD_BITS * place + L::WEIGHT_BITS * lane;
         word.lane[lane] = Weight<L>(beat.range(first + L::WEIGHT_BITS - 1, first));
     }
@@ -31,7 +31,7 @@ WeightWord<L> unpack_weights(const Beat& beat, int place) {
 template <class L>
 void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
     for (int word = 0; word < L::BIAS_BEATS; ++word) {
-#pragma HLS PIPELINE II=1
+        HLS_PIPELINE
         bias[word] = unpack_words<Value<L>, L::BIAS_LANES>(parameters[L::BIAS_OFFSET + word]);
     }
 }
@@ -40,7 +40,7 @@ void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
 template <class L>
 void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENTION_BEATS]) {
     for (int word = 0; word < L::ATTENTION_BEATS; ++word) {
-#pragma HLS PIPELINE II=1
+        HLS_PIPELINE
         attention[word] = unpack_words<Weight<L>, L::T_ATTN>(parameters[L::ATTENTION_OFFSET + word]);
     }
 }
@@ -51,10 +51,10 @@ template <class L>
 void load_first(const Beat* parameters, WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
                 BiasWord<L> bias[L::BIAS_BEATS]) {
     for (int pair = 0; pair < (L::WEIGHT_DEPTH + 1) / 2; ++pair) {
-#pragma HLS PIPELINE II=1
+        HLS_PIPELINE
         const Beat beat = parameters[L::WEIGHT_OFFSET + pair];
         for (int copy = 0; copy < L::WEIGHT_COPIES; ++copy) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             weight[copy][2 * pair] = unpack_weights<L>(beat, 0);
             if (2 * pair + 1 < L::WEIGHT_DEPTH) weight[copy][2 * pair + 1] = unpack_weights<L>(beat, 1);
         }
@@ -69,10 +69,10 @@ void load_later(const Beat* parameters, WeightWord<L> weight[L::T_IN][L::WEIGHT_
     const int PAIRS = (L::T_IN + 1) / 2;
     int word = 0, pair = 0;
     for (int place = 0; place < L::WEIGHT_DEPTH * PAIRS; ++place) {
-#pragma HLS PIPELINE II=1
+        HLS_PIPELINE
         const Beat beat = parameters[L::WEIGHT_OFFSET + place];
         for (int lane = 0; lane < L::T_IN; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             if (lane / 2 == pair) weight[lane][word] = unpack_weights<L>(beat, lane % 2);
         }
         if (++pair == PAIRS) {

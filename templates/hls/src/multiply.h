@@ -3,14 +3,16 @@
 
 #include <ap_int.h>
 
+#include "pragmas.h"
+
 /// A product in a DSP slice or in fabric. BIND_OP takes a literal, so each binding has its own body.
 template <bool IN_DSP>
 struct Multiplier {
     template <class A, class B, class P>
     static void run(const A& a, const B& b, P& result) {
-#pragma HLS INLINE
+        HLS_INLINE
         const P product = a * b;
-#pragma HLS BIND_OP variable=product op=mul impl=dsp
+        HLS_PRODUCT(product, dsp)
         result = product;
     }
 };
@@ -19,9 +21,9 @@ template <>
 struct Multiplier<false> {
     template <class A, class B, class P>
     static void run(const A& a, const B& b, P& result) {
-#pragma HLS INLINE
+        HLS_INLINE
         const P product = a * b;
-#pragma HLS BIND_OP variable=product op=mul impl=fabric
+        HLS_PRODUCT(product, fabric)
         result = product;
     }
 };
@@ -31,7 +33,7 @@ template <int LANES, int DSP, int LANE = 0>
 struct Multipliers {
     template <class A, class B, class P>
     static void run(const A a[LANES], const B b[LANES], P product[LANES]) {
-#pragma HLS INLINE
+        HLS_INLINE
         Multiplier<(LANE < DSP)>::run(a[LANE], b[LANE], product[LANE]);
         Multipliers<LANES, DSP, LANE + 1>::run(a, b, product);
     }
@@ -41,6 +43,6 @@ template <int LANES, int DSP>
 struct Multipliers<LANES, DSP, LANES> {
     template <class A, class B, class P>
     static void run(const A*, const B*, P*) {
-#pragma HLS INLINE
+        HLS_INLINE
     }
 };

@@ -8,7 +8,7 @@
 /// total / divisor at Y's fraction bits. A positive shift multiplies the divisor, a negative one the dividend.
 template <class L>
 Y<L> divide(const AggregateSum<L>& total, const Divisor<L>& by) {
-#pragma HLS INLINE
+    HLS_INLINE
     const int RIGHT = larger(L::AGGREGATE_SHIFT, 0), LEFT = larger(-L::AGGREGATE_SHIFT, 0);
     const ap_int<L::AGGREGATE_BITS + LEFT> dividend = ap_int<L::AGGREGATE_BITS + LEFT>(total) << LEFT;
     const ap_uint<L::DIVISOR_BITS + RIGHT> divisor = ap_uint<L::DIVISOR_BITS + RIGHT>(by) << RIGHT;
@@ -18,14 +18,14 @@ Y<L> divide(const AggregateSum<L>& total, const Divisor<L>& by) {
 template <class L>
 void normalise(unsigned nodes, hls::stream<TotalTile<L> >& totals, hls::stream<YTile<L> >& tiles) {
     const unsigned count = nodes * L::AGGR_TILES;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::NORMALISE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::NORMALISE_TRIPS)
         const TotalTile<L> total = totals.read();
         YTile<L> y;
         for (int lane = 0; lane < L::T_AGGR; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             const int head = lane / L::HEAD_LANES % L::GROUP_HEADS;
             if (L::DIVIDES) y.lane[lane] = divide<L>(total.sums.lane[lane], total.divisor[head]);
             else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.sums.lane[lane]);

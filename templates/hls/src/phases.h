@@ -25,9 +25,9 @@ template <class L, bool GAT = L::GAT>
 struct Keep {
     static void run(unsigned nodes, hls::stream<LinearTile<L> >& tiles, const AttentionWord<L>*, HWord<L> h[L::H_DEPTH],
                     ScoreWord<L>*, ScoreWord<L>*) {
-#pragma HLS DATAFLOW
+        HLS_DATAFLOW
         hls::stream<HWord<L> > words("words of H");
-#pragma HLS STREAM variable=words depth=L::STORE_FIFO
+        HLS_STREAM(words, L::STORE_FIFO)
         repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, tiles, words);
         store<L>(nodes, words, h);
     }
@@ -38,14 +38,14 @@ struct Keep<L, true> {
     static void run(unsigned nodes, hls::stream<LinearTile<L> >& tiles,
                     const AttentionWord<L> attention[L::ATTENTION_BEATS], HWord<L> h[L::H_DEPTH],
                     ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH]) {
-#pragma HLS DATAFLOW
+        HLS_DATAFLOW
         hls::stream<LinearTile<L> > for_h("tiles to store"), for_scores("tiles to score");
         hls::stream<HWord<L> > words("words of H");
         hls::stream<ScoreTile<L> > heads("tiles of a head");
-#pragma HLS STREAM variable=for_h depth=2
-#pragma HLS STREAM variable=for_scores depth=L::SCORE_FIFO
-#pragma HLS STREAM variable=words depth=L::STORE_FIFO
-#pragma HLS STREAM variable=heads depth=2
+        HLS_STREAM(for_h, 2)
+        HLS_STREAM(for_scores, L::SCORE_FIFO)
+        HLS_STREAM(words, L::STORE_FIFO)
+        HLS_STREAM(heads, 2)
         duplicate<L::OUT_TILES>(nodes, tiles, for_h, for_scores);
         repack<Value<L>, L::FEATURES, L::T_OUT, L::H_LANES>(nodes, for_h, words);
         store<L>(nodes, words, h);
@@ -60,7 +60,7 @@ template <class L, class Exponential, bool GAT = L::GAT>
 struct Gather {
     static void run(unsigned nodes, const HWord<L> h[L::H_DEPTH], const ScoreWord<L>*, const ScoreWord<L>*,
                     hls::stream<Edge>& edges, hls::stream<TotalTile<L> >& totals) {
-#pragma HLS INLINE
+        HLS_INLINE
         aggregate<L>(nodes, h, edges, totals);
     }
 };
@@ -70,13 +70,13 @@ struct Gather<L, Exponential, true> {
     static void run(unsigned nodes, const HWord<L> h[L::H_DEPTH], const ScoreWord<L> target_scores[L::SCORE_DEPTH],
                     const ScoreWord<L> source_scores[L::SCORE_DEPTH], hls::stream<Edge>& edges,
                     hls::stream<TotalTile<L> >& totals) {
-#pragma HLS DATAFLOW
+        HLS_DATAFLOW
         hls::stream<ScoredEdge<L> > ring("scored edges");
         hls::stream<Exponents<L> > maxima("maxima of rows");
 // The first pass may end a row of any length before the second takes its first edge.
-#pragma HLS STREAM variable=ring depth=L::RING_FIFO
-#pragma HLS BIND_STORAGE variable=ring type=fifo impl=bram
-#pragma HLS STREAM variable=maxima depth=L::MAXIMUM_FIFO
+        HLS_STREAM(ring, L::RING_FIFO)
+        HLS_STORAGE(ring, fifo, bram)
+        HLS_STREAM(maxima, L::MAXIMUM_FIFO)
         row_maximum<L>(nodes, target_scores, source_scores, edges, ring, maxima);
         aggregate_gat<L, Exponential>(nodes, h, ring, maxima, totals);
     }
@@ -89,13 +89,13 @@ void first_phase(unsigned nodes, unsigned feature_beats, const Beat* features,
                  const AttentionWord<L> attention[L::ATTENTION_BEATS], HWord<L> h[L::H_DEPTH],
                  ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH],
                  Status& status) {
-#pragma HLS DATAFLOW
+    HLS_DATAFLOW
     hls::stream<Beat> beats("feature beats");
     hls::stream<FeatureGroup<L> > groups("feature groups");
     hls::stream<LinearTile<L> > tiles("linear tiles");
-#pragma HLS STREAM variable=beats depth=32
-#pragma HLS STREAM variable=groups depth=2
-#pragma HLS STREAM variable=tiles depth=2
+    HLS_STREAM(beats, 32)
+    HLS_STREAM(groups, 2)
+    HLS_STREAM(tiles, 2)
     read_beats<DATASET_FEATURE_BEATS>(features, feature_beats, beats);
     check_features<L>(nodes, feature_beats, beats, groups, status);
     linear_sparse<L>(nodes, weight, groups, tiles);
@@ -104,11 +104,11 @@ void first_phase(unsigned nodes, unsigned feature_beats, const Beat* features,
 
 /// A pass over the edges that only checks them, for kernels whose first phase that reads edges also writes logits.
 inline void check_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, Status& status) {
-#pragma HLS DATAFLOW
+    HLS_DATAFLOW
     hls::stream<Beat> beats("edge beats");
     hls::stream<Edge> checked("edges");
-#pragma HLS STREAM variable=beats depth=32
-#pragma HLS STREAM variable=checked depth=2
+    HLS_STREAM(beats, 32)
+    HLS_STREAM(checked, 2)
     read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     drop_edges(nodes, checked);
@@ -123,7 +123,7 @@ void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
                   const AttentionWord<N> attention[N::ATTENTION_BEATS], HWord<N> h_next[N::H_DEPTH],
                   ScoreWord<N> target_scores_next[N::SCORE_DEPTH], ScoreWord<N> source_scores_next[N::SCORE_DEPTH],
                   Status& status) {
-#pragma HLS DATAFLOW
+    HLS_DATAFLOW
     hls::stream<Beat> beats("edge beats");
     hls::stream<Edge> checked("edges");
     hls::stream<TotalTile<L> > totals("totals");
@@ -132,14 +132,14 @@ void hidden_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const 
     hls::stream<ActivateTile<L> > z("Z");
     hls::stream<InputGroup<N> > groups("Z, by input group");
     hls::stream<LinearTile<N> > tiles("linear tiles");
-#pragma HLS STREAM variable=beats depth=32
-#pragma HLS STREAM variable=checked depth=2
-#pragma HLS STREAM variable=totals depth=2
-#pragma HLS STREAM variable=y depth=L::AGGR_FIFO
-#pragma HLS STREAM variable=y_rows depth=2
-#pragma HLS STREAM variable=z depth=L::ACT_FIFO
-#pragma HLS STREAM variable=groups depth=2
-#pragma HLS STREAM variable=tiles depth=2
+    HLS_STREAM(beats, 32)
+    HLS_STREAM(checked, 2)
+    HLS_STREAM(totals, 2)
+    HLS_STREAM(y, L::AGGR_FIFO)
+    HLS_STREAM(y_rows, 2)
+    HLS_STREAM(z, L::ACT_FIFO)
+    HLS_STREAM(groups, 2)
+    HLS_STREAM(tiles, 2)
     read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);
@@ -156,19 +156,19 @@ template <class L, class Exponential>
 void output_phase(unsigned nodes, unsigned edge_beats, const Beat* edges, const HWord<L> h[L::H_DEPTH],
                   const ScoreWord<L> target_scores[L::SCORE_DEPTH], const ScoreWord<L> source_scores[L::SCORE_DEPTH],
                   const BiasWord<L> bias[L::BIAS_BEATS], Beat* logits, Status& status) {
-#pragma HLS DATAFLOW
+    HLS_DATAFLOW
     hls::stream<Beat> beats("edge beats");
     hls::stream<Edge> checked("edges");
     hls::stream<TotalTile<L> > totals("totals");
     hls::stream<YTile<L> > y("Y");
     hls::stream<Lanes<Logit, L::CLASS_LANES> > classes("logits, by class tile");
     hls::stream<LogitBeat> rows("logits, by beat");
-#pragma HLS STREAM variable=beats depth=32
-#pragma HLS STREAM variable=checked depth=2
-#pragma HLS STREAM variable=totals depth=2
-#pragma HLS STREAM variable=y depth=L::AGGR_FIFO
-#pragma HLS STREAM variable=classes depth=2
-#pragma HLS STREAM variable=rows depth=L::OUTPUT_FIFO
+    HLS_STREAM(beats, 32)
+    HLS_STREAM(checked, 2)
+    HLS_STREAM(totals, 2)
+    HLS_STREAM(y, L::AGGR_FIFO)
+    HLS_STREAM(classes, 2)
+    HLS_STREAM(rows, L::OUTPUT_FIFO)
     read_beats<DATASET_EDGE_BEATS>(edges, edge_beats, beats);
     check_edges(nodes, edge_beats, beats, checked, status);
     Gather<L, Exponential>::run(nodes, h, target_scores, source_scores, checked, totals);

@@ -12,8 +12,8 @@
 template <int BEATS>
 void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
     for (unsigned beat = 0; beat < beats; ++beat) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=BEATS
+        HLS_PIPELINE
+        HLS_TRIPS(BEATS)
         out.write(region[beat]);
     }
 }
@@ -21,20 +21,20 @@ void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
 /// BITS bits of a beat, from bit `first` on.
 template <int BITS>
 ap_uint<BITS> field(const Beat& beat, int first) {
-#pragma HLS INLINE
+    HLS_INLINE
     return beat.range(first + BITS - 1, first);
 }
 
 /// A beat of the feature region as a group; lanes that are empty or whose column is out of range become zeros.
 template <class L>
 FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
-#pragma HLS INLINE
+    HLS_INLINE
     FeatureGroup<L> group;
     const int count = field<FEATURE_TAIL_COUNT_BITS>(beat, FEATURE_TAIL_COUNT_AT).to_int();
     group.last = beat[FEATURE_TAIL_LAST_AT];
     group.split = field<FEATURE_TAIL_SPLIT_BITS>(beat, FEATURE_TAIL_SPLIT_AT);
     for (int lane = 0; lane < L::T_IN; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         const int first = FEATURE_BITS * lane;
         const ap_uint<FEATURE_COLUMN_BITS> column = field<FEATURE_COLUMN_BITS>(beat, first + FEATURE_COLUMN_AT);
         const ap_int<FEATURE_VALUE_BITS> value = field<FEATURE_VALUE_BITS>(beat, first + FEATURE_VALUE_AT);
@@ -53,8 +53,8 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
     Status problems = 0;
     unsigned node = 0, beat = 0;
     while (node < nodes || beat < beats) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=DATASET_FEATURE_BEATS
+        HLS_PIPELINE
+        HLS_TRIPS(DATASET_FEATURE_BEATS)
         Beat word = Beat(1) << FEATURE_TAIL_LAST_AT;  // an empty row that ends
         if (beat < beats) {
             word = in.read();
@@ -73,7 +73,7 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
 
 /// Edge slot `slot` of a beat of the graph region.
 inline Edge unpack_edge(const Beat& beat, int slot) {
-#pragma HLS INLINE
+    HLS_INLINE
     const Beat here = beat >> (EDGE_BITS * slot);
     Edge edge;
     edge.source = field<EDGE_SOURCE_BITS>(here, EDGE_SOURCE_AT);
@@ -90,8 +90,8 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
     int slot = 0;
     Beat word = 0;
     while (node < nodes || beat < beats) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=DATASET_EDGES
+        HLS_PIPELINE
+        HLS_TRIPS(DATASET_EDGES)
         const bool exhausted = slot == 0 && beat == beats;
         if (slot == 0 && !exhausted) {
             word = in.read();
@@ -128,8 +128,8 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
 inline void drop_edges(unsigned nodes, hls::stream<Edge>& edges) {
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=DATASET_EDGES
+        HLS_PIPELINE
+        HLS_TRIPS(DATASET_EDGES)
         if (edges.read().last) ++node;
     }
 }

@@ -15,16 +15,16 @@ template <class T, int FEATURES, int IN, int OUT,
 void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
     // Registers, because every lane moves in every cycle.
     T held[IN + OUT];
-#pragma HLS ARRAY_PARTITION variable=held type=complete
+    HLS_REGISTERS(held)
     int taken = 0, given = 0;  // features of this row that came in and went out
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(TRIPS)
         if (taken < FEATURES && taken - given < OUT) {
             const Lanes<T, IN> tile = in.read();
             for (int lane = 0; lane < IN; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 held[taken - given + lane] = tile.lane[lane];
             }
             taken += IN;
@@ -32,12 +32,12 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
         if (taken >= FEATURES || taken - given >= OUT) {
             Lanes<T, OUT> tile;
             for (int lane = 0; lane < OUT; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 tile.lane[lane] = given + lane < FEATURES ? held[lane] : T(0);
             }
             out.write(tile);
             for (int lane = 0; lane < IN; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 held[lane] = held[lane + OUT];
             }
             given += OUT;
@@ -61,23 +61,23 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
     const int REST = PADDED - (TILES - 1) * OUT;  // features that leave the window with a head's last tile
     const int MOST = larger(REST, OUT);
     T held[IN + MOST];
-#pragma HLS ARRAY_PARTITION variable=held type=complete
+    HLS_REGISTERS(held)
     for (int lane = 0; lane < IN + MOST; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         held[lane] = 0;
     }
     int taken = 0, count = 0;  // features of this row that came in, and features held
     int head = 0, tile = 0;
     unsigned node = 0;
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(TRIPS)
         const bool last = tile == TILES - 1;
         const int wanted = last ? REST : OUT;
         if (taken < HEADS * PADDED && count < wanted) {
             const Lanes<T, IN> here = in.read();
             for (int lane = 0; lane < IN; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 held[count + lane] = here.lane[lane];
             }
             taken += IN;
@@ -86,13 +86,13 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
         if (count >= wanted) {
             Lanes<T, OUT> there;
             for (int lane = 0; lane < OUT; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 there.lane[lane] = held[lane];
             }
             out.write(there);
             // Two fixed distances, so this is a multiplexer, not a barrel shifter.
             for (int lane = 0; lane < IN; ++lane) {
-#pragma HLS UNROLL
+                HLS_UNROLL
                 held[lane] = last ? held[lane + REST] : held[lane + OUT];
             }
             count -= wanted;
@@ -109,10 +109,10 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
 template <int TILES, class T, int TRIPS = DATASET_NODES * TILES>
 void duplicate(unsigned nodes, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
     const unsigned count = nodes * TILES;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(TRIPS)
         const T here = in.read();
         first.write(here);
         second.write(here);

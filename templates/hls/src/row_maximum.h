@@ -7,7 +7,7 @@
 /// 5 LeakyReLU(s + r): the slope 0.2 is not a fixed-point value, but five times the function needs only integers.
 template <class L>
 Exponent<L> exponent(Value<L> s, Value<L> r) {
-#pragma HLS INLINE
+    HLS_INLINE
     const Exponent<L> z = Exponent<L>(s) + Exponent<L>(r);
     return z < 0 ? z : Exponent<L>(z + (z << 2));
 }
@@ -21,26 +21,26 @@ void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH
                  hls::stream<ScoredEdge<L> >& ring, hls::stream<Exponents<L> >& maxima) {
     // A single group needs its maxima in the next cycle and keeps them in the register `recent`.
     Exponents<L> largest[L::HEAD_GROUPS], recent = {};
-#pragma HLS AGGREGATE variable=largest compact=bit
-#pragma HLS BIND_STORAGE variable=largest type=ram_s2p impl=lutram
-#pragma HLS DEPENDENCE variable=largest type=inter direction=RAW distance=2 dependent=true
+    HLS_PACKED(largest)
+    HLS_STORAGE(largest, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(largest)
     Edge edge = {0, 0, false};
     bool first = true;  // edge of the row
     int group = 0;
     unsigned node = 0, target = 0;  // target = node * HEAD_GROUPS, without a multiplier
     while (node < nodes) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::MAXIMUM_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::MAXIMUM_TRIPS)
         if (group == 0) edge = edges.read();
         const unsigned source = edge.source.to_uint() * L::HEAD_GROUPS;
-#pragma HLS BIND_OP variable=source op=mul impl=fabric
+        HLS_PRODUCT(source, fabric)
         const ScoreWord<L> s = target_scores[target + group], r = source_scores[source + group];
         const Exponents<L> before = L::HEAD_GROUPS == 1 ? recent : largest[group];
         ScoredEdge<L> scored;
         scored.source = edge.source;
         scored.last = edge.last;
         for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             const Exponent<L> here = exponent<L>(s.lane[lane], r.lane[lane]), there = before.lane[lane];
             scored.exponents.lane[lane] = here;
             recent.lane[lane] = first || here > there ? here : there;

@@ -9,12 +9,12 @@
 /// The sum of T_ATTN products, added to `before`.
 template <class L>
 ap_int<L::SCORE_BITS> dot(const ScoreTile<L>& h, const AttentionWord<L>& a, ap_int<L::SCORE_BITS> before) {
-#pragma HLS INLINE
+    HLS_INLINE
     ap_int<L::VALUE_BITS + L::WEIGHT_BITS> product[L::T_ATTN];
-#pragma HLS ARRAY_PARTITION variable=product type=complete
+    HLS_REGISTERS(product)
     Multipliers<L::T_ATTN, L::SCORE_DSP>::run(h.lane, a.lane, product);
     for (int lane = 0; lane < L::T_ATTN; ++lane) {
-#pragma HLS UNROLL
+        HLS_UNROLL
         before += product[lane];
     }
     return before;
@@ -32,10 +32,10 @@ void score(unsigned nodes, const AttentionWord<L> attention[L::ATTENTION_BEATS],
     bool for_source = false;
     unsigned address = 0;
     const unsigned count = nodes * L::ATTENTION_BEATS;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned step = 0; step < count; ++step) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::SCORE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::SCORE_TRIPS)
         if (!for_source) h = tiles.read();
         const ap_int<L::SCORE_BITS> before = tile == 0 ? ap_int<L::SCORE_BITS>(0) : for_source ? source_sum : target_sum;
         const ap_int<L::SCORE_BITS> sum = dot<L>(h, attention[index], before);

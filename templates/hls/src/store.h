@@ -7,10 +7,10 @@
 template <class L>
 void store(unsigned nodes, hls::stream<HWord<L> >& words, HWord<L> h[L::H_DEPTH]) {
     const unsigned count = nodes * L::H_WORDS;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned address = 0; address < count; ++address) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::STORE_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::STORE_TRIPS)
         h[address] = words.read();
     }
 }
@@ -19,14 +19,14 @@ void store(unsigned nodes, hls::stream<HWord<L> >& words, HWord<L> h[L::H_DEPTH]
 template <class L>
 void write_logits(unsigned nodes, hls::stream<LogitBeat>& rows, Beat* logits) {
     const unsigned count = nodes * L::LOGIT_BEATS;
-#pragma HLS BIND_OP variable=count op=mul impl=fabric
+    HLS_PRODUCT(count, fabric)
     for (unsigned address = 0; address < count; ++address) {
-#pragma HLS PIPELINE II=1
-#pragma HLS LOOP_TRIPCOUNT max=L::LOGIT_TRIPS
+        HLS_PIPELINE
+        HLS_TRIPS(L::LOGIT_TRIPS)
         const LogitBeat row = rows.read();
         Beat beat = 0;
         for (int lane = 0; lane < BEAT_WORDS; ++lane) {
-#pragma HLS UNROLL
+            HLS_UNROLL
             beat.range(WORD_BITS * lane + WORD_BITS - 1, WORD_BITS * lane) = ap_uint<WORD_BITS>(ap_int<WORD_BITS>(row.lane[lane]));
         }
         logits[address] = beat;

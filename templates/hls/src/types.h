@@ -4,6 +4,7 @@
 #include <ap_int.h>
 #include <hls_stream.h>
 
+#include "pragmas.h"
 #include "wire.h"
 
 /// One transfer on the memory bus, the least significant byte at the lowest address.

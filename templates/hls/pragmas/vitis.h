@@ -1,0 +1,48 @@
+// The pragmas of Vitis HLS, each behind a macro: the stages name them, and a header like this one for each compiler says
+// what they are. The part behind _Pragma is what `#pragma` would take on a line of its own.
+#pragma once
+
+#define HLS_PRAGMA(...) _Pragma(#__VA_ARGS__)
+
+// ---- Loops, at the head of their body
+/// An iteration a cycle.
+#define HLS_PIPELINE HLS_PRAGMA(HLS PIPELINE II=1)
+/// The number of iterations on the dataset, for the report.
+#define HLS_TRIPS(count) HLS_PRAGMA(HLS LOOP_TRIPCOUNT max=count)
+/// All iterations in one cycle.
+#define HLS_UNROLL HLS_PRAGMA(HLS UNROLL)
+
+// ---- Functions
+/// No control of its own.
+#define HLS_INLINE HLS_PRAGMA(HLS INLINE)
+/// The functions that this one calls run concurrently.
+#define HLS_DATAFLOW HLS_PRAGMA(HLS DATAFLOW)
+
+// ---- Streams and arrays
+/// A stream that holds `words`.
+#define HLS_STREAM(stream, words) HLS_PRAGMA(HLS STREAM variable=stream depth=words)
+/// A register for each element of an array.
+#define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete)
+/// A memory for each element of an array's first dimension.
+#define HLS_BANKS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete dim=1)
+/// Words exactly as wide as their members together.
+#define HLS_PACKED(array) HLS_PRAGMA(HLS AGGREGATE variable=array compact=bit)
+/// A memory's kind (ram_s2p, ram_t2p, rom_np, fifo) and what it is built of (bram, lutram).
+#define HLS_STORAGE(array, kind, style) HLS_PRAGMA(HLS BIND_STORAGE variable=array type=kind impl=style)
+/// An element that was written is read again in the next iteration but one, never sooner.
+#define HLS_RETURNS_AFTER_TWO(array) \
+    HLS_PRAGMA(HLS DEPENDENCE variable=array type=inter direction=RAW distance=2 dependent=true)
+
+// ---- Products
+/// The multiplication whose result is `product` takes a DSP slice (dsp) or LUTs (fabric).
+#define HLS_PRODUCT(product, style) HLS_PRAGMA(HLS BIND_OP variable=product op=mul impl=style)
+
+// ---- The kernel's arguments
+/// An address whose reads share one channel, in bursts of 4 KiB; a co-simulation copies `beats` of it.
+#define HLS_READ_PORT(argument, beats) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats max_read_burst_length=256 num_read_outstanding=4)
+/// An address that is written.
+#define HLS_WRITE_PORT(argument, beats) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats max_write_burst_length=256 num_write_outstanding=4)
+/// A register of the control port.
+#define HLS_REGISTER(argument) HLS_PRAGMA(HLS INTERFACE s_axilite port=argument bundle=control)
