@@ -6,10 +6,16 @@ import shutil
 import textwrap
 from pathlib import Path
 
+import numpy as np
+
 from fgnas.backends.render import render
+from fgnas.design import columns_of
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.binding import bind_multipliers
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.memories import memory_of, output_rows, reader_buffer, ring_edges
 from fgnas.hardware.pipeline.tables import is_plain_relu
+from fgnas.hardware.pipeline.uses import FIXED, uses
 from fgnas.paths import templates_directory
 
 TOP = "fgnas_top"
@@ -27,9 +33,9 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
     files = [write_package(target)]
-    for source in sorted((templates_directory() / "rtl").glob("*.sv")):
-        files.append(target / source.name)
-        shutil.copyfile(source, files[-1])
+    for name in sorted(instantiated(accelerator) - {KERNEL}):
+        files.append(target / f"{name}.sv")
+        shutil.copyfile(templates_directory() / "rtl" / f"{name}.sv", files[-1])
     for layer in accelerator.layers:
         if layer.geometry.gat:
             files.append(target / f"fgnas_exponential_{layer.index}.sv")
@@ -56,6 +62,18 @@ def write_package(folder: Path) -> Path:
 def package_text() -> str:
     """The SystemVerilog package of the kernel's interface; it is the same for every design."""
     return render(f"rtl/{PACKAGE}.sv.j2")
+
+
+def instantiated(accelerator: Accelerator) -> set[str]:
+    """The modules that the accelerator instantiates, its tables and the wrapper aside."""
+    layers = geometry(columns_of([accelerator.design]), accelerator.shape)
+    multipliers = bind_multipliers(layers, np.array([accelerator.design.dsp]))
+    found = {use.module for use in uses(layers, multipliers, accelerator.shape) if np.any(use.count)}
+    if found & {"fgnas_multiplier_dsp", "fgnas_multiplier_fabric"}:
+        found.add("fgnas_multiplier")
+    if any(not layer.geometry.last and _is_plain_relu(layer) for layer in accelerator.layers):
+        found.add("fgnas_relu")
+    return found | set(FIXED)
 
 
 def _is_plain_relu(layer: LayerAccelerator) -> bool:

@@ -18,24 +18,24 @@ module fgnas_aggregate #(
   parameter int unsigned DegreeCapacity = 256,
   parameter int unsigned DspLanes       = 8      // multipliers in DSP slices, lane 0 first
 ) (
-  input  wire                            clk_i,
-  input  wire                            rst_i,
-  input  wire  [31:0]                    nodes_i,
-  input  wire                            beat_valid_i,
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] nodes_i,
+  input  wire                                beat_valid_i,
   /* verilator lint_off UNUSEDSIGNAL */  // the top byte of an edge beat is empty
-  input  wire  fgnas_pkg::beat_t         beat_i,
+  input  wire  fgnas_pkg::beat_t             beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic                           beat_pop_o,
-  output logic [HAddressBits-1:0]        h_address_o,
-  input  wire  [HLanes*ValueBits-1:0]    h_data_i,
-  input  wire                            free_i,
-  output logic                           reserve_o,
-  output logic                           write_o,
-  output logic                           write_last_o,
-  output logic [Lanes-1:0][YBits-1:0]    data_o,
-  output logic                           row_issued_o,    // the row's last issue
-  output logic                           degree_error_o,
-  output logic                           source_error_o
+  output logic                               beat_pop_o,
+  output logic [HAddressBits-1:0]            h_address_o,
+  input  wire  [HLanes*ValueBits-1:0]        h_data_i,
+  input  wire                                free_i,
+  output logic                               reserve_o,
+  output logic                               write_o,
+  output logic                               write_last_o,
+  output logic [Lanes-1:0][YBits-1:0]        data_o,
+  output logic                               row_issued_o,  // the row's last issue
+  output logic                               degree_error_o,
+  output logic                               source_error_o
 );
   localparam int unsigned TileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
   localparam int unsigned Parts = HLanes / Lanes;
@@ -93,7 +93,7 @@ module fgnas_aggregate #(
       degree_q <= row_last ? '0 : degree_q + 1'b1;
     end
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
-    source_error_o <= issue && (32'(in_front.source) >= nodes_i);
+    source_error_o <= issue && ((fgnas_pkg::RegisterBits)'(in_front.source) >= nodes_i);
     if (rst_i) begin
       tile_q         <= '0;
       part_q         <= '0;

@@ -3,37 +3,37 @@
 `default_nettype none
 
 module fgnas_control (
-  input  wire         clk_i,
-  input  wire         rst_i,
-  input  wire  [6:0]  awaddr_i,
-  input  wire         awvalid_i,
-  output logic        awready_o,
-  input  wire  [31:0] wdata_i,
-  input  wire  [3:0]  wstrb_i,
-  input  wire         wvalid_i,
-  output logic        wready_o,
-  output logic [1:0]  bresp_o,
-  output logic        bvalid_o,
-  input  wire         bready_i,
-  input  wire  [6:0]  araddr_i,
-  input  wire         arvalid_i,
-  output logic        arready_o,
-  output logic [31:0] rdata_o,
-  output logic [1:0]  rresp_o,
-  output logic        rvalid_o,
-  input  wire         rready_i,
-  output logic        interrupt_o,
-  output logic        start_o,
-  input  wire         idle_i,
-  input  wire         done_i,        // for one cycle
-  input  wire  [31:0] status_i,
-  output logic [31:0] nodes_o,
-  output logic [31:0] feature_beats_o,
-  output logic [31:0] edge_beats_o,
-  output logic [63:0] parameters_o,
-  output logic [63:0] features_o,
-  output logic [63:0] edges_o,
-  output logic [63:0] logits_o
+  input  wire                                       clk_i,
+  input  wire                                       rst_i,
+  input  wire  [fgnas_pkg::RegisterAddressBits-1:0] awaddr_i,
+  input  wire                                       awvalid_i,
+  output logic                                      awready_o,
+  input  wire  [fgnas_pkg::RegisterBits-1:0]        wdata_i,
+  input  wire  [fgnas_pkg::RegisterBytes-1:0]       wstrb_i,
+  input  wire                                       wvalid_i,
+  output logic                                      wready_o,
+  output logic [1:0]                                bresp_o,
+  output logic                                      bvalid_o,
+  input  wire                                       bready_i,
+  input  wire  [fgnas_pkg::RegisterAddressBits-1:0] araddr_i,
+  input  wire                                       arvalid_i,
+  output logic                                      arready_o,
+  output logic [fgnas_pkg::RegisterBits-1:0]        rdata_o,
+  output logic [1:0]                                rresp_o,
+  output logic                                      rvalid_o,
+  input  wire                                       rready_i,
+  output logic                                      interrupt_o,
+  output logic                                      start_o,
+  input  wire                                       idle_i,
+  input  wire                                       done_i,  // for one cycle
+  input  wire  [fgnas_pkg::RegisterBits-1:0]        status_i,
+  output logic [fgnas_pkg::RegisterBits-1:0]        nodes_o,
+  output logic [fgnas_pkg::RegisterBits-1:0]        feature_beats_o,
+  output logic [fgnas_pkg::RegisterBits-1:0]        edge_beats_o,
+  output logic [fgnas_pkg::AddressBits-1:0]         parameters_o,
+  output logic [fgnas_pkg::AddressBits-1:0]         features_o,
+  output logic [fgnas_pkg::AddressBits-1:0]         edges_o,
+  output logic [fgnas_pkg::AddressBits-1:0]         logits_o
 );
 
   // A write is accepted when its address and its data are both valid.
@@ -48,11 +48,11 @@ module fgnas_control (
 
   logic start_q, restart_q, done_q, global_enable_q, status_valid_q;
   logic [1:0] enable_q, interrupt_q;
-  logic [31:0] argument_q[11];  // the words of the arguments that the host writes, in order
+  logic [fgnas_pkg::RegisterBits-1:0] argument_q[11];  // the words of the arguments that the host writes, in order
   assign start_o     = start_q;
   assign interrupt_o = global_enable_q && |interrupt_q;
 
-  function automatic logic [3:0] argument(input logic [6:0] address);
+  function automatic logic [3:0] argument(input logic [fgnas_pkg::RegisterAddressBits-1:0] address);
     unique case (address)
       fgnas_pkg::AtNodes: return 4'd0;
       fgnas_pkg::AtFeatureBeats: return 4'd1;
@@ -69,7 +69,7 @@ module fgnas_control (
     endcase
   endfunction
 
-  logic [31:0] mask;
+  logic [fgnas_pkg::RegisterBits-1:0] mask;
   assign mask = {{8{wstrb_i[3]}}, {8{wstrb_i[2]}}, {8{wstrb_i[1]}}, {8{wstrb_i[0]}}};
   always_ff @(posedge clk_i) begin
     for (int unsigned a = 0; a < 11; a++) begin

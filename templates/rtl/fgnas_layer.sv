@@ -6,6 +6,7 @@
 
 `default_nettype none
 
+/* verilator lint_off UNUSEDPARAM */  // each kind leaves out the parameters of the others
 module fgnas_layer #(
   parameter bit          First              = 1'b1,
   parameter bit          Gat                = 1'b0,
@@ -63,40 +64,41 @@ module fgnas_layer #(
   parameter int unsigned YBits              = 17,
   parameter int unsigned YRows              = 32,
   parameter int unsigned YLanes             = 8
+/* verilator lint_on UNUSEDPARAM */
 ) (
-  input  wire                                 clk_i,
-  input  wire                                 rst_i,
-  input  wire  [31:0]                         nodes_i,
-  input  wire                                 load_weight_i,
+  input  wire                                                       clk_i,
+  input  wire                                                       rst_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0]                        nodes_i,
+  input  wire                                                       load_weight_i,
   /* verilator lint_off UNUSEDSIGNAL */  // each layer uses what its place and its attention need
-  input  wire                                 load_score_i,
-  input  wire  fgnas_pkg::beat_t              load_data_i,
-  input  wire  fgnas_pkg::beat_t              beat_i,
+  input  wire                                                       load_score_i,
+  input  wire  fgnas_pkg::beat_t                                    load_data_i,
+  input  wire  fgnas_pkg::beat_t                                    beat_i,
   // First layer: beats of features.
-  input  wire                                 feature_valid_i,
-  output logic                                feature_pop_o,
-  output logic                                feature_row_o,    // the row's last issue
-  output logic                                column_error_o,
+  input  wire                                                       feature_valid_i,
+  output logic                                                      feature_pop_o,
+  output logic                                                      feature_row_o,  // the row's last issue
+  output logic                                                      column_error_o,
   // Later layers: rows of the layer before.
-  input  wire                                 row_i,
-  output logic                                read_o,
-  output logic                                read_last_o,
-  input  wire  [InLanes-1:0][InputBits-1:0]   input_i,
+  input  wire                                                       row_i,
+  output logic                                                      read_o,
+  output logic                                                      read_last_o,
+  input  wire  [InLanes-1:0][InputBits-1:0]                         input_i,
   // Beats of edges.
-  input  wire                                 edge_valid_i,
-  output logic                                edge_pop_o,
-  output logic                                edge_row_o,       // the row's last issue
-  output logic                                degree_error_o,
-  output logic                                source_error_o,
+  input  wire                                                       edge_valid_i,
+  output logic                                                      edge_pop_o,
+  output logic                                                      edge_row_o,     // the row's last issue
+  output logic                                                      degree_error_o,
+  output logic                                                      source_error_o,
   // Table of exponentials: it answers a cycle later.
-  output logic [GroupHeads-1:0][ExponentBits-1:0] difference_o,
+  output logic [GroupHeads-1:0][ExponentBits-1:0]                   difference_o,
   input  wire  [GroupHeads-1:0][fgnas_pkg::EdgeCoefficientBits-1:0] coefficient_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic                                store_done_o,     // H and its scores hold every row
-  output logic                                y_row_o,
-  input  wire                                 y_read_i,
-  input  wire                                 y_read_last_i,
-  output logic [YLanes-1:0][YBits-1:0]        y_data_o
+  output logic                                                      store_done_o,   // H and its scores hold every row
+  output logic                                                      y_row_o,
+  input  wire                                                       y_read_i,
+  input  wire                                                       y_read_last_i,
+  output logic [YLanes-1:0][YBits-1:0]                              y_data_o
 );
   localparam int unsigned HAddressBits = $clog2(HDepth);
 

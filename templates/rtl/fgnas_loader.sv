@@ -3,19 +3,19 @@
 `default_nettype none
 
 module fgnas_loader #(
-  parameter int unsigned                  Regions = 4,
-  parameter logic [Regions-1:0][31:0]     Beats   = '0
+  parameter int unsigned Regions = 4,
+  parameter logic [Regions-1:0][fgnas_pkg::RegisterBits-1:0] Beats = '0
 ) (
-  input  wire                clk_i,
-  input  wire                rst_i,
-  input  wire                valid_i,
+  input  wire                    clk_i,
+  input  wire                    rst_i,
+  input  wire                    valid_i,
   input  wire  fgnas_pkg::beat_t beat_i,
-  output logic [Regions-1:0] strobe_o,
-  output fgnas_pkg::beat_t   data_o
+  output logic [Regions-1:0]     strobe_o,
+  output fgnas_pkg::beat_t       data_o
 );
   localparam int unsigned RegionBits = (Regions > 1) ? $clog2(Regions) : 1;
   logic [RegionBits-1:0] region_q;
-  logic [31:0] place_q;
+  logic [fgnas_pkg::RegisterBits-1:0] place_q;
   logic region_last;
   assign region_last = place_q == Beats[region_q] - 1'b1;
   always_ff @(posedge clk_i) begin

@@ -2,6 +2,7 @@
 
 `default_nettype none
 
+/* verilator lint_off UNUSEDPARAM */  // each kind leaves out the parameters of the others
 module fgnas_output #(
   parameter bit          Gat        = 1'b0,
   parameter int unsigned Classes    = 7,
@@ -16,6 +17,7 @@ module fgnas_output #(
   parameter int unsigned YBits      = 20,
   parameter int unsigned ValueBits  = 8,
   parameter int unsigned Rows       = 32
+/* verilator lint_on UNUSEDPARAM */
 ) (
   input  wire                          clk_i,
   input  wire                          rst_i,

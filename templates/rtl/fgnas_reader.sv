@@ -6,44 +6,53 @@
 module fgnas_reader #(
   parameter int unsigned BufferBeats = 512
 ) (
-  input  wire          clk_i,
-  input  wire          rst_i,
-  input  wire          start_i,     // a region begins; no burst may be outstanding
-  input  wire          cancel_i,    // request no more bursts
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire                                start_i,    // a region begins; no burst may be outstanding
+  input  wire                                cancel_i,   // request no more bursts
   /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
-  input  wire  [63:0]  address_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  address_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input  wire  [31:0]  beats_i,
-  output logic         outstanding_o,
-  output logic         drained_o,   // every beat of the region was popped
-  output logic         error_o,
-  output logic         valid_o,      // in the cycle of start_i it refers to the previous region
-  output logic [127:0] beat_o,
-  input  wire          pop_i,
-  output logic [63:0]  araddr_o,
-  output logic [7:0]   arlen_o,
-  output logic         arvalid_o,
-  input  wire          arready_i,
-  input  wire  [127:0] rdata_i,
-  input  wire  [1:0]   rresp_i,
-  input  wire          rvalid_i,
-  output logic         rready_o
+  input  wire  [fgnas_pkg::RegisterBits-1:0] beats_i,
+  output logic                               outstanding_o,
+  output logic                               drained_o,  // every beat of the region was popped
+  output logic                               error_o,
+  output logic                               valid_o,    // in the cycle of start_i it refers to the previous region
+  output logic [fgnas_pkg::BeatBits-1:0]     beat_o,
+  input  wire                                pop_i,
+  output logic [fgnas_pkg::AddressBits-1:0]  araddr_o,
+  output logic [7:0]                         arlen_o,
+  output logic                               arvalid_o,
+  input  wire                                arready_i,
+  input  wire  [fgnas_pkg::BeatBits-1:0]     rdata_i,
+  input  wire  [1:0]                         rresp_i,
+  input  wire                                rvalid_i,
+  output logic                               rready_o
 );
+  localparam int unsigned AlignBits = fgnas_pkg::AlignBits;
+  localparam int unsigned BeatAddressBits = fgnas_pkg::AddressBits - AlignBits;
+  localparam int unsigned PageBeats = 4096 / fgnas_pkg::BeatBytes;  // of 4 KiB, and of the longest burst
+  localparam int unsigned PlaceBits = $clog2(PageBeats);            // of a beat in its page
+  localparam int unsigned BurstBits = PlaceBits + 1;
   localparam int unsigned CountBits = $clog2(BufferBeats) + 1;
 
-  logic [59:0] address_q;        // in beats
-  logic [31:0] left_q, rest;     // beats not yet requested, before the front burst and after it
+  logic [BeatAddressBits-1:0] address_q;
+  // Beats not yet requested, before the front burst and after it.
+  logic [fgnas_pkg::RegisterBits-1:0] left_q, rest;
   logic asking_q;                // whether there are any
   logic [CountBits-1:0] reserved_q;     // requested but not popped
   logic [CountBits-1:0] outstanding_q;  // requested but not received
   logic [CountBits-1:0] burst_q;        // beats of the front burst: to the end of its page, or of the region
   logic [CountBits-1:0] to_page;        // beats from the region's start to the end of its page
+  logic [PlaceBits-1:0] place;          // of the region's first beat in its page
   logic beyond_page;                    // the region ends there or later
-  assign to_page       = CountBits'(256) - CountBits'(address_i[11:4]);
-  assign beyond_page   = (beats_i >> 8) != '0 || 9'(address_i[11:4]) + 9'(beats_i[7:0]) >= 9'd256;
-  assign rest          = left_q - 32'(burst_q);
-  assign arvalid_o     = asking_q && (reserved_q <= CountBits'(BufferBeats - 256));
-  assign araddr_o      = {address_q, 4'b0};
+  assign place         = address_i[AlignBits+:PlaceBits];
+  assign to_page       = CountBits'(PageBeats) - CountBits'(place);
+  assign beyond_page   = (beats_i >> PlaceBits) != '0 ||
+                         BurstBits'(place) + BurstBits'(beats_i[PlaceBits-1:0]) >= BurstBits'(PageBeats);
+  assign rest          = left_q - (fgnas_pkg::RegisterBits)'(burst_q);
+  assign arvalid_o     = asking_q && (reserved_q <= CountBits'(BufferBeats - PageBeats));
+  assign araddr_o      = {address_q, AlignBits'(0)};
   assign arlen_o       = 8'(burst_q - 1'b1);
   assign rready_o      = 1'b1;
   assign outstanding_o = (outstanding_q != '0) || arvalid_o;
@@ -58,16 +67,16 @@ module fgnas_reader #(
     outstanding_q <= outstanding_q + (asked ? burst_q : '0) - CountBits'(arrived);
     if (asked) begin
       // Only the last burst ends within a page.
-      address_q <= {address_q[59:8] + 1'b1, 8'b0};
+      address_q <= {address_q[BeatAddressBits-1:PlaceBits] + 1'b1, PlaceBits'(0)};
       left_q    <= rest;
-      burst_q   <= ((rest >> 8) != '0) ? CountBits'(256) : CountBits'(rest[7:0]);
+      burst_q   <= ((rest >> PlaceBits) != '0) ? CountBits'(PageBeats) : CountBits'(rest[PlaceBits-1:0]);
       asking_q  <= rest != '0;
     end
     if (cancel_i && (asked || !arvalid_o)) asking_q <= 1'b0;
     error_o <= arrived && (rresp_i != 2'b00);
     if (start_i) begin
-      address_q  <= address_i[63:4];
-      burst_q    <= beyond_page ? to_page : CountBits'(beats_i[7:0]);
+      address_q  <= address_i[fgnas_pkg::AddressBits-1:AlignBits];
+      burst_q    <= beyond_page ? to_page : CountBits'(beats_i[PlaceBits-1:0]);
       left_q     <= beats_i;
       asking_q   <= beats_i != '0;
       popped_q   <= 1'b0;
@@ -82,7 +91,7 @@ module fgnas_reader #(
     end
   end
 
-  fgnas_fifo #(.Depth(BufferBeats), .Width(128)) u_buffer (
+  fgnas_fifo #(.Depth(BufferBeats), .Width(fgnas_pkg::BeatBits)) u_buffer (
     .clk_i(clk_i), .rst_i(rst_i || start_i), .write_i(arrived), .data_i(rdata_i), .valid_o(valid_o), .data_o(beat_o),
     .pop_i(pop_i)
   );

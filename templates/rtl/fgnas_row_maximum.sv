@@ -18,32 +18,32 @@ module fgnas_row_maximum #(
   parameter int unsigned RingEdges      = 512,   // edges that the ring holds
   parameter int unsigned DegreeBits     = $clog2(DegreeCapacity + 1) + 1
 ) (
-  input  wire                                    clk_i,
-  input  wire                                    rst_i,
-  input  wire  [31:0]                            nodes_i,
-  input  wire                                    beat_valid_i,
+  input  wire                                     clk_i,
+  input  wire                                     rst_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0]      nodes_i,
+  input  wire                                     beat_valid_i,
   /* verilator lint_off UNUSEDSIGNAL */  // gat does not use the coefficients
-  input  wire  fgnas_pkg::beat_t                 beat_i,
+  input  wire  fgnas_pkg::beat_t                  beat_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic                                   beat_pop_o,
-  output logic [AddressBits-1:0]                 target_address_o,
-  output logic [AddressBits-1:0]                 source_address_o,
-  input  wire  [GroupHeads-1:0][ValueBits-1:0]   target_i,
-  input  wire  [GroupHeads-1:0][ValueBits-1:0]   source_i,
-  output logic                                   ring_write_o,
-  output logic                                   ring_last_o,    // the row's last edge
-  output logic [SourceBits-1:0]                  ring_source_o,
+  output logic                                    beat_pop_o,
+  output logic [AddressBits-1:0]                  target_address_o,
+  output logic [AddressBits-1:0]                  source_address_o,
+  input  wire  [GroupHeads-1:0][ValueBits-1:0]    target_i,
+  input  wire  [GroupHeads-1:0][ValueBits-1:0]    source_i,
+  output logic                                    ring_write_o,
+  output logic                                    ring_last_o,  // the row's last edge
+  output logic [SourceBits-1:0]                   ring_source_o,
   output logic [GroupHeads-1:0][ExponentBits-1:0] ring_exponent_o,
-  input  wire                                    release_i,      // a row was read from the ring
-  input  wire  [DegreeBits-1:0]                  release_edges_i,
-  input  wire                                    free_i,
-  output logic                                   reserve_o,
-  output logic                                   write_o,
-  output logic                                   write_last_o,
+  input  wire                                     release_i,    // a row was read from the ring
+  input  wire  [DegreeBits-1:0]                   release_edges_i,
+  input  wire                                     free_i,
+  output logic                                    reserve_o,
+  output logic                                    write_o,
+  output logic                                    write_last_o,
   output logic [GroupHeads-1:0][ExponentBits-1:0] maximum_o,
-  output logic                                   row_issued_o,
-  output logic                                   degree_error_o,
-  output logic                                   source_error_o
+  output logic                                    row_issued_o,
+  output logic                                    degree_error_o,
+  output logic                                    source_error_o
 );
   localparam int unsigned GroupBits = (HeadGroups > 1) ? $clog2(HeadGroups) : 1;
   localparam int unsigned RingBits = $clog2(RingEdges + 1) + 1;
@@ -95,7 +95,7 @@ module fgnas_row_maximum #(
     end
     if (row_issued_o) row_q <= row_q + 1'b1;
     degree_error_o <= edge_done && (degree_q >= DegreeBits'(DegreeCapacity));
-    source_error_o <= issue && (32'(in_front.source) >= nodes_i);
+    source_error_o <= issue && ((fgnas_pkg::RegisterBits)'(in_front.source) >= nodes_i);
     if (rst_i) begin
       outstanding_q  <= '0;
       group_q        <= '0;

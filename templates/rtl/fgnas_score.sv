@@ -17,23 +17,24 @@ module fgnas_score #(
   parameter int unsigned DspLanes     = 4,
   parameter bit          Distributed  = 1'b1   // vectors in LUTRAM
 ) (
-  input  wire                            clk_i,
-  input  wire                            rst_i,
-  input  wire  [31:0]                    nodes_i,
-  input  wire                            load_i,       // a word of a vector; by head, then tile, then target and source
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] nodes_i,
+  // a word of a vector; by head, then tile, then target and source
+  input  wire                                load_i,
   /* verilator lint_off UNUSEDSIGNAL */  // fields narrower than the format's limits
-  input  wire  fgnas_pkg::beat_t         load_data_i,
+  input  wire  fgnas_pkg::beat_t             load_data_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input  wire                            row_i,
-  output logic                           read_o,
-  output logic                           read_skip_o,  // to the next head
-  output logic                           read_last_o,
-  input  wire  [Lanes-1:0][ValueBits-1:0] value_i,
-  output logic [GroupHeads-1:0]          write_target_o,
-  output logic [GroupHeads-1:0]          write_source_o,
-  output logic [AddressBits-1:0]         address_o,
-  output logic [ValueBits-1:0]           score_o,
-  output logic                           done_o
+  input  wire                                row_i,
+  output logic                               read_o,
+  output logic                               read_skip_o,  // to the next head
+  output logic                               read_last_o,
+  input  wire  [Lanes-1:0][ValueBits-1:0]    value_i,
+  output logic [GroupHeads-1:0]              write_target_o,
+  output logic [GroupHeads-1:0]              write_source_o,
+  output logic [AddressBits-1:0]             address_o,
+  output logic [ValueBits-1:0]               score_o,
+  output logic                               done_o
 );
   localparam int unsigned Words = 2 * Heads * Tiles;
   localparam int unsigned WordBits = $clog2(Words);
@@ -49,7 +50,7 @@ module fgnas_score #(
   logic [LaneBits-1:0] lane_q;
   logic [WordBits-1:0] word_q;
   logic [AddressBits-1:0] base_q, row_q;
-  logic [31:0] rows_q;
+  logic [fgnas_pkg::RegisterBits-1:0] rows_q;
   assign issue       = row_i && !done_o;
   assign tile_last   = tile_q == TileBits'(Tiles - 1);
   assign head_last   = head_q == HeadBits'(Heads - 1);

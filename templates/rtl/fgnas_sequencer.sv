@@ -10,49 +10,49 @@ module fgnas_sequencer #(
   parameter int unsigned ParameterBeats = 1000,
   parameter int unsigned LogitBeats     = 1      // of a node
 ) (
-  input  wire               clk_i,
-  input  wire               rst_i,
-  input  wire               start_i,
-  output logic              idle_o,
-  output logic              done_o,
-  output logic [31:0]       status_o,
-  input  wire  [31:0]       nodes_i,
-  input  wire  [31:0]       feature_beats_i,
-  input  wire  [31:0]       edge_beats_i,
-  input  wire  [63:0]       parameters_i,
-  input  wire  [63:0]       features_i,
-  input  wire  [63:0]       edges_i,
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire                                start_i,
+  output logic                               idle_o,
+  output logic                               done_o,
+  output logic [fgnas_pkg::RegisterBits-1:0] status_o,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] nodes_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] feature_beats_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] edge_beats_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  parameters_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  features_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  edges_i,
   /* verilator lint_off UNUSEDSIGNAL */  // checked for alignment only
-  input  wire  [63:0]       logits_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  logits_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic              stage_reset_o,    // between runs
-  output logic              load_o,           // the front beats are parameters
-  output logic [Layers:0]   rows_left_o,      // one bit a phase: the beats in front are its rows
-  output logic              read_start_o,
-  output logic              read_cancel_o,
-  output logic [63:0]       read_address_o,
-  output logic [31:0]       read_beats_o,
-  input  wire               read_outstanding_i,
-  input  wire               read_drained_i,
-  input  wire               read_pop_i,
-  output logic              write_start_o,
-  output logic              write_flush_o,
-  output logic [31:0]       write_beats_o,
-  input  wire               write_done_i,
-  input  wire  [Layers-1:0] store_done_i,
-  input  wire               row_issued_i,     // by the stage that reads the beats
-  input  wire               degree_error_i,
-  input  wire               source_error_i,
-  input  wire               column_error_i,
-  input  wire               read_error_i,
-  input  wire               write_error_i
+  output logic                               stage_reset_o,  // between runs
+  output logic                               load_o,         // the front beats are parameters
+  output logic [Layers:0]                    rows_left_o,    // one bit a phase: the beats in front are its rows
+  output logic                               read_start_o,
+  output logic                               read_cancel_o,
+  output logic [fgnas_pkg::AddressBits-1:0]  read_address_o,
+  output logic [fgnas_pkg::RegisterBits-1:0] read_beats_o,
+  input  wire                                read_outstanding_i,
+  input  wire                                read_drained_i,
+  input  wire                                read_pop_i,
+  output logic                               write_start_o,
+  output logic                               write_flush_o,
+  output logic [fgnas_pkg::RegisterBits-1:0] write_beats_o,
+  input  wire                                write_done_i,
+  input  wire  [Layers-1:0]                  store_done_i,
+  input  wire                                row_issued_i,   // by the stage that reads the beats
+  input  wire                                degree_error_i,
+  input  wire                                source_error_i,
+  input  wire                                column_error_i,
+  input  wire                                read_error_i,
+  input  wire                                write_error_i
 );
   typedef enum logic [2:0] {Idle, Check, Load, Run, Abort, Done} state_e;
 
   state_e state_q;
   logic [Layers:0] phase_q;  // one-hot, zero outside Run
   logic first_q;  // first cycle of Load or of a phase
-  logic [31:0] count_q;  // beats loaded, or rows issued in this phase
+  logic [fgnas_pkg::RegisterBits-1:0] count_q;  // beats loaded, or rows issued in this phase
   logic [7:0] status_q;
   logic output_phase, refused, starved, failed, phase_done;
 

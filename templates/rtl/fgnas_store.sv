@@ -8,22 +8,22 @@ module fgnas_store #(
   parameter int unsigned Capacity    = 3072,  // rows of H
   parameter int unsigned AddressBits = 12
 ) (
-  input  wire                     clk_i,
-  input  wire                     rst_i,
-  input  wire  [31:0]             nodes_i,
-  input  wire                     row_i,
-  output logic                    read_o,
-  output logic                    read_last_o,
-  input  wire  [WordBits-1:0]     data_i,
-  output logic                    write_o,
-  output logic [AddressBits-1:0]  address_o,
-  output logic [WordBits-1:0]     data_o,
-  output logic                    done_o
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire  [fgnas_pkg::RegisterBits-1:0] nodes_i,
+  input  wire                                row_i,
+  output logic                               read_o,
+  output logic                               read_last_o,
+  input  wire  [WordBits-1:0]                data_i,
+  output logic                               write_o,
+  output logic [AddressBits-1:0]             address_o,
+  output logic [WordBits-1:0]                data_o,
+  output logic                               done_o
 );
   localparam int unsigned CountBits = (Words > 1) ? $clog2(Words) : 1;
   logic [CountBits-1:0] word_q;
   logic [AddressBits-1:0] base_q, row_q;
-  logic [31:0] rows_q;
+  logic [fgnas_pkg::RegisterBits-1:0] rows_q;
 
   assign read_o      = row_i && !done_o;
   assign read_last_o = read_o && (word_q == CountBits'(Words - 1));

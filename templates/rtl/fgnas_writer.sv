@@ -5,58 +5,69 @@
 `default_nettype none
 
 module fgnas_writer (
-  input  wire          clk_i,
-  input  wire          rst_i,
-  input  wire          start_i,     // a region of at least one beat begins
-  input  wire          flush_i,
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire                                start_i,  // a region of at least one beat begins
+  input  wire                                flush_i,
   /* verilator lint_off UNUSEDSIGNAL */  // the low bits are zero: regions are 16-byte aligned
-  input  wire  [63:0]  address_i,
+  input  wire  [fgnas_pkg::AddressBits-1:0]  address_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input  wire  [31:0]  beats_i,
-  output logic         done_o,      // a cycle after the last response; refers to a new region from the next cycle
-  output logic         error_o,
-  input  wire          valid_i,
-  output logic         ready_o,
-  input  wire  [127:0] beat_i,
-  output logic [63:0]  awaddr_o,
-  output logic [7:0]   awlen_o,
-  output logic         awvalid_o,
-  input  wire          awready_i,
-  output logic [127:0] wdata_o,
-  output logic [15:0]  wstrb_o,
-  output logic         wlast_o,
-  output logic         wvalid_o,
-  input  wire          wready_i,
-  input  wire  [1:0]   bresp_i,
-  input  wire          bvalid_i,
-  output logic         bready_o
+  input  wire  [fgnas_pkg::RegisterBits-1:0] beats_i,
+  // a cycle after the last response; refers to a new region from the next cycle
+  output logic                               done_o,
+  output logic                               error_o,
+  input  wire                                valid_i,
+  output logic                               ready_o,
+  input  wire  [fgnas_pkg::BeatBits-1:0]     beat_i,
+  output logic [fgnas_pkg::AddressBits-1:0]  awaddr_o,
+  output logic [7:0]                         awlen_o,
+  output logic                               awvalid_o,
+  input  wire                                awready_i,
+  output logic [fgnas_pkg::BeatBits-1:0]     wdata_o,
+  output logic [fgnas_pkg::BeatBytes-1:0]    wstrb_o,
+  output logic                               wlast_o,
+  output logic                               wvalid_o,
+  input  wire                                wready_i,
+  input  wire  [1:0]                         bresp_i,
+  input  wire                                bvalid_i,
+  output logic                               bready_o
 );
-  logic [59:0] address_q;         // of the next burst, in beats
-  logic [31:0] left_q, rest;      // beats without an address, before the front burst and after it
-  logic [31:0] data_left_q;       // beats not yet accepted
+  localparam int unsigned AlignBits = fgnas_pkg::AlignBits;
+  localparam int unsigned BeatAddressBits = fgnas_pkg::AddressBits - AlignBits;
+  localparam int unsigned PageBeats = 4096 / fgnas_pkg::BeatBytes;  // of 4 KiB, and of the longest burst
+  localparam int unsigned PlaceBits = $clog2(PageBeats);            // of a beat in its page
+  localparam int unsigned BurstBits = PlaceBits + 1;
+
+  logic [BeatAddressBits-1:0] address_q;  // of the next burst, in beats
+  // Beats without an address, before the front burst and after it.
+  logic [fgnas_pkg::RegisterBits-1:0] left_q, rest;
+  logic [fgnas_pkg::RegisterBits-1:0] data_left_q;  // beats not yet accepted
   logic asking_q, taking_q;       // whether there are any of either
   logic final_q;                  // the region's last beat is the next to be accepted
-  logic [7:0] place_q;            // place of the next beat in its page
+  logic [PlaceBits-1:0] place_q;  // place of the next beat in its page
   logic presented_q;              // the front burst's address was presented in an earlier cycle
   logic [4:0] open_q;             // bursts whose address was presented and whose data are not complete
   logic any_open_q;
   logic [4:0] unanswered_q;       // bursts whose address was accepted and that have no response
   logic room_q;                   // room for one more of them
-  logic [8:0] burst_q;            // beats of the front burst: to the end of its page, or of the region
-  logic [8:0] to_page;            // beats from the region's start to the end of its page
+  logic [BurstBits-1:0] burst_q;  // beats of the front burst: to the end of its page, or of the region
+  logic [BurstBits-1:0] to_page;  // beats from the region's start to the end of its page
+  logic [PlaceBits-1:0] place;    // of the region's first beat
   logic beyond_page;              // the region ends there or later
-  assign to_page     = 9'd256 - 9'(address_i[11:4]);
-  assign beyond_page = (beats_i >> 8) != '0 || 9'(address_i[11:4]) + 9'(beats_i[7:0]) >= 9'd256;
-  assign rest        = left_q - 32'(burst_q);
+  assign place       = address_i[AlignBits+:PlaceBits];
+  assign to_page     = BurstBits'(PageBeats) - BurstBits'(place);
+  assign beyond_page = (beats_i >> PlaceBits) != '0 ||
+                       BurstBits'(place) + BurstBits'(beats_i[PlaceBits-1:0]) >= BurstBits'(PageBeats);
+  assign rest        = left_q - (fgnas_pkg::RegisterBits)'(burst_q);
   assign awvalid_o   = asking_q && room_q;
-  assign awaddr_o    = {address_q, 4'b0};
+  assign awaddr_o    = {address_q, AlignBits'(0)};
   assign awlen_o     = 8'(burst_q - 1'b1);
   assign bready_o    = 1'b1;
 
   logic present, asked, take, last, closed;
   assign present = awvalid_o && !presented_q;
   assign asked   = awvalid_o && awready_i;
-  assign last    = (place_q == 8'hff) || final_q;
+  assign last    = (place_q == PlaceBits'(PageBeats - 1)) || final_q;
   assign ready_o = any_open_q && taking_q && (!wvalid_o || wready_i);
   assign take    = ready_o && (valid_i || flush_i);
   assign closed  = take && last;
@@ -64,9 +75,9 @@ module fgnas_writer (
   always_ff @(posedge clk_i) begin
     if (asked) begin
       // Only the last burst ends within a page.
-      address_q <= {address_q[59:8] + 1'b1, 8'b0};
+      address_q <= {address_q[BeatAddressBits-1:PlaceBits] + 1'b1, PlaceBits'(0)};
       left_q    <= rest;
-      burst_q   <= ((rest >> 8) != '0) ? 9'd256 : 9'(rest[7:0]);
+      burst_q   <= ((rest >> PlaceBits) != '0) ? BurstBits'(PageBeats) : BurstBits'(rest[PlaceBits-1:0]);
       asking_q  <= rest != '0;
     end
     if (take) begin
@@ -88,9 +99,9 @@ module fgnas_writer (
     error_o <= bvalid_i && (bresp_i != 2'b00);
     done_o  <= !start_i && !asking_q && !taking_q && (unanswered_q == '0) && !wvalid_o;
     if (start_i) begin
-      address_q   <= address_i[63:4];
-      burst_q     <= beyond_page ? to_page : 9'(beats_i[7:0]);
-      place_q     <= address_i[11:4];
+      address_q   <= address_i[fgnas_pkg::AddressBits-1:AlignBits];
+      burst_q     <= beyond_page ? to_page : BurstBits'(beats_i[PlaceBits-1:0]);
+      place_q     <= place;
       left_q      <= beats_i;
       data_left_q <= beats_i;
       asking_q    <= 1'b1;

@@ -1,0 +1,44 @@
+"""Lint RTL with slang, a second front end beside Verilator: what only one of them accepts, another tool may refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fgnas.backends.rtl import TOP
+from fgnas.errors import UserError
+from fgnas.tools.find import require
+from fgnas.tools.verilator import read_sources
+
+WARNINGS = (
+    "extra", "pedantic", "unused",
+    # Verilator checks these, and its pragmas name the places where they are meant.
+    "no-unused-port", "no-unused-but-set-variable",
+    # A cast states a width that another design may change, and `unique` forbids overlaps beside a default too.
+    "no-useless-cast", "no-case-redundant-default",
+)  # fmt: skip
+
+
+def lint(folder: Path, top: str = TOP, warnings: Sequence[str] = WARNINGS) -> str:
+    """The errors and warnings of slang for the RTL that files.f in `folder` lists; empty for clean RTL.
+
+    Raises UserError where a file is missing.
+    """
+    require("pyslang", "dev")
+    import pyslang
+
+    driver = pyslang.driver.Driver()
+    driver.addStandardArgs()
+    client = pyslang.TextDiagnosticClient()
+    client.showColors(False)
+    options = [*(f"-W{name}" for name in warnings), "--top", top]
+    options += [f'"{path}"' for path in read_sources(folder / "files.f") if path.suffix != ".dat"]
+    if not driver.parseCommandLine(" ".join(["slang", *options])) or not driver.processOptions():
+        raise UserError(f"slang cannot read the RTL in {folder}")
+    driver.diagEngine.clearClients()
+    driver.diagEngine.addClient(client)
+    driver.parseAllSources()
+    compilation = driver.createCompilation()
+    driver.reportCompilation(compilation, True)
+    driver.runAnalysis(compilation)
+    return str(client.getString())
