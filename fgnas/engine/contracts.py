@@ -204,6 +204,7 @@ class Composition:
         identity: everything but options and versions that determines the results, such as the data's fingerprint.
         delivered: fields of every leader's entry, such as the dataset.
         remark: a remark for the user about the survey's feasible rows, or "".
+        survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
     """
 
     space: Space
@@ -216,6 +217,7 @@ class Composition:
     identity: Mapping[str, Any] = field(default_factory=dict)
     delivered: Mapping[str, Any] = field(default_factory=dict)
     remark: Callable[[Rows], str] = lambda rows: ""
+    survey_draws: int | None = None
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """[n] whether rows keep every limit."""

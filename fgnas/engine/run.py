@@ -105,7 +105,7 @@ def search(
     # The number of threads that sum a product decides its last bits.
     torch.set_num_threads(1)
     with Workers(factory) as workers:
-        surveyed = survey(parts.space, parts.target, parts.limits)
+        surveyed = survey(parts.space, parts.target, parts.limits, parts.survey_draws)
         progress.say(f"{surveyed}{parts.remark(surveyed.found)}")
         problem = Problem(parts.space, parts.target, parts.limits, surveyed, plan.seed, plan.children, plan.options)
         searcher = make_searcher(problem)

@@ -70,8 +70,8 @@ class Survey:
         return f"feasible {self.share:.3%} of {self.draws:,} uniform draws{beside}; binding constraint {binding}"
 
 
-def survey(space: Space, target: Target, limits: tuple[Limit, ...]) -> Survey:
-    """Price uniform draws; if none of many is feasible, improve the nearest ones.
+def survey(space: Space, target: Target, limits: tuple[Limit, ...], draws: int | None = None) -> Survey:
+    """Price uniform draws, `SURVEY_DRAWS` by default; if none of twice as many is feasible, improve the nearest ones.
 
     Raises UserError if that finds no feasible row either.
     """
@@ -80,8 +80,10 @@ def survey(space: Space, target: Target, limits: tuple[Limit, ...]) -> Survey:
     known: list[Rows] = []
     nearest = space.draw(0, rng)
     drawn = kept = 0
-    while drawn < SURVEY_DRAWS or (kept == 0 and drawn < MAX_FRUITLESS_DRAWS):
-        rows = space.draw(SURVEY_DRAWS // 5, rng)
+    wanted = draws or SURVEY_DRAWS
+    most = MAX_FRUITLESS_DRAWS if draws is None else 2 * draws
+    while drawn < wanted or (kept == 0 and drawn < most):
+        rows = space.draw(wanted // 5, rng)
         costs = target.price(rows)
         for limit in limits:
             # By the quotient: the decision of a limit alone may differ from `feasible` in its last bit.

@@ -76,7 +76,7 @@ def feasible_shares(parts: Composition) -> Chance:
     rng = np.random.default_rng(0)
     found: list[Rows] = []
     while len(found) < 5 and sum(map(len, found)) < CHANCE_KEPT:
-        rows = parts.space.draw(CHANCE_DRAWS, rng)
+        rows = parts.space.draw(min(CHANCE_DRAWS, parts.survey_draws or CHANCE_DRAWS), rng)
         found.append(rows[feasible(parts.target.price(rows), parts.limits)])
     kept = np.concatenate(found)
     shares = {

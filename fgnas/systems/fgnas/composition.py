@@ -29,9 +29,10 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     specification = specification_of(options)
     space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
     recipe = replace(recipe_for(data.name, options.device), epochs=options.epochs)
+    target = find_target(options.target)(space, data, specification)
     return Composition(
-        space=space,
-        target=find_target(options.target)(space, data, specification),
+        space=target.space,
+        target=target,
         trainer=DesignTrainer(data, options.seed, recipe),
         limits=specification.bounds(),
         objectives=("val",),
@@ -41,5 +42,6 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "specification": specification.to_dict(),
         },
-        remark=lambda rows: f"; widest k*d {space.widest(rows)}",
+        remark=lambda rows: f"; widest k*d {target.space.widest(rows)}",
+        survey_draws=target.survey_draws,
     )  # fmt: skip

@@ -21,7 +21,10 @@ class Options(SearchOptions):
     )
     normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
     space: str = option("fgnas", "the search space", TEXT, "NAME")
-    target: str = option("pipeline", "the hardware that is searched", TEXT, "NAME")
+    target: str = option(
+        "pipeline", "the hardware: pipeline; or solved-cycles, solved-lut, solved-dsp: solved for each architecture",
+        TEXT, "NAME",
+    )  # fmt: skip
     latency_ms: float | None = option(2.0, "latency of the whole graph", ABOVE_ZERO, "F")
     lut: int | None = option(100_000, "at most this many LUTs", NATURAL, "N")
     ff: int | None = option(100_000, "at most this many flip-flops", NATURAL, "N")

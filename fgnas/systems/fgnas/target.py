@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -11,12 +13,30 @@ from fgnas.engine.contracts import Target
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.space import Rows
+from fgnas.systems.fgnas.solved import SolvedTarget
 from fgnas.systems.fgnas.space import DesignSpace
 from fgnas.tasks.nodes import GraphData
 
 
+class Hardware(Target, Protocol):
+    """A target that names the space to search: it may decide some choices itself and leave the others to the searcher.
+
+    Attributes:
+        space: the space to search.
+        survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
+    """
+
+    @property
+    def space(self) -> DesignSpace: ...
+
+    @property
+    def survey_draws(self) -> int | None: ...
+
+
 class PipelineTarget:
     """The pipeline on one graph: exact cycles, DSPs and block RAMs, characterised LUTs and flip-flops."""
+
+    survey_draws: int | None = None
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
         self.space, self.pricer = space, Pricer(data, specification.family)
@@ -39,11 +59,23 @@ def pipeline_costs(clock_mhz: float) -> tuple[Quantity, ...]:
     )
 
 
-TARGETS: dict[str, Callable[[DesignSpace, GraphData, Specification], Target]] = {"pipeline": PipelineTarget}
-"""Name -> function of the space, the data and the specification."""
+def solved(cheapest: str, space: DesignSpace, data: GraphData, specification: Specification) -> SolvedTarget:
+    """The pipeline, solved for each architecture: the lanes that are cheapest in one cost."""
+    return SolvedTarget(space, PipelineTarget(space, data, specification), specification.bounds(), cheapest)
 
 
-def find_target(name: str) -> Callable[[DesignSpace, GraphData, Specification], Target]:
+MakeTarget = Callable[[DesignSpace, GraphData, Specification], Hardware]
+
+TARGETS: dict[str, MakeTarget] = {
+    "pipeline": PipelineTarget,
+    "solved-cycles": partial(solved, "latency_cycles"),
+    "solved-lut": partial(solved, "lut"),
+    "solved-dsp": partial(solved, "dsp"),
+}
+"""Name -> function of the space, the data and the specification. With `pipeline` the searcher decides everything."""
+
+
+def find_target(name: str) -> MakeTarget:
     """A target by name, or UserError."""
     if name not in TARGETS:
         raise UserError(f"unknown target {name!r}; known: {', '.join(sorted(TARGETS))}")

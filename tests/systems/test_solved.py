@@ -1,0 +1,138 @@
+"""Solved hardware: it keeps the limits, its costs are exact, and it is compared with every combination of lanes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support import random_graph
+
+from fgnas.costs import feasible
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.systems.fgnas.composition import composed
+from fgnas.systems.fgnas.options import Options
+from fgnas.systems.fgnas.solved import SolvedTarget, first_least, formats_of
+from fgnas.systems.fgnas.space import find_space
+from fgnas.systems.fgnas.target import TARGETS, PipelineTarget
+
+LANES = {"t_in": (1, 3), "t_out": (1, 2, 5), "t_attn": (1, 4), "t_aggr": (1, 4), "t_act": (1, 2)}
+
+
+@pytest.fixture
+def small():
+    """A space with few combinations of lanes: 288 without gat, 1,152 with gat in both layers."""
+    return find_space("fgnas", dsp=20).restrict(k=(1, 2), d=(4, 8), **LANES)
+
+
+def assert_equal(some, others):
+    assert {name: values.tolist() for name, values in some.items()} == {
+        name: values.tolist() for name, values in others.items()
+    }
+
+
+def every_hardware(space, row):
+    """A full row with every combination of its lanes."""
+    lanes = [column for column, one in enumerate(space.decisions) if one.kind == "hardware"]
+    ranges = (range(len(space.decisions[column].options)) for column in lanes)
+    rows = np.repeat(row[None], np.prod([len(space.decisions[column].options) for column in lanes]), axis=0)
+    rows[:, lanes] = list(itertools.product(*ranges))
+    return np.unique(space.repaired(rows), axis=0)
+
+
+@pytest.fixture
+def graph():
+    return random_graph(np.random.default_rng(0), 60, 40, 4, 150)
+
+
+@pytest.mark.parametrize("cheapest, optimal, most", [("latency_cycles", 14, 1.08), ("lut", 15, 1.0), ("dsp", 15, 1.0)])
+def test_it_is_compared_with_every_combination_of_lanes(small, graph, cheapest, optimal, most):
+    """60 architectures, of which 15 fit: how many get the cheapest lanes of their formats, and the greatest excess."""
+    specification = Specification(latency_ms=0.03, lut=3_200, dsp=20)
+    inner = PipelineTarget(small, graph, specification)
+    solved = SolvedTarget(small, inner, specification.bounds(), cheapest)
+    rows = np.unique(solved.space.draw(120, np.random.default_rng(0)), axis=0)[:60]
+    found = solved.price(rows)
+    full = solved.solver.solved(solved.solver.lifted(solved.space, rows))
+    assert_equal(found, inner.price(full))
+    kept = feasible(found, specification.bounds())
+    excess = []
+    for place, row in enumerate(full):
+        prices = inner.price(every_hardware(small, row))
+        ok = feasible(prices, specification.bounds())
+        assert ok.any() == kept[place]
+        if kept[place]:
+            excess.append(found[cheapest][place] / prices[cheapest][ok].min())
+    assert len(excess) == 15 and min(excess) == 1
+    assert excess.count(1.0) >= optimal and max(excess) <= most
+
+
+def test_the_widest_formats_that_fit_are_taken(small, graph):
+    """Under the same limits no wider formats have lanes that keep them."""
+    specification = Specification(latency_ms=0.03, lut=3_200, dsp=20)
+    inner = PipelineTarget(small, graph, specification)
+    solved = SolvedTarget(small, inner, specification.bounds(), "lut")
+    rows = solved.space.draw(120, np.random.default_rng(1))
+    full = solved.solver.solved(solved.solver.lifted(solved.space, rows))
+    taken = set()
+    for row in full[feasible(inner.price(full), specification.bounds())]:
+        formats = solved.solver.formats
+        here = next(place for place, one in enumerate(formats) if all(row[c] == i for c, i in one.items()))
+        taken.add(here)
+        for wider in formats[:here]:
+            changed = row.copy()
+            changed[list(wider)] = list(wider.values())
+            assert not feasible(inner.price(every_hardware(small, changed)), specification.bounds()).any()
+    assert len(taken) > 1
+
+
+def test_formats_go_from_ten_bits_to_four():
+    space = find_space("fgnas")
+    row = space.draw(1, np.random.default_rng(0))[0]
+    found = []
+    for formats in formats_of(space):
+        row[list(formats)] = list(formats.values())
+        layer = space.candidate(row).layers[1]
+        assert (layer.ai, layer.af) == (layer.wi, layer.wf)
+        found.append((layer.ai, layer.af))
+    assert found == [(3, 6), (1, 6), (1, 5), (1, 4), (1, 3), (1, 2)]
+    assert len(formats_of(space.restrict(af=(5,), wf=(5,), ai=(1,), wi=(1,)))) == 1
+
+
+def test_what_is_found_depends_on_no_history(small, four_nodes):
+    specification = Specification(latency_ms=0.003, lut=3_000, dsp=20)
+
+    def target():
+        return TARGETS["solved-lut"](small, four_nodes, specification)
+
+    rows = target().space.draw(15, np.random.default_rng(2))
+    whole = target().price(rows)
+    one = target()
+    single = [one.price(row[None]) for row in rows[::-1]][::-1]
+    assert_equal(whole, {name: np.array([each[name][0] for each in single]) for name in whole})
+    assert all(len(values) == 0 for values in target().price(rows[:0]).values())
+
+
+def test_without_limits_the_fewest_cycles_are_found(small, four_nodes):
+    inner = PipelineTarget(small, four_nodes, Specification())
+    solved = SolvedTarget(small, inner, (), "latency_cycles")
+    rows = solved.space.draw(10, np.random.default_rng(3))
+    full = solved.solver.solved(solved.solver.lifted(solved.space, rows))
+    for row, cycles in zip(full, solved.price(rows)["latency_cycles"], strict=True):
+        assert cycles == inner.price(every_hardware(small, row))["latency_cycles"].min()
+
+
+def test_the_searched_space_has_architectures_alone(four_nodes):
+    parts = composed(Options(target="solved-cycles", dsp=20, latency_ms=0.003), four_nodes)
+    assert {decision.kind for decision in parts.space.decisions} == {"architecture"}
+    rows = parts.space.draw(20, np.random.default_rng(0))
+    designs, costs = [parts.space.candidate(row) for row in rows], parts.target.price(rows)
+    assert len({design.training_key for design in designs}) == len(np.unique(rows, axis=0))
+    restricted = parts.space.restrict(attention=("gcn",))
+    row = restricted.draw(1, np.random.default_rng(0))[0]
+    assert restricted.candidate(row).layers[0].attention == "gcn"
+    full = [design.to_dict()["layers"][0]["t_in"] for design in designs]
+    assert all(full) and len(costs["lut"]) == 20
+
+
+def test_the_first_of_equal_candidates_wins():
+    keys = [np.array([[1, 0], [0, 0], [0, 0]]), np.array([[0, 2], [3, 1], [3, 1]])]
+    assert first_least(keys).tolist() == [1, 1]
