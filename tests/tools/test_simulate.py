@@ -145,7 +145,7 @@ def test_a_build_that_fails_names_its_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(14)
     data = random_graph(rng, 4, 6, 2, 5)
     write_project(random_accelerator(rng, random_design(rng, 2), data), data, tmp_path / "p")
-    (tmp_path / "p" / "rtl" / "fgnas_relu.sv").write_text("module broken")
+    (tmp_path / "p" / "rtl" / "fgnas_store.sv").write_text("module broken")
     with pytest.raises(UserError, match=r"see .*build\.log"):
         run_simulation(tmp_path / "p")
 
