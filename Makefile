@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint bench bench-search bench-tables bench-efficiency bench-designs bench-mapping characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint lint-rtl bench bench-search bench-tables bench-efficiency bench-designs bench-mapping characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -86,6 +86,10 @@ lint: ## ruff and mypy alone
 	@scripts/setup.sh
 	$(python) -m ruff check .
 	$(python) -m mypy
+
+lint-rtl: ## lint the RTL of 30 random designs with Verilator and slang
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/rtl_lint.py
 
 bench: ## measure every figure in docs/results again
 	@scripts/setup.sh compiler simulator

@@ -13,7 +13,6 @@ import os
 import platform
 import resource
 import statistics
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,14 +24,13 @@ from common import Record
 from pages import render, write_page
 
 from fgnas import api
-from fgnas.backends.rtl import TOP
 from fgnas.engine.run import cpu_name
 from fgnas.network import Network
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.training import child_seed, recipe_for, train
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.csim import run_csim
-from fgnas.tools.find import find_verilator
+from fgnas.tools.lint import lint
 from fgnas.tools.simulate import Vectors, build_simulator, own_sources, run_simulation
 
 BUILD = Path(__file__).parent.parent / "build" / "every-design"
@@ -84,14 +82,8 @@ def measure(design: api.Design, directory: Path) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "run_seconds": run_seconds,
         "cpp_warnings": len((directory / "build" / "csim" / "compile.log").read_text().splitlines()),
-        "rtl_warnings": rtl_warnings(directory / "rtl"),
+        "rtl_warnings": len(lint(directory / "rtl").splitlines()),
     }
-
-
-def rtl_warnings(folder: Path) -> int:
-    """Number of lines that `verilator --lint-only -Wall` prints."""
-    command = [str(find_verilator().path), "--lint-only", "-Wall", "--top-module", TOP, "-f", "files.f"]
-    return len(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr.splitlines())
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -1,7 +1,6 @@
 """The generated RTL is clean: neither Verilator nor slang reports anything, and no module is missing or unused."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.rtl import KERNEL, PACKAGE, TOP, write_rtl
 from fgnas.hardware import ports
-from fgnas.tools import slang
-from fgnas.tools.find import find_verilator
+from fgnas.tools.lint import lint, lint_with_verilator
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -26,19 +24,10 @@ def test_no_warning(seed: int, tmp_path: Path) -> None:
     long = [f"{path.name}: {line}" for path in (tmp_path / "rtl").iterdir() for line in path.read_text().splitlines()
             if len(line) > 120]  # fmt: skip
     assert not long
-    run = verilator_lint(tmp_path / "rtl")
-    assert (run.returncode, run.stderr) == (0, "")
-    assert slang.lint(tmp_path / "rtl") == ""
+    assert lint(tmp_path / "rtl") == ""
     listed = {Path(name).stem for name in (tmp_path / "rtl" / "files.f").read_text().split()}
     modules = {f"fgnas_{module}" for module, _ in elaborated(tmp_path / "rtl")}
     assert listed == modules | {PACKAGE, TOP}
-
-
-def verilator_lint(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Verilator's lint with all warnings, where .v files are Verilog-2001."""
-    command = [str(find_verilator().path), "--lint-only", "-Wall", "+1364-2001ext+v", "--top-module", TOP]
-    command += ["-f", "files.f"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_the_top_is_verilog_2001_around_the_kernel_and_nothing_else(tmp_path: Path) -> None:
@@ -54,4 +43,4 @@ def test_the_top_is_verilog_2001_around_the_kernel_and_nothing_else(tmp_path: Pa
     connections = "".join(f".{port.name}({port.name})," for port in ports.PORTS).removesuffix(",")
     assert "".join(body.split()) == f"{KERNEL}u_kernel({connections});endmodule`default_nettypewire"
     top.write_text(top.read_text().replace("output wire", "output logic"))
-    assert "Can't find typedef" in verilator_lint(tmp_path / "rtl").stderr, "the linter reads the top as SystemVerilog"
+    assert "Can't find typedef" in lint_with_verilator(tmp_path / "rtl"), "the linter reads the top as SystemVerilog"

@@ -1,13 +1,13 @@
-"""Lint RTL with slang, a second front end beside Verilator: what only one of them accepts, another tool may refuse."""
+"""Lint RTL with two front ends, Verilator and slang: what only one of them accepts, another tool may refuse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
 from pathlib import Path
 
 from fgnas.backends.rtl import TOP
 from fgnas.errors import UserError
-from fgnas.tools.find import require
+from fgnas.tools.find import find_verilator, require
 from fgnas.tools.verilator import read_sources
 
 WARNINGS = (
@@ -19,11 +19,20 @@ WARNINGS = (
 )  # fmt: skip
 
 
-def lint(folder: Path, top: str = TOP, warnings: Sequence[str] = WARNINGS) -> str:
-    """The errors and warnings of slang for the RTL that files.f in `folder` lists; empty for clean RTL.
+def lint(folder: Path) -> str:
+    """The messages of both linters for the RTL that files.f in `folder` lists; empty for clean RTL."""
+    return lint_with_verilator(folder) + lint_with_slang(folder)
 
-    Raises UserError where a file is missing.
-    """
+
+def lint_with_verilator(folder: Path) -> str:
+    """Verilator's errors and warnings; .v files are read as Verilog-2001."""
+    command = [str(find_verilator().path), "--lint-only", "-Wall", "+1364-2001ext+v", "--top-module", TOP]
+    command += [path.name for path in read_sources(folder / "files.f") if path.suffix != ".dat"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr
+
+
+def lint_with_slang(folder: Path) -> str:
+    """The errors and warnings of slang. Raises UserError where a file is missing."""
     require("pyslang", "dev")
     import pyslang
 
@@ -31,7 +40,7 @@ def lint(folder: Path, top: str = TOP, warnings: Sequence[str] = WARNINGS) -> st
     driver.addStandardArgs()
     client = pyslang.TextDiagnosticClient()
     client.showColors(False)
-    options = [*(f"-W{name}" for name in warnings), "--top", top]
+    options = [*(f"-W{name}" for name in WARNINGS), "--top", TOP]
     options += [f'"{path}"' for path in read_sources(folder / "files.f") if path.suffix != ".dat"]
     if not driver.parseCommandLine(" ".join(["slang", *options])) or not driver.processOptions():
         raise UserError(f"slang cannot read the RTL in {folder}")

@@ -9,7 +9,7 @@ from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.rtl import write_rtl
 from fgnas.errors import UserError
-from fgnas.tools.slang import lint
+from fgnas.tools.lint import lint, lint_with_slang
 
 
 @pytest.fixture
@@ -22,6 +22,11 @@ def rtl(tmp_path: Path) -> Path:
 
 def test_clean(rtl: Path) -> None:
     assert lint(rtl) == ""
+
+
+def test_both_front_ends_report(rtl: Path) -> None:
+    replaced("fgnas_store.sv", "endmodule", "")(rtl)
+    assert "%Error: fgnas_store.sv:" in lint(rtl) and "fgnas_store.sv:" in lint_with_slang(rtl)
 
 
 def replaced(name: str, old: str, new: str) -> Callable[[Path], None]:
@@ -51,10 +56,10 @@ def add_module(folder: Path) -> None:
 )
 def test_faults(rtl: Path, fault: Callable[[Path], None], found: str) -> None:
     fault(rtl)
-    assert found in lint(rtl)
+    assert found in lint_with_slang(rtl)
 
 
 def test_a_missing_file(rtl: Path) -> None:
     replaced("files.f", "fgnas_store.sv", "gone.sv")(rtl)
     with pytest.raises(UserError, match="gone.sv, which does not exist"):
-        lint(rtl)
+        lint_with_slang(rtl)
