@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fgnas.mapping.study import Answer, Point
     from fgnas.tasks.nodes import GraphData
 
+
 class Parser(argparse.ArgumentParser):
     """Reports an error in one line, as every command does."""
 
@@ -304,6 +305,7 @@ def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], 
 
 def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     """The price of a design against the limits that a user names."""
+    from fgnas.hardware.pipeline.traffic import peak_rows
     from fgnas.systems.fgnas.target import pipeline_costs
 
     costs = [cost.to_dict() for cost in pipeline_costs(specification.clock_mhz)]
@@ -315,6 +317,8 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
         )
     ]  # fmt: skip
     _show_table("Traffic", ("", "Used"), rows)
+    rates = [(label, f"{beats:,}", f"{mb_s:,}") for label, beats, mb_s in peak_rows(prices, specification.port_bits)]
+    _show_table("Peak traffic", ("", "Beats a cycle", "MB/s"), rates)
 
 
 def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -4,6 +4,9 @@
 // The memory accepts addresses and write data at once, sends the first beat of a burst `read_latency` cycles after
 // its address and a beat a cycle from there, and answers a write `write_latency` cycles after its last beat. With
 // `stall_seed` set, every channel also stalls at random. Beats outside the memory answer SLVERR.
+//
+// A narrow or slow port is a width converter in front of that memory: each beat occupies its channel for `beat_pace`
+// / 1024 cycles, and its handshake is in the last of them.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -36,6 +39,7 @@ module bench #(
   input  wire  [15:0]            read_latency_i,
   input  wire  [15:0]            write_latency_i,
   input  wire  [31:0]            stall_seed_i,
+  input  wire  [31:0]            beat_pace_i,    // of a beat of data on either channel, in 1/1024 cycles, 1024 or more
   // first beats of the regions that the kernel reads; a read of one begins a phase. Unused ones are all ones.
   input  wire  [8*32-1:0]        regions_i,
   // the region to write out, in beats
@@ -51,6 +55,7 @@ module bench #(
   output logic [31:0]            protocol_errors_o
 );
   localparam int unsigned QueueDepth = 16;
+  localparam int unsigned PaceBits = 10;         // fraction bits of a time on the ports
 
   // ---- the kernel ----
   logic [63:0] araddr, awaddr;
@@ -131,6 +136,13 @@ module bench #(
   assign arready = !stall[0] && (read_tail - read_head < QueueDepth);
 
   logic [8:0] read_place;
+  logic [63:0] read_free, read_sent;  // when the port has sent the last beat, and the next one
+  logic read_due;
+  always_comb begin
+    read_sent = (reads[read_head%QueueDepth].due - 1'b1) << PaceBits;
+    read_sent = (read_free > read_sent ? read_free : read_sent) + 64'(beat_pace_i);
+    read_due  = (now + 1'b1) << PaceBits >= read_sent;
+  end
   always_ff @(posedge ap_clk) begin
     now <= now + 1'b1;
     if (arvalid && arready) begin
@@ -141,9 +153,10 @@ module bench #(
     end
     if (!rvalid || rready) begin
       rvalid <= 1'b0;
-      if (read_head != read_tail && now + 1 >= reads[read_head%QueueDepth].due && !stall[1]) begin
+      if (read_head != read_tail && read_due && !stall[1]) begin
         automatic logic [63:0] place = reads[read_head%QueueDepth].address + 64'(read_place);
         rvalid <= 1'b1;
+        read_free <= read_sent > now << PaceBits ? read_sent : now << PaceBits;
         rdata  <= memory[place%MemoryBeats];
         rresp  <= (place < MemoryBeats) ? 2'b00 : 2'b10;
         rlast  <= read_place == reads[read_head%QueueDepth].beats - 1'b1;
@@ -161,6 +174,7 @@ module bench #(
       read_head         <= 0;
       read_tail         <= 0;
       read_place        <= '0;
+      read_free         <= '0;
       rvalid            <= 1'b0;
       beats_read_o      <= '0;
       protocol_errors_o <= '0;
@@ -176,7 +190,9 @@ module bench #(
   logic [63:0] answers[QueueDepth];
   logic [1:0] answer_codes[QueueDepth];
   assign awready = !stall[2] && (write_tail - write_head < QueueDepth);
-  assign wready  = !stall[3] && (write_tail != write_head) && (answer_tail - answer_head < QueueDepth);
+  logic [31:0] offered_q;  // cycles for which the beat on the channel has been offered
+  assign wready = !stall[3] && (write_tail != write_head) && (answer_tail - answer_head < QueueDepth) &&
+      (offered_q + 1'b1) << PaceBits >= beat_pace_i;
   always_ff @(posedge ap_clk) begin
     if (awvalid && awready) begin
       writes[write_tail%QueueDepth] <= '{awaddr >> 4, 9'(awlen) + 1'b1, 64'd0};
@@ -184,6 +200,7 @@ module bench #(
       if (awaddr[3:0] != '0 || awsize != 3'd4 || awburst != 2'b01 || 12'(awaddr[11:4]) + 12'(awlen) > 12'd255)
         $error("write burst crosses 4 KiB or is no whole beats");
     end
+    offered_q <= (wvalid && !wready) ? offered_q + 1'b1 : '0;
     if (wvalid && wready) begin
       automatic logic [63:0] place = writes[write_head%QueueDepth].address + 64'(write_place);
       automatic logic last = write_place == writes[write_head%QueueDepth].beats - 1'b1;
@@ -215,6 +232,7 @@ module bench #(
       write_tail      <= 0;
       answer_head     <= 0;
       answer_tail     <= 0;
+      offered_q       <= '0;
       write_place     <= '0;
       bvalid          <= 1'b0;
       beats_written_o <= '0;

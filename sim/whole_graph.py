@@ -88,6 +88,7 @@ class Bench:
         dut = self.dut
         dut.read_latency_i.value = job["read_latency"]
         dut.write_latency_i.value = job["write_latency"]
+        dut.beat_pace_i.value = job["beat_pace"]
         unused = [2**32 - 1] * (8 - len(job["regions"]))
         dut.regions_i.value = sum(beat << (32 * place) for place, beat in enumerate([*job["regions"], *unused]))
         for address, value in job["registers"]:

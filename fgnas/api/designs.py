@@ -184,7 +184,7 @@ def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[st
     Designs with the same number of layers are priced together.
     """
     given = specification(**limits)
-    pricer = Pricer(data_of(data), given.family)
+    pricer = Pricer(data_of(data), given.family, given.beat_cycles)
     rows: list[dict[str, Any]] = [{}] * len(designs)
     for layers in sorted({len(design.choices.layers) for design in designs}):
         places = [place for place, design in enumerate(designs) if len(design.choices.layers) == layers]

@@ -21,6 +21,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
+from fgnas.hardware.pipeline.traffic import peak_rows
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -76,7 +77,8 @@ def _fill(
     built.mkdir()
     predicted = price(accelerator, data, specification)
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
-    values |= {"price": predicted, "specification": specification, "compiler": compiler}
+    peaks = peak_rows(predicted, specification.port_bits)
+    values |= {"price": predicted, "specification": specification, "peaks": peaks, "compiler": compiler}
     headers = {name: f"pragmas/{name}.h" for name in compilers()}
     render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE, *headers.values()), **values)
     shutil.copyfile(templates_directory() / "hls" / headers[compiler], built / "src" / "pragmas.h")
@@ -109,7 +111,7 @@ def check_compiler(name: str) -> None:
 
 def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
     """The models' prediction for this accelerator on this graph, and the limits that it breaks."""
-    return price_accelerator(accelerator, data, specification.family).rows(specification)[0]
+    return price_accelerator(accelerator, data, specification.family, specification.beat_cycles).rows(specification)[0]
 
 
 def held_by(directory: Path) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from fgnas.errors import UserError
 
 DEVICES = Path(__file__).with_name("devices.toml")
 FAMILIES = ("xc7", "xcup")
+PORT_WIDTHS = tuple(8 << i for i in range(8))
+"""Data widths of AXI."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Device:
         board, part, source: for people and for the vendor's tool.
         family: xc7 or xcup, which the resource model and synthesis know.
         lut, ff, dsp, bram36, uram: what there is; bram36 in blocks of 36 Kbit, uram in blocks of 288 Kbit.
+        port_bits: width of a memory port, one of `PORT_WIDTHS`.
+        port_mhz: highest clock of that port. Without either the port never slows a kernel down.
     """
 
     name: str
@@ -34,11 +39,13 @@ class Device:
     dsp: int
     bram36: int
     uram: int
+    port_bits: int | None
+    port_mhz: float | None
     source: str
 
     def available(self) -> dict[str, int]:
         """Limits by resource."""
-        return {name: value for name, value in asdict(self).items() if isinstance(value, int)}
+        return {name: getattr(self, name) for name in ("lut", "ff", "dsp", "bram36", "uram")}
 
 
 @functools.cache
@@ -62,13 +69,13 @@ def find_device(name: str) -> Device:
 
 
 def limits_of(device: Device, given: dict[str, Any]) -> dict[str, Any]:
-    """The part, family and limits that a device sets, by name, checked against the values that the user gives.
+    """The part, family, memory port and limits that a device sets, by name, checked against the user's values.
 
     A given limit (None: no limit) may be lower than the device's. Raises UserError for a higher one or another family.
     """
     if given.get("family") not in (None, device.family):
         raise UserError(f"--family {given['family']} contradicts --fpga: {device.board} is {device.family}")
-    found: dict[str, Any] = {"part": device.part, "family": device.family}
+    found: dict[str, Any] = {name: getattr(device, name) for name in ("part", "family", "port_bits", "port_mhz")}
     for name in ("lut", "ff", "dsp", "bram36"):
         own, there = given.get(name), getattr(device, name)
         if own is not None and own > there:
@@ -97,18 +104,26 @@ def _own_device(path: Path) -> Device:
 
 def _device(name: str, table: dict[str, Any], source: str) -> Device:
     """A checked device: counts are needed, names have defaults."""
-    values = {"board": name, "part": "", "uram": 0, "source": source, **table}
+    values = {"board": name, "part": "", "uram": 0, "port_bits": None, "port_mhz": None, "source": source, **table}
     known = {field.name: field.type for field in fields(Device) if field.name != "name"}
     if unknown := sorted(set(values) - set(known)):
         raise UserError(f"{source}: a device has no {unknown[0]!r}; it has {', '.join(known)}")
     for key, kind in known.items():
         value = values.get(key)
+        if value is None and kind.endswith("None"):
+            continue
         if value is None:
             raise UserError(f"{source}: the device lacks {key!r}")
-        if kind == "int" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        if kind.startswith("int") and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
             raise UserError(f"{source}: {key} must be a whole number that is not negative, not {value!r}")
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if kind.startswith("float") and not (number and 0 < value < inf):
+            raise UserError(f"{source}: {key} must be a number above zero, not {value!r}")
         if kind == "str" and not isinstance(value, str):
             raise UserError(f"{source}: {key} must be text, not {value!r}")
     if values["family"] not in FAMILIES:
         raise UserError(f"{source}: family must be one of {', '.join(FAMILIES)}, not {values['family']!r}")
+    if values["port_bits"] not in (None, *PORT_WIDTHS):
+        widths = ", ".join(map(str, PORT_WIDTHS))
+        raise UserError(f"{source}: port_bits must be one of {widths}, not {values['port_bits']}")
     return Device(name=name, **values)

@@ -28,7 +28,7 @@ def recurrence_cycles(
     worked out once.
     """
     graph, table = services.graph, services.table if chosen is None else services.table[:, :, chosen]
-    kept, tails = _without_idle_stages(graph, table, items)
+    kept, tails = without_idle_stages(graph, table, items)
     result = np.zeros(table.shape[2], np.int64)
     for signature in np.unique(kept):
         here = kept == signature
@@ -59,7 +59,7 @@ def row_finishes(services: Services, items: Ints, release: Ints | None = None) -
     return np.array(finish, np.int64)
 
 
-def _without_idle_stages(graph: StageGraph, table: Ints, items: Ints) -> tuple[Ints, Ints]:
+def without_idle_stages(graph: StageGraph, table: Ints, items: Ints) -> tuple[Ints, Ints]:
     """[n] bits of the stages that matter, and [stages, n] cycles from each one's last finish to that of those behind.
 
     A stage q with no reader that matters does not matter itself if it is never slower than the stage p that feeds it,
@@ -96,7 +96,7 @@ def _last_finishes(graph: StageGraph, table: Ints, left: list[int], items: Ints,
         items_reader, release = 0, np.full(len(items), -1, np.int64)
     else:
         items_reader = left.index(graph.items_reader)
-    distinct, inverse = _distinct(table.transpose(2, 1, 0).reshape(table.shape[2], -1))
+    distinct, inverse = distinct_columns(table.transpose(2, 1, 0).reshape(table.shape[2], -1))
     # Designs with equal buffers run side by side: their rows of the recurrence are one vector operation.
     order = np.lexsort(distinct[:, 3::4].T)
     # No finish is later than that of stages that never overlap: below 2**24 float32 holds every count exactly, in
@@ -111,8 +111,8 @@ def _last_finishes(graph: StageGraph, table: Ints, left: list[int], items: Ints,
     return result[inverse]
 
 
-def _distinct(table: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows and the inverse, where a row fits in one integer; else the table as it is."""
+def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
+    """Distinct rows of a table and the inverse, where a row fits in one integer; else the table as it is."""
     low = table.min(axis=0, initial=0)
     bits = [int(span).bit_length() for span in table.max(axis=0, initial=0) - low]
     if sum(bits) > 62:

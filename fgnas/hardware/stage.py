@@ -38,6 +38,8 @@ class Stage:
         depth: cycles between its last cycle for a row and the row's arrival in the buffers behind, less one.
         reads, writes: memories that it uses beyond its buffers; "{layer}" is replaced by the layer's index.
         values: names of the values that a trace records for it, in order.
+        items_per_beat: items in a beat that it takes from main memory; 0 if it takes none.
+        sends_beats: whether the cycles of its rows are beats that it sends to main memory.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Stage:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    items_per_beat: int = 0
+    sends_beats: bool = False
 
     @property
     def identifier(self) -> str:
@@ -112,7 +116,8 @@ class StageGraph:
     """
 
     def __init__(self, stages: Sequence[Stage], buffers: dict[tuple[str, str], Buffer]) -> None:
-        """Raises ValueError where the stages are no tree, or where another stage than the first writes items."""
+        """Raises ValueError where the stages are no tree, or another stage than the first takes beats or writes items,
+        or several send beats."""
         self.graph = nx.DiGraph()
         self.graph.add_nodes_from((stage.name, {"stage": stage}) for stage in stages)
         self.graph.add_edges_from((*ends, {"buffer": buffer}) for ends, buffer in buffers.items())
@@ -122,8 +127,17 @@ class StageGraph:
         items = [self.order.index(q) for p, q, buffer in self.graph.edges.data("buffer") if buffer.holds_items]
         if len(items) > 1 or any(self.feeders[reader] for reader in items):
             raise ValueError("only one buffer may hold items, and only the first stage may write it")
+        if any(stage.items_per_beat for stage in self.stages[1:]):
+            raise ValueError("only the first stage may take beats from main memory")
+        senders = [place for place, stage in enumerate(self.stages) if stage.sends_beats]
+        if len(senders) > 1:
+            raise ValueError("only one stage may send beats to main memory")
         self.items_reader: int | None = items[0] if items else None
         """Place of the stage that reads the buffer of items."""
+        self.items_per_beat = self.stages[0].items_per_beat
+        """Items in a beat that the first stage takes from main memory; 0 if it takes none."""
+        self.sender: int | None = senders[0] if senders else None
+        """Place of the stage that sends beats to main memory."""
 
     @functools.cached_property
     def order(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware.port import Port, port_finishes
 from fgnas.hardware.recurrence import row_finishes
 from fgnas.hardware.stage import Ints, Services, Stage, StageGraph
 
@@ -28,7 +29,8 @@ class Phase:
         items: [N] items of each row.
         release: [N] where a buffer holds items, see `fgnas.hardware.recurrence`.
         before: cycles from its beginning to the start of the first stage.
-        after: cycles from its last finish to the beginning of the next phase.
+        after: cycles from its end to the beginning of the next phase.
+        port: the memory port that its beats pass; None for one that takes a beat a cycle.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Phase:
     release: Ints | None
     before: int
     after: int
+    port: Port | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +134,8 @@ def timeline(phases: Sequence[Phase], start: int, finish: int) -> Timeline:
     """The time line of phases that follow each other, `start` cycles after the start and `finish` before the end."""
     found, begin = [], start
     for phase in phases:
-        times = _stage_times(phase, begin + phase.before)
-        end = max(int(stage.finishes[-1]) for stage in times) + phase.after
+        times, end = _stage_times(phase, begin + phase.before)
+        end += phase.after
         found.append(PhaseTimes(phase.name, phase.number, phase.services.graph, begin, end, times))
         begin = end
     return Timeline(tuple(found), begin + finish)
@@ -163,14 +166,19 @@ def as_seen(times: Timeline, rows: Mapping[str, Ints], begins: Sequence[int], cy
     return Timeline(tuple(phases), cycles)
 
 
-def _stage_times(phase: Phase, origin: int) -> tuple[StageTimes, ...]:
-    """Every row of a phase whose first stage starts at `origin`."""
+def _stage_times(phase: Phase, origin: int) -> tuple[tuple[StageTimes, ...], int]:
+    """Every row of a phase whose first stage starts at `origin`, and the end of its last stage."""
     services = phase.services
-    finishes = row_finishes(services, phase.items, phase.release) + origin
+    if phase.port is None or phase.port.beat_cycles == 1:
+        finishes = row_finishes(services, phase.items, phase.release) + origin
+        end = int(finishes[:, -1].max())
+    else:
+        finishes, last = port_finishes(services, phase.items, phase.port, phase.release)
+        finishes, end = finishes + origin, last + origin
     found = []
     for stage, (per_item, per_row, _, rows), finish in zip(
         services.graph.stages, services.table[:, :, 0].T.tolist(), finishes, strict=True
     ):
         starts = finish - (per_item * phase.items + per_row)
         found.append(StageTimes(stage, phase.layer + stage.layer, per_item, per_row, rows, starts, finish))
-    return tuple(found)
+    return tuple(found), end

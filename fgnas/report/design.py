@@ -11,6 +11,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.pipeline.pricing import written_layers, written_resources
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
+from fgnas.hardware.pipeline.traffic import peak_rows
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.record import ProjectRecord
@@ -31,9 +32,10 @@ class DesignPage:
     """The content of the page of a design.
 
     `family` is the device family of the predicted resources, xc7 if the requested one has no table; `synthesised`
-    is the family of the synthesis, "" before one. With a simulation, `phases` and `cycles` are measured and `rows`
-    compares them with the latency model; without one they are the model's, and `rows` is None. `limited` says
-    whether resources are compared with a device or with the limits that the project was written for.
+    is the family of the synthesis, "" before one. `peaks` are the rows of `peak_rows`; projects of older versions have
+    none. With a simulation, `phases` and `cycles` are measured and `rows` compares them with the latency model; without
+    one they are the model's, and `rows` is None. `limited` says whether resources are compared with a device or with
+    the limits that the project was written for.
     """
 
     directory: str
@@ -41,6 +43,8 @@ class DesignPage:
     dataset: str
     design: dict[str, Any]
     price: dict[str, Any]
+    peaks: list[tuple[str, float, float]]
+    clock_mhz: float
     sizes: dict[str, int]
     shape: dict[str, int]
     part: str
@@ -68,7 +72,7 @@ def design_page(
     summary = project.summary
     shape = GraphShape(**summary["shape"])
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
-    times = timeline(written_layers(summary), workload)
+    times = timeline(written_layers(summary), workload, beat_cycles=project.price.get("beat_cycles", 1.0))
     seen = seen_by_simulation(times, project)
     synth = project.reports.get("synth")
     wanted = synth["family"] if synth else device.family if device else project.specification.family
@@ -80,6 +84,8 @@ def design_page(
         dataset=summary["dataset"],
         design=summary["design"],
         price=project.price,
+        peaks=peak_rows(project.price, project.specification.port_bits) if "peak_beats" in project.price else [],
+        clock_mhz=project.specification.clock_mhz,
         sizes=project.sizes,
         shape=summary["shape"],
         part=project.part,

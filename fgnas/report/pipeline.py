@@ -133,7 +133,7 @@ def _number(label: str, layer: dict[str, Any], name: str) -> Number:
 
 
 def _load(stage: StageTimes, layer: dict[str, Any], summary: dict[str, Any]) -> _Box:
-    return 0, 0, None, [f"{stage.per_row:,} beats of {wire.BEAT_BYTES} bytes"], []
+    return 0, 0, None, [f"{summary['parameter_beats']:,} beats of {wire.BEAT_BYTES} bytes"], []
 
 
 def _linear(stage: StageTimes, layer: dict[str, Any], summary: dict[str, Any]) -> _Box:

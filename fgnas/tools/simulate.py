@@ -22,6 +22,7 @@ from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
+from fgnas.hardware.port import STEPS
 from fgnas.progress import seconds_before, step
 from fgnas.tools.verilator import MAKE_FLAGS, build, execute, read_sources
 
@@ -42,6 +43,7 @@ class Vectors:
         sizes: the content of vectors/vectors.json.
         registers: the kernel's registers, from report/accelerator.json.
         predicted: the cycles of the latency model, from report/price.json.
+        beat_cycles: cycles that the memory's port takes for a beat, from there too.
         first: {region: its first beat}, each on a 4 KiB page, in the order of the address registers.
         memory_beats: size of the memory, a power of two.
     """
@@ -50,6 +52,7 @@ class Vectors:
     sizes: dict[str, int]
     registers: tuple[dict[str, Any], ...]
     predicted: int
+    beat_cycles: float
     first: dict[str, int]
     memory_beats: int
 
@@ -58,11 +61,12 @@ class Vectors:
         """The vectors of a project. Raises UserError where the folder holds no project or a damaged one."""
         directory = directory.resolve()
         sizes = _read_json(directory / "vectors" / "vectors.json")
-        predicted = int(_read_json(directory / "report" / "price.json")["latency_cycles"])
+        price = _read_json(directory / "report" / "price.json")
+        predicted, port = int(price["latency_cycles"]), float(price.get("beat_cycles", 1))
         registers = tuple(_read_json(directory / "report" / "accelerator.json")["registers"])
         addresses = [register["name"] for register in registers if _is_argument(register) and register["bits"] == 64]
         beats = {name: _beats(directory / "vectors" / f"{name}.bin") for name in addresses}
-        return cls(directory, sizes, registers, predicted, *_placed(beats))
+        return cls(directory, sizes, registers, predicted, port, *_placed(beats))
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -167,6 +171,7 @@ def _simulated(
     report = compare(vectors.sizes, golden, read_dump(work / f"{OUTPUT}.hex").view("<i2").ravel()) | {
         "cycles": last["cycles"],
         "predicted_cycles": vectors.predicted,
+        "beat_cycles": vectors.beat_cycles,
         "phase_cycles": last["phase_cycles"],
         "beats_read": last["beats_read"],
         "status": last["status"],
@@ -256,6 +261,7 @@ def _job(vectors: Vectors, work: Path, stall_seed: int = 0, runs: int = 1) -> di
         "start": wire.START,
         "read_latency": READ_LATENCY,
         "write_latency": WRITE_LATENCY,
+        "beat_pace": round(STEPS * vectors.beat_cycles),
         "limit_cycles": 4 * max(vectors.predicted, 1_000_000) + SPARE_CYCLES,
     }
     return {

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
+from fgnas.backends.project import price as project_price
 from fgnas.backends.project import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
+from fgnas.hardware.devices import find_device, limits_of
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
+from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.timeline import Timeline
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import run_other_rtl, run_simulation
@@ -37,8 +40,9 @@ def assert_right(accelerator, data: GraphData, folder: Path, **options: int) -> 
     return report
 
 
-def times_of(accelerator, data: GraphData) -> Timeline:
-    return timeline([layer.geometry for layer in accelerator.layers], Workload.of(data))
+def times_of(accelerator, data: GraphData, beat_cycles: float = 1.0) -> Timeline:
+    layers = [layer.geometry for layer in accelerator.layers]
+    return timeline(layers, Workload.of(data), beat_cycles=beat_cycles)
 
 
 def assert_as_predicted(report: dict, accelerator, data: GraphData, folder: Path) -> None:
@@ -68,6 +72,32 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
     assert late_rows(tmp_path / "p", times_of(accelerator, data)).endswith("cycles late")
     assert "cycle_difference" not in json.loads((tmp_path / "p" / "report" / "sim.json").read_text())
+
+
+def test_a_narrow_port(tmp_path: Path) -> None:
+    """Several bursts through PYNQ-Z2's 64-bit port, a faster kernel, a slow clock and a byte: every row is exact."""
+    rng = np.random.default_rng(19)
+    data = random_graph(rng, 250, 60, 11, 5000)
+    first = {"d": 4, "k": 1, "t_in": 2, "t_out": 5, "t_aggr": 8, "attention": "gcn", "t_attn": None}
+    accelerator = random_accelerator(rng, random_design(rng, 2, (first, {"k": 1, "t_aggr": 8})), data)
+    project, cycles = tmp_path / "p", []
+    board = limits_of(find_device("pynq-z2"), {})
+    write_project(accelerator, data, project, Specification(**board))
+    for wanted in (
+        Specification(**board), Specification(**board, clock_mhz=200.0), Specification(port_bits=128, port_mhz=80.0),
+        Specification(port_bits=8), Specification(),
+    ):  # fmt: skip
+        price = project_price(accelerator, data, wanted)
+        (project / "report" / "price.json").write_text(json.dumps(price))
+        report = run_simulation(project)
+        times = times_of(accelerator, data, wanted.beat_cycles)
+        assert (report["mismatches"], report["beat_cycles"]) == (0, wanted.beat_cycles)
+        assert report["cycles"] == report["predicted_cycles"] == times.cycles
+        assert report["phase_cycles"] == [phase.begin + ASK_CYCLES for phase in times.phases]
+        assert late_rows(project, times) == ""
+        cycles.append((wanted.beat_cycles, report["cycles"]))
+    assert [pace for pace, _ in cycles] == [2, 2731 / 1024, 1.25, 16, 1]
+    assert [pace for pace, _ in sorted(cycles, key=lambda pair: pair[1])] == [1, 1.25, 2, 2731 / 1024, 16]
 
 
 def test_one_node(tmp_path: Path) -> None:
@@ -160,3 +190,20 @@ def test_whole_cora(cora: GraphData, tmp_path: Path) -> None:
     assert report["logits"] == 18_956
     assert_as_predicted(report, accelerator, cora, tmp_path / "p")
     assert json.loads((tmp_path / "p" / "report" / "sim.json").read_text()) == report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_cora_through_a_64_bit_port(seed: int, cora: GraphData, tmp_path: Path) -> None:
+    """A design like Cora's best, and random ones, at PYNQ-Z2's memory port."""
+    rng = np.random.default_rng(100 + seed)
+    first = {"d": 4, "k": 1, "attention": "gcn", "aggregation": "add", "t_in": 5, "t_out": 4, "t_aggr": 8}
+    best = (first | {"t_attn": None}, {"k": 1, "attention": "gcn", "aggregation": "mean", "t_aggr": 8, "t_attn": None})
+    accelerator = random_accelerator(rng, random_design(rng, 2, best if seed == 0 else ()), cora)
+    board = Specification(**limits_of(find_device("pynq-z2"), {}))
+    write_project(accelerator, cora, tmp_path / "p", board)
+    report = run_simulation(tmp_path / "p")
+    times = times_of(accelerator, cora, 2.0)
+    assert (report["mismatches"], report["beat_cycles"]) == (0, 2)
+    assert report["cycles"] == report["predicted_cycles"] == times.cycles
+    assert late_rows(tmp_path / "p", times) == ""

@@ -3,7 +3,9 @@
 With the reference memory (addresses and write data always accepted, first read beat `READ_LATENCY` cycles after the
 address, then a beat a cycle, write response `WRITE_LATENCY` cycles after the last beat) this is no estimate. The RTL's
 handshakes implement the recurrence of `fgnas.hardware.recurrence` over the graphs of `fgnas.hardware.pipeline.stages`,
-and the simulation counts the same cycles.
+and the simulation counts the same cycles. Where the memory's port needs `beat_cycles` cycles for a beat, the first beat
+of a burst is complete `beat_cycles` - 1 cycles later, the others follow every `beat_cycles` cycles, and the recurrence
+of `fgnas.hardware.port` is as exact.
 """
 
 from __future__ import annotations
@@ -14,16 +16,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry
-from fgnas.hardware.pipeline.memories import ring_edges_before_a_row
+from fgnas.hardware.pipeline.memories import reader_buffer, ring_edges_before_a_row
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.hardware.pipeline.stages import LOAD, first_layer, parameter_beats, phase_graph
-from fgnas.hardware.recurrence import recurrence_cycles
+from fgnas.hardware.port import Port, load_cycles, port_cycles
 from fgnas.hardware.stage import Bools, StageGraph
 from fgnas.hardware.timeline import Phase, Timeline
 from fgnas.hardware.timeline import timeline as timeline_of
 from fgnas.tasks.nodes import GraphData
 
+BURST_BEATS = 4096 // wire.BEAT_BYTES
+"""Beats of a burst of the reader: a page."""
 READ_LATENCY = 16
 WRITE_LATENCY = 4
 
@@ -114,45 +119,62 @@ def runs(phase: int, layers: Sequence[LayerGeometry], workload: Workload) -> Ite
                     yield Run(graph, chosen, here, items, workload.ring_release if attends else None)
 
 
-def latency_cycles(layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> Ints:
-    """[n] cycles of n designs on one graph; n is 1 where the sizes are integers."""
+def latency_cycles(
+    layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY, beat_cycles: float = 1.0
+) -> Ints:
+    """[n] cycles of n designs on one graph, with a port that takes `beat_cycles` for a beat.
+
+    n is 1 where the sizes are integers.
+    """
     if workload.nodes == 0:
         return np.full(np.size(layers[0].k), START_CYCLES + FINISH_CYCLES, np.int64)
-    return np.sum(phase_cycles(layers, workload, read_latency), axis=0)
+    return np.sum(phase_cycles(layers, workload, read_latency, beat_cycles), axis=0)
 
 
-def phase_cycles(layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> list[Ints]:
+def phase_cycles(
+    layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY, beat_cycles: float = 1.0
+) -> list[Ints]:
     """[n] cycles of each phase, for one node at least: load, one for each layer, output.
 
     Their sum is the latency: a phase includes its fetch and its turn, the load also the cycles before it, and the
     output those after its last beat.
     """
-    fetch, last = read_latency + FETCH_CYCLES, len(layers)
-    found = [START_CYCLES + fetch + np.atleast_1d(parameter_beats(layers))]
+    fetch, last, port = read_latency + FETCH_CYCLES, len(layers), port_of(read_latency, beat_cycles)
+    found = [START_CYCLES + fetch + load_cycles(port, np.atleast_1d(parameter_beats(layers)))]
     for phase in range(last + 1):
         after = WRITE_LATENCY + FINISH_CYCLES if phase == last else TURN_CYCLES
         cycles = np.full(np.size(layers[0].k), fetch + after)
         for run in runs(phase, layers, workload):
             services = run.graph.services(run.layers)
-            cycles[run.chosen] += recurrence_cycles(services, run.items, run.chosen, run.release)
+            cycles[run.chosen] += port_cycles(services, run.items, port, run.chosen, run.release)
         found.append(cycles)
     return found
 
 
-def phases(layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> list[Phase]:
+def port_of(read_latency: int, beat_cycles: float) -> Port:
+    """The memory port as the reader sees it; regions begin on a page, as in the test bench."""
+    queue = int(reader_buffer().of(0).depth)
+    return Port(beat_cycles, read_latency + FETCH_CYCLES, BURST_BEATS, queue)
+
+
+def phases(
+    layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY, beat_cycles: float = 1.0
+) -> list[Phase]:
     """The phases of the first design in `layers`, for one node at least: load, one for each layer, output."""
-    fetch, last = read_latency + FETCH_CYCLES, len(layers)
-    one = np.zeros(1, np.int64)
-    found = [Phase("load", None, 0, LOAD.services([layers]), one, None, fetch, 0)]
+    fetch, last, port = read_latency + FETCH_CYCLES, len(layers), port_of(read_latency, beat_cycles)
+    beats = np.atleast_1d(parameter_beats(layers))[:1]
+    found = [Phase("load", None, 0, LOAD.services([layers]), beats, None, fetch, 0, port)]
     for phase in range(last + 1):
         run = next(run for run in runs(phase, layers, workload) if run.chosen[0])
         name, after = ("output", WRITE_LATENCY) if phase == last else (f"phase {phase}", TURN_CYCLES)
         services = run.graph.services(run.layers)
-        found.append(Phase(name, phase, first_layer(phase), services, run.items, run.release, fetch, after))
+        found.append(Phase(name, phase, first_layer(phase), services, run.items, run.release, fetch, after, port))
     return found
 
 
-def timeline(layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY) -> Timeline:
+def timeline(
+    layers: Sequence[LayerGeometry], workload: Workload, read_latency: int = READ_LATENCY, beat_cycles: float = 1.0
+) -> Timeline:
     """The time line of the first design in `layers` on one graph."""
-    found = phases(layers, workload, read_latency) if workload.nodes else []
+    found = phases(layers, workload, read_latency, beat_cycles) if workload.nodes else []
     return timeline_of(found, START_CYCLES, FINISH_CYCLES)

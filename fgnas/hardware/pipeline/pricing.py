@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, OneDesign,
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
 from fgnas.hardware.pipeline.tables import layer_tables
-from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
+from fgnas.hardware.pipeline.traffic import Reals, clock_mhz_of, mb_s_of, memory_bytes, peak_beats
+from fgnas.hardware.port import beat_cycles
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 
@@ -41,6 +43,7 @@ class Specification:
         guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
             DSPs and block RAMs are exact and need none.
         part: the device's part, for the vendor's tool; it is no limit.
+        port_bits, port_mhz: width and highest clock of the device's memory port; None is a port of any width or clock.
     """
 
     latency_ms: float | None = None
@@ -52,6 +55,13 @@ class Specification:
     family: str = DEFAULT_FAMILY
     guard_band: float = 0.0
     part: str | None = None
+    port_bits: int | None = None
+    port_mhz: float | None = None
+
+    @property
+    def beat_cycles(self) -> float:
+        """Cycles of the kernel's clock that the memory port takes for a beat."""
+        return beat_cycles(self.port_bits, self.port_mhz, self.clock_mhz)
 
     def limits(self) -> dict[str, float]:
         """Limits by the name of the price they bound, less the guard band; latency in cycles."""
@@ -80,8 +90,9 @@ class Specification:
         return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
+        """Plain JSON values; a port only where there is one."""
+        absent = {name for name in ("port_bits", "port_mhz") if getattr(self, name) is None}
+        return {name: value for name, value in asdict(self).items() if name not in absent}
 
     @classmethod
     def of(cls, content: Any, source: Path) -> Specification:
@@ -99,8 +110,10 @@ class Specification:
 class Prices:
     """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
 
-    bram36 counts halves. memory_mb_s of a row is the mean bandwidth that the kernel takes at the specification's clock,
-    memory_clock_mhz the clock at which a memory port as wide as the kernel's, a beat a cycle, carries just that.
+    bram36 counts halves. peak_beats is the highest rate of each phase, see `fgnas.hardware.pipeline.traffic`, and
+    beat_cycles the cycles of the memory port for a beat, of all designs. Of a row, memory_mb_s is the mean bandwidth at
+    the specification's clock, memory_clock_mhz the clock at which a memory port of the kernel's width, a beat a cycle,
+    carries just that, and peak_mb_s the bandwidth of peak_beats.
     """
 
     latency_cycles: Ints
@@ -109,10 +122,12 @@ class Prices:
     dsp: Ints
     bram36: NDArray[np.float64]
     memory_bytes: Ints
+    peak_beats: dict[str, Reals]
+    beat_cycles: float = 1.0
 
     def named(self) -> dict[str, Any]:
-        """Every price by name, [n] each."""
-        return vars(self)
+        """Every price that is a number, by name, [n] each."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def feasible(self, specification: Specification) -> Bools:
         """[n] whether every limit is kept."""
@@ -124,9 +139,12 @@ class Prices:
         kept = feasible(self.named(), limits).tolist()
         bandwidths = self.memory_bytes * specification.clock_mhz / np.maximum(self.latency_cycles, 1)
         clocks = clock_mhz_of(bandwidths)
+        peaks = [dict(zip(self.peak_beats, rates, strict=True)) for rates in _rows_of(self.peak_beats.values())]
+        needed = {name: mb_s_of(rates, specification.clock_mhz) for name, rates in self.peak_beats.items()}
+        peak_mb_s = [dict(zip(needed, rates, strict=True)) for rates in _rows_of(needed.values())]
         columns = zip(
             self.latency_cycles.tolist(), self.lut.tolist(), self.ff.tolist(), self.dsp.tolist(), self.bram36.tolist(),
-            self.memory_bytes.tolist(), bandwidths.tolist(), clocks.tolist(), kept, strict=True,
+            self.memory_bytes.tolist(), bandwidths.tolist(), clocks.tolist(), peaks, peak_mb_s, kept, strict=True,
         )  # fmt: skip
         return [
             {
@@ -139,18 +157,29 @@ class Prices:
                 "memory_bytes": memory_bytes,
                 "memory_mb_s": round(bandwidth, 1),
                 "memory_clock_mhz": round(clock, 1),
+                "peak_beats": peak,
+                "peak_mb_s": peak_mb,
+                "beat_cycles": self.beat_cycles,
                 "feasible": ok,
                 "violations": [] if ok else violations(self.named(), limits, i),
             }
-            for i, (cycles, lut, ff, dsp, bram36, memory_bytes, bandwidth, clock, ok) in enumerate(columns)
+            for i, (
+                cycles, lut, ff, dsp, bram36, memory_bytes, bandwidth, clock, peak, peak_mb, ok,
+            ) in enumerate(columns)
         ]
+
+
+def _rows_of(columns: Iterable[Reals]) -> list[list[float]]:
+    """[n] rows of rounded values from columns [n]."""
+    return np.stack([np.round(column, 4) for column in columns], axis=1).tolist()
 
 
 class Pricer:
     """Prices designs for one graph, on one family of devices."""
 
-    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY) -> None:
-        self.family = family
+    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY, beat_cycles: float = 1.0) -> None:
+        """`beat_cycles`: those of the memory port for a beat, see `Specification`."""
+        self.family, self.beat_cycles = family, beat_cycles
         self.shape = GraphShape.of(data)
         self.workload = Workload.of(data)
 
@@ -160,9 +189,10 @@ class Pricer:
         budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
         multipliers = bind_multipliers(layers, budget)
         used = resources(layers, multipliers, self.shape, self.family)
-        cycles = latency_cycles(layers, self.workload)
+        cycles = latency_cycles(layers, self.workload, beat_cycles=self.beat_cycles)
         traffic = memory_bytes(layers, self.workload)
-        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+        peaks = peak_beats(layers)
+        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, self.beat_cycles)
 
 
 def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FAMILY) -> dict[str, float]:
@@ -172,14 +202,17 @@ def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FA
     return {name: float(value[0]) for name, value in vars(used).items()}
 
 
-def price_accelerator(accelerator: Accelerator, data: GraphData, family: str = DEFAULT_FAMILY) -> Prices:
+def price_accelerator(
+    accelerator: Accelerator, data: GraphData, family: str = DEFAULT_FAMILY, beat_cycles: float = 1.0
+) -> Prices:
     """Prices of one lowered design on a graph, read from the accelerator itself: arrays of length one."""
     layers = [over_designs(layer.geometry) for layer in accelerator.layers]
     # A row of gat waits for room in the ring that is built, whatever ring this graph would need.
     workload = Workload(data.non_zeros, data.degrees, accelerator.shape.degree_capacity)
     used = _lowered_resources(accelerator, family)
-    cycles, traffic = latency_cycles(layers, workload), memory_bytes(layers, workload)
-    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic)
+    cycles = latency_cycles(layers, workload, beat_cycles=beat_cycles)
+    traffic, peaks = memory_bytes(layers, workload), peak_beats(layers)
+    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, beat_cycles)
 
 
 def accelerator_resources(accelerator: Accelerator, family: str = DEFAULT_FAMILY) -> dict[str, float]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, OneDesign, bias_beats, score_beats, weight_beats
 from fgnas.hardware.pipeline.memories import output_rows
 from fgnas.hardware.stage import Buffer, Size, Stage, StageGraph, none
@@ -52,9 +53,13 @@ def parameter_beats(layers: Sequence[LayerGeometry]) -> Ints:
 
 
 LOAD = StageGraph(
-    [Stage("load", per_row=parameter_beats, reads=("parameters",), writes=("weights, biases",))], {}
-)
-"""The phase before the first: one row, the parameters of all layers, which together are its only layer."""
+    [
+        Stage(
+            "load", per_item=lambda layers: 1, reads=("parameters",), writes=("weights, biases",), items_per_beat=1,
+        )
+    ], {},
+)  # fmt: skip
+"""The phase before the first: one row, whose items are the beats of the parameters of all layers."""
 
 
 def phase_graph(phase: int, layers: int, attends: bool, scores: bool) -> StageGraph:
@@ -116,7 +121,7 @@ def traced_values() -> tuple[str, ...]:
 @functools.cache
 def first_graph(scores: bool) -> StageGraph:
     """Phase 0: from the features to H of the first layer."""
-    linear = _linear(0, reads=("features",), per_item=lambda layer: layer.out_tiles)
+    linear = _linear(0, per_item=lambda layer: layer.out_tiles, reads=("features",), items_per_beat=1)
     stages, buffers = _kept(0, scores)
     return StageGraph([linear, *stages], buffers)
 
@@ -145,7 +150,7 @@ def output_graph(attends: bool) -> StageGraph:
         "head mean", per_row=lambda layer: layer.aggr_tiles, depth=lambda layer: HEAD_MEAN_DEPTH,
         values=("head_mean",),
     )  # fmt: skip
-    write = Stage("write", per_row=lambda layer: layer.logit_beats, writes=("logits",))
+    write = Stage("write", per_row=lambda layer: layer.logit_beats, writes=("logits",), sends_beats=True)
     buffers = {
         ("aggregate", "head mean"): Buffer("y{layer}", lambda layer: layer.aggr_rows),
         ("head mean", "write"): Buffer("u_output.output", lambda layer: output_rows(layer.logit_beats)),
@@ -153,8 +158,13 @@ def output_graph(attends: bool) -> StageGraph:
     return StageGraph([*gathering, mean, write], joined | buffers)
 
 
-def _linear(layer: int, per_item: Size = none, per_row: Size = none, reads: tuple[str, ...] = ()) -> Stage:
-    return Stage("linear", layer, per_item, per_row, lambda layer: LINEAR_DEPTH, reads, values=("linear",))
+def _linear(
+    layer: int, per_item: Size = none, per_row: Size = none, reads: tuple[str, ...] = (), items_per_beat: int = 0
+) -> Stage:
+    return Stage(
+        "linear", layer, per_item, per_row, lambda layer: LINEAR_DEPTH, reads, values=("linear",),
+        items_per_beat=items_per_beat,
+    )  # fmt: skip
 
 
 def _kept(layer: int, scores: bool) -> tuple[list[Stage], dict[tuple[str, str], Buffer]]:
@@ -180,12 +190,14 @@ def _gathering(attends: bool) -> tuple[list[Stage], dict[tuple[str, str], Buffer
         "aggregate", per_item=lambda layer: layer.aggr_tiles,
         depth=lambda layer: AGGREGATE_DEPTH + divider_depth(layer),
         reads=("H {layer}",) if attends else ("edges", "H {layer}"), values=("aggregate",),
+        items_per_beat=0 if attends else wire.EDGES_PER_BEAT,
     )  # fmt: skip
     if not attends:
         return [aggregate], {}
     maximum = Stage(
         "row maximum", per_item=lambda layer: layer.head_groups, depth=lambda layer: ROW_MAXIMUM_DEPTH,
         reads=("edges", "scores {layer}"), values=("row_maximum",),
+        items_per_beat=wire.EDGES_PER_BEAT,
     )  # fmt: skip
     # Scored edges wait in a ring until their row's maximum is known.
     ring = Buffer("u_layer_{layer}.gen_gat.maximum", lambda layer: layer.maximum_rows, holds_items=True)

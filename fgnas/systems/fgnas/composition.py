@@ -17,7 +17,7 @@ from fgnas.tasks.nodes import GraphData, load
 
 def specification_of(options: Options) -> Specification:
     """The limits, clock and part from the options."""
-    return Specification(**{name: getattr(options, name) for name in (*SPECIFICATION, "part")})
+    return Specification(**{name: getattr(options, name) for name in (*SPECIFICATION, "part", "port_bits", "port_mhz")})
 
 
 def composed(options: Options, data: GraphData | None = None) -> Composition:

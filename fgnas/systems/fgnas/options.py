@@ -36,11 +36,15 @@ class Options(SearchOptions):
         0.0, "per cent of the limits on LUTs and FFs to leave free for the error of their model", PERCENTAGE, "PERCENT"
     )
     fpga: str | None = option(
-        None, "a known device, or one of your own: sets family, LUT, FF, DSP and block RAM; options lower them",
+        None,
+        "a known device, or one of your own: sets family, memory port, LUT, FF, DSP and block RAM; options lower them",
         TEXT, "NAME|FILE.toml",
     )  # fmt: skip
     part: str | None = None
     """The device's part, for the vendor's tool; --fpga sets it."""
+    port_bits: int | None = None
+    port_mhz: float | None = None
+    """Width and clock of the device's memory port; --fpga sets them."""
     epochs: int = option(200, "epochs of each training", POSITIVE, "N")
     device: str = option("cpu", "where networks are trained: cpu or cuda", TEXT, "NAME", ("cpu", "cuda"))
 
@@ -60,11 +64,11 @@ class Options(SearchOptions):
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options with a known device's part replaced by `fpga`. The part of a user's own device is omitted."""
+        """Options with a known device's part replaced by `fpga`. Part and port of a user's own device are omitted."""
         from fgnas.hardware.devices import devices
 
         found = dict(options)
-        part = found.pop("part", None)
+        part, _, _ = (found.pop(name, None) for name in ("part", "port_bits", "port_mhz"))
         if part in {device.part for device in devices().values()}:
             found["fpga"] = part
         return found

@@ -39,7 +39,7 @@ class PipelineTarget:
     survey_draws: int | None = None
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
-        self.space, self.pricer = space, Pricer(data, specification.family)
+        self.space, self.pricer = space, Pricer(data, specification.family, specification.beat_cycles)
         self.costs = pipeline_costs(specification.clock_mhz)
 
     def price(self, rows: Rows) -> Costs:

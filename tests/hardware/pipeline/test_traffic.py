@@ -9,7 +9,7 @@ from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, 
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes
+from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes, peak_beats, peak_rows
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -24,6 +24,31 @@ def test_traffic_is_the_size_of_the_regions(seed: int) -> None:
     beats = sum(len(region) for region in regions) + graph.nodes * accelerator.logit_beats
     layers = geometry(columns_of([design]), GraphShape.of(graph))
     assert memory_bytes(layers, Workload.of(graph)).tolist() == [16 * beats]
+
+
+def test_peak_rates_of_each_phase() -> None:
+    """Phase 0 takes a beat in as many cycles as a row has tiles, an edge beat lasts four edges, heads share lanes."""
+    graph = random_graph(np.random.default_rng(0), 9, 20, 7, 20)
+    first = {"d": 12, "k": 1, "attention": "constant", "t_attn": None, "t_out": 5, "t_aggr": 4}
+    last = {"k": 4, "attention": "gat", "t_attn": 2, "t_aggr": 2}
+    design = random_design(np.random.default_rng(0), 2, (first, last))
+    layers = geometry(columns_of([design]), GraphShape.of(graph))
+    peaks = {name: rates.tolist() for name, rates in peak_beats(layers).items()}
+    groups = int(layers[1].head_groups[0])
+    expected = {"load": [1], "phase 0": [1 / 3], "phase 1": [1 / 12], "output": [1 / (4 * groups)]}
+    assert peaks == expected | {"logits": [1 / int(layers[1].aggr_tiles[0])]}
+    last = {"k": 1, "attention": "gcn", "t_attn": None, "t_aggr": 8}
+    plain = random_design(np.random.default_rng(0), 2, (first, last))
+    peaks = peak_beats(geometry(columns_of([plain]), GraphShape.of(graph)))
+    assert (peaks["output"].tolist(), peaks["logits"].tolist()) == ([1 / 4], [1])
+
+
+def test_the_port_is_the_last_row_of_the_peaks() -> None:
+    price = {"peak_beats": {"load": 1.0, "output": 0.25, "logits": 0.5},
+             "peak_mb_s": {"load": 1600.0, "output": 400.0, "logits": 800.0}, "beat_cycles": 2.0}  # fmt: skip
+    labels = [("load", 1.0, 1600.0), ("output, edges read", 0.25, 400.0), ("output, logits written", 0.5, 800.0)]
+    assert peak_rows(price, None) == labels
+    assert peak_rows(price, 64) == [*labels, ("port of 64 bits", 0.5, 800.0)]
 
 
 def test_a_slow_memory_bounds_the_clock() -> None:
