@@ -59,7 +59,7 @@ class Function:
         """The streams that the body declares, in order."""
         declared = []
         for node in self.body.named_children:
-            if node.type == "declaration" and text(node).startswith("hls::stream<"):
+            if node.type == "declaration" and text(node).startswith("Stream<"):
                 declarators = node.children_by_field_name("declarator")
                 declared += [text(one.child_by_field_name("declarator") or one) for one in declarators]
         return declared
@@ -251,6 +251,14 @@ def arrays(body: Node) -> dict[str, tuple[str, ...]]:
             if sizes:
                 found[text(one)] = tuple(sizes)
     return found
+
+
+def array_type(body: Node, name: str) -> str:
+    """The type that an array in a body is declared with, storage class included."""
+    for node in walk(body):
+        if node.type == "declaration" and name in arrays(node.parent) and re.search(rf"\b{name}\[", text(node)):
+            return text(node)[: text(node).index(f"{name}[")].strip()
+    raise KeyError(name)
 
 
 class Constants:

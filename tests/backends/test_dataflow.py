@@ -1,11 +1,12 @@
-"""The DATAFLOW regions of the C++ against the stage graphs: the same stages, in the same order, with the same buffers.
+"""The DATAFLOW region of the C++ against the stage graphs: the same stages, joined by the same buffers.
 
-The regions also hold processes outside the model: they read, check, repack, copy and normalise as fast as
-their neighbours. Contracting them must leave the phase's graph.
+The region holds every phase, and also processes outside the model: they read, check, repack, copy and normalise as fast
+as their neighbours. Contracting them must leave the graph of each phase.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.project import write_project
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import OneDesign
 from fgnas.hardware.pipeline.memories import ring_edges
 from fgnas.hardware.pipeline.stages import first_layer, phase_graph
 
@@ -28,6 +28,8 @@ STAGE_OF = {
     "head_mean": "head mean", "write_logits": "write",
 }  # fmt: skip
 """The stage of each C++ function; other functions have none."""
+PHASE_OF_LAYER = {"linear": 0, "store": 0, "score": 0}
+"""The phase of a stage of layer l is l plus this; 1 for others, which read what the phase before stored."""
 ROW_WORDS = {
     "store": lambda writer, reader: reader.h_words,
     "score": lambda writer, reader: writer.out_tiles,
@@ -42,66 +44,50 @@ ROW_WORDS = {
 
 @dataclass(frozen=True)
 class Process:
-    """A call in a region: its position, the function, and its stream arguments with their depths."""
+    """A call: its place, the function, its layer if it has one, and the streams that it takes, each with its depth."""
 
     place: int
     function: str
+    layer: int | None
     streams: tuple[tuple[str, int], ...]
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that the function is; None for one outside of the model."""
+        return STAGE_OF.get(self.function)
+
+    @property
+    def phase(self) -> int:
+        """The phase of a stage."""
+        return self.layer + PHASE_OF_LAYER.get(self.stage, 1)
 
 
 class Region:
-    """A phase's region, with nested regions expanded in place."""
+    """The region of all phases, with the functions that own a memory in their places."""
 
-    def __init__(self, sources: dict[str, str], layers: list[OneDesign]) -> None:
-        self.functions = cpp.functions(sources["phases.h"])
+    def __init__(self, sources: dict[str, str]) -> None:
+        self.functions = cpp.functions(sources["processes.h"]) | cpp.functions(sources["fgnas_top.cpp"])
         self.constants = cpp.constants(sources["parameters.h"])
-        self.layers = layers
         self.processes: list[Process] = []
+        self.enter("run_phases", {})
 
-    def enter(self, call: cpp.Call, prefix: str, streams: dict[str, tuple[str, int]], names: dict[str, str]) -> None:
-        """Add the processes of a function; `streams` and `names` are the caller's streams and template arguments."""
-        given = [names.get(one, one) for one in call.parameters]
-        taken = tuple(streams[one] for one in call.arguments if one in streams)
-        function = self._function(call.name, given)
-        if function is None:
-            self.processes.append(Process(len(self.processes), call.name, taken))
-            return
-        names = dict(zip(function.parameters, given, strict=False))
-        inside = {
-            inner: streams[outer]
-            for inner, outer in zip(function.arguments, call.arguments, strict=True) if outer in streams
-        }  # fmt: skip
+    def enter(self, name: str, streams: dict[str, tuple[str, int]]) -> None:
+        """Add the processes of a function; `streams` are the name and depth of each stream that it takes."""
+        function = self.functions[name]
         depths = {p.options["variable"]: p.options["depth"] for p in function.pragmas if p.name == "STREAM"}
-        for name in function.streams:
-            inside[name] = (f"{prefix}{name}", self._number(depths[name], names))
-        for inner_call in function.calls:
-            self.enter(inner_call, f"{prefix}{function.name}/", inside, names)
+        inside = streams | {name: (name, self._number(depths[name])) for name in function.streams}
+        for call in function.calls:
+            if call.name in self.functions:
+                names = self.functions[call.name].arguments
+                outer = zip(names, call.arguments, strict=True)
+                self.enter(call.name, {inner: inside[given] for inner, given in outer if given in inside})
+                continue
+            layers = [int(one.removeprefix("Layer")) for one in call.parameters if re.fullmatch(r"Layer\d+", one)]
+            taken = tuple(inside[one] for one in call.arguments if one in inside)
+            self.processes.append(Process(len(self.processes), call.name, layers[0] if layers else None, taken))
 
-    def _function(self, name: str, given: list[str]) -> cpp.Function | None:
-        """The function of phases.h; for a class, its gat specialisation where the layer has attention."""
-        if "::" not in name:
-            return self.functions.get(name)
-        owner, method = name.split("::")
-        gat = self.layers[int(given[0].removeprefix("Layer"))].gat
-        special = [one for one in self.functions if one.startswith(f"{owner}<") and one.endswith(f"true>::{method}")]
-        return self.functions[special[0] if gat else name]
-
-    def _number(self, depth: str, names: dict[str, str]) -> int:
-        scope, _, constant = depth.rpartition("::")
-        return int(depth) if depth.isdigit() else self.constants[f"{names[scope]}::{constant}"]
-
-
-def phases_of(sources: dict[str, str], layers: list[OneDesign]) -> list[list[Process]]:
-    """The processes of each phase that the top calls, from phase 0 on, in the order of the calls."""
-    found = []
-    body = cpp.functions(sources["fgnas_top.cpp"])["fgnas_top"].body
-    for node in cpp.walk(body):
-        call = cpp.call_of(node) if node.type == "call_expression" else None
-        if call and call.name in ("first_phase", "hidden_phase", "output_phase"):
-            region = Region(sources, layers)
-            region.enter(call, "", {}, {})
-            found.append(region.processes)
-    return found
+    def _number(self, depth: str) -> int:
+        return int(depth) if depth.isdigit() else self.constants[depth]
 
 
 def stages_between(processes: list[Process]) -> Iterator[tuple[str, str, list[int]]]:
@@ -115,31 +101,33 @@ def stages_between(processes: list[Process]) -> Iterator[tuple[str, str, list[in
             if len(users[name]) == 2:
                 graph.add_edge(users[name][0].place, process.place, depth=depth)
     assert {name: len(found) for name, found in users.items()} == dict.fromkeys(users, 2), "one writer, one reader"
-    stage = {process.place: STAGE_OF.get(process.function) for process in processes}
-    for writer in (place for place, name in stage.items() if name):
+    for writer in (process.place for process in processes if process.stage):
         seen: dict[int, list[int]] = {}
         paths = [(reader, [depth]) for _, reader, depth in graph.out_edges(writer, data="depth")]
         while paths:
             place, depths = paths.pop()
-            if stage[place]:
+            if processes[place].stage:
                 seen.setdefault(place, []).extend(depths)
             else:
                 paths += [(reader, [*depths, depth]) for _, reader, depth in graph.out_edges(place, data="depth")]
         for reader, depths in seen.items():
-            yield stage[writer], stage[reader], sorted(depth for depth in depths if depth != 2)
+            yield processes[writer], processes[reader], sorted(depth for depth in depths if depth != 2)
 
 
 def check_regions(sources: dict[str, str], accelerator: Accelerator) -> None:
     """Raise AssertionError where the regions are not those of the stage graphs."""
     sources = cpp.expanded(sources)
     layers = [layer.geometry for layer in accelerator.layers]
-    phases = phases_of(sources, layers)
-    assert len(phases) == len(layers) + 1
-    for phase, processes in enumerate(phases):
+    processes = Region(sources).processes
+    stages = [process for process in processes if process.stage]
+    paths = list(stages_between(processes))
+    assert all(writer.phase == reader.phase for writer, reader, _ in paths), "a stream from one phase to another"
+    assert {process.phase for process in stages} == set(range(len(layers) + 1))
+    for phase in range(len(layers) + 1):
         first, second = first_layer(phase), min(phase, len(layers) - 1)
         graph = phase_graph(phase, len(layers), layers[first].gat, layers[second].gat)
-        called = [STAGE_OF[process.function] for process in processes if process.function in STAGE_OF]
-        assert called == list(graph.order), f"phase {phase}"
+        called = sorted(process.stage for process in stages if process.phase == phase)
+        assert called == sorted(graph.order), f"phase {phase}"
         here = layers[first : second + 1]
         services, expected = graph.services(here), {}
         for place, (reader, feeder, buffer) in enumerate(zip(graph.stages, graph.feeders, graph.buffers, strict=True)):
@@ -151,7 +139,8 @@ def check_regions(sources: dict[str, str], accelerator: Accelerator) -> None:
             if buffer.holds_items:
                 depths.append(ring_edges(accelerator.shape) * here[writer.layer].head_groups)
             expected[writer.name, reader.name] = sorted(depth for depth in depths if depth != 2)
-        assert {(p, q): depths for p, q, depths in stages_between(processes)} == expected, f"phase {phase}"
+        found = {(p.stage, q.stage): depths for p, q, depths in paths if p.phase == phase}
+        assert found == expected, f"phase {phase}"
 
 
 def project(folder: Path, seed: int, attention: tuple[str, ...]) -> tuple[dict[str, str], Accelerator]:
@@ -161,7 +150,7 @@ def project(folder: Path, seed: int, attention: tuple[str, ...]) -> tuple[dict[s
     choices = tuple({"attention": name, "t_attn": 2 if name == "gat" else None} for name in attention)
     accelerator = random_accelerator(rng, random_design(rng, len(attention), choices), data)
     write_project(accelerator, data, folder)
-    names = ("phases.h", "parameters.h", "fgnas_top.cpp", cpp.PRAGMAS)
+    names = ("processes.h", "parameters.h", "fgnas_top.cpp", cpp.PRAGMAS)
     return {name: (folder / "src" / name).read_text(encoding="utf-8") for name in names}, accelerator
 
 
@@ -174,17 +163,18 @@ def test_regions_are_the_stage_graphs(seed: int, attention: tuple[str, ...], tmp
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("phases.h", "z, L::ACT_FIFO", "z, 3"),
-        ("phases.h", "for_scores, L::SCORE_FIFO", "for_scores, 2"),
-        ("phases.h", "ring, L::RING_FIFO", "ring, L::MAXIMUM_FIFO"),
-        ("phases.h", "rows, L::OUTPUT_FIFO", "rows, 48"),
-        ("phases.h", "(nodes, for_scores,", "(nodes, for_h,"),
-        ("phases.h", "linear_dense<N>(nodes, weight, groups, tiles);", ""),
-        ("phases.h", "linear_sparse<L>", "linear<L>"),
-        ("phases.h", "store<L>(nodes, words, h);\n        split", "split"),
-        ("phases.h", "Keep<N>::run", "Keep<L>::run"),
+        ("fgnas_top.cpp", "z_0, Layer0::ACT_FIFO", "z_0, 3"),
+        ("fgnas_top.cpp", "tiles_to_score_0, Layer0::SCORE_FIFO", "tiles_to_score_0, 2"),
+        ("fgnas_top.cpp", "ring_2, Layer2::RING_FIFO", "ring_2, Layer2::MAXIMUM_FIFO"),
+        ("fgnas_top.cpp", "logit_beats, Layer2::OUTPUT_FIFO", "logit_beats, 480"),
+        ("fgnas_top.cpp", "nodes, tiles_to_score_0, heads_0", "nodes, tiles_to_store_0, heads_0"),
+        ("fgnas_top.cpp", "    linear_1(nodes, weights_1, groups_1, tiles_1);\n", ""),
+        ("fgnas_top.cpp", "aggregate_1(nodes, words_1,", "aggregate_1(nodes, words_0,"),
+        ("processes.h", "linear_sparse<Layer0>", "linear<Layer0>"),
+        ("processes.h", "store<Layer1>(nodes, words, h);\n", "\n"),
+        ("processes.h", "row_maximum<Layer0>", "row_maximum<Layer1>"),
         ("parameters.h", "STORE_FIFO = ", "STORE_FIFO = 2 * "),
-        ("fgnas_top.cpp", "output_phase<Layer2", "output_phase<Layer1"),
+        ("fgnas_top.cpp", "write_logits<Layer2>", "write_logits<Layer1>"),
     ],
 )
 def test_other_regions_are_not(file: str, old: str, new: str, tmp_path: Path) -> None:

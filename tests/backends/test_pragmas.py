@@ -18,11 +18,13 @@ from fgnas.tools.csim import run_csim
 
 TOP = "fgnas_top.cpp"
 PRAGMAS = cpp.PRAGMAS
-MEMORY_OF = {
-    "weight": "weight", "bias": "bias", "h": "h", "attention": "attention", "target_scores": "scores",
-    "source_scores": "scores",
+PROCESSES = "processes.h"
+MEMORIES = {
+    "linear": {"weight": "weight"}, "activate": {"bias": "bias"}, "head_mean": {"bias": "bias"},
+    "aggregate": {"h": "h"}, "score": {"attention": "attention"},
+    "row_maximum": {"target_scores": "scores", "source_scores": "scores"},
 }  # fmt: skip
-"""The accelerator's memory of each array of the top, by the array's name without its layer."""
+"""The accelerator's memory of each array of a process, by the process's name without its layer."""
 BURST_BYTES = 4096
 """The most that an AXI burst may read or write."""
 Sources = dict[str, str]
@@ -123,32 +125,34 @@ def check_inlining(sources: Sources, accelerator: Accelerator) -> None:
 
 
 def check_memories(sources: Sources, accelerator: Accelerator) -> None:
-    """Each array of the top has depth, copies and style of the accelerator's memory; other arrays have no pragma.
-
-    The others belong to layers without gat: nothing reads them, so that they are not built.
-    """
-    top = cpp.functions(sources[TOP])["fgnas_top"]
+    """Each process owns the accelerator's memories: arrays of words, with their depth, copies and style."""
     values = cpp.constants(sources["parameters.h"])
-    styles, aggregated, split = (options(top, name) for name in ("BIND_STORAGE", "AGGREGATE", "ARRAY_PARTITION"))
-    built = set()
+    wanted, found = set(), set()
     for layer in accelerator.layers:
+        own = {memory.name for memory in memories_of(layer.geometry, accelerator.shape)}
+        end = {"activate"} if layer.geometry.last else {"head_mean"}
+        wanted |= {
+            (f"{process}_{layer.index}", array)
+            for process, arrays in MEMORIES.items() for array, kind in arrays.items()
+            if kind in own and process not in end
+        }  # fmt: skip
+    for name, function in cpp.functions(sources[PROCESSES]).items():
+        process, _, index = name.rpartition("_")
+        layer = accelerator.layers[int(index)]
         memories = {memory.name: memory for memory in memories_of(layer.geometry, accelerator.shape)}
-        for name, kind in MEMORY_OF.items():
-            array = f"{name}_{layer.index}"
-            sizes = [values[size] for size in cpp.arrays(top.body)[array]]
-            if kind not in memories:
-                continue
-            memory = memories[kind]
-            built.add(array)
-            assert sizes[-1] == memory.depth, array
-            assert styles[array]["impl"] == memory.implementation, array
-            dual_port = kind == "weight" and memory.block
-            assert styles[array]["type"] == ("ram_t2p" if dual_port else "ram_s2p"), array
-            assert "bit" in aggregated[array]["compact"], array
-            if kind == "weight":
-                assert sizes[0] == memory.copies and split[array]["type"] == "complete", array
-                assert split[array]["dim"] == "1", array
-    assert set(styles) == set(aggregated) == built, "a pragma for an array that the accelerator does not have"
+        styles, banks = options(function, "BIND_STORAGE"), options(function, "ARRAY_PARTITION")
+        for array, sizes in cpp.arrays(function.body).items():
+            memory = memories[MEMORIES[process][array]]
+            found.add((name, array))
+            assert cpp.array_type(function.body, array).startswith("static Packed<"), name
+            assert values[sizes[-1]] == memory.depth, name
+            assert styles[array]["impl"] == memory.implementation, name
+            dual_port = array == "weight" and memory.block
+            assert styles[array]["type"] == ("ram_t2p" if dual_port else "ram_s2p"), name
+            if array == "weight":
+                assert values[sizes[0]] == memory.copies, name
+                assert banks == {array: {"variable": array, "type": "complete", "dim": "1"}}, name
+    assert found == wanted
 
 
 def check_ports(sources: Sources, accelerator: Accelerator) -> None:
@@ -176,15 +180,17 @@ def check_ports(sources: Sources, accelerator: Accelerator) -> None:
 def check_local_arrays(sources: Sources, accelerator: Accelerator) -> None:
     """An array of a stage is registers or a named memory: without a pragma it would be a memory with two ports.
 
-    A two-port LUTRAM that a pipeline writes back to is a recurrence, so the tool is told its distance.
+    A two-port LUTRAM that a pipeline writes back to is a recurrence, so the tool is told its distance. It holds words,
+    because the pragma is not for members of structs.
     """
     for where, function in functions(sources):
-        if function.name == "fgnas_top":
+        if where.startswith(PROCESSES):
             continue
         registers, styles = options(function, "ARRAY_PARTITION"), options(function, "BIND_STORAGE")
         for name in cpp.arrays(function.body):
             assert (registers.get(name, {}).get("type") == "complete") != (name in styles), f"{where}: {name}"
         distances = options(function, "DEPENDENCE")
+        assert all(cpp.array_type(function.body, name).startswith("Packed<") for name in distances), where
         assert {name for name, given in styles.items() if given["type"] == "ram_s2p"} == set(distances), where
         expected = {"type": "inter", "direction": "RAW", "distance": "2", "dependent": "true"}
         assert all(given == {"variable": name, **expected} for name, given in distances.items()), where
@@ -208,25 +214,27 @@ def test_the_pragmas(check: Callable[[Sources, Accelerator], None], project: tup
         (check_loops, PRAGMAS, "PIPELINE II=1", "PIPELINE II=2"),
         (check_loops, PRAGMAS, "(HLS UNROLL)", "(HLS UNROLL factor=2)"),
         (check_loops, "linear.h", "HLS_UNROLL\n", "\n"),
-        (check_loops, "aggregate.h", "lane < L::T_AGGR; ++lane", "lane < first_lane; ++lane"),
-        (check_loops, "read.h", "HLS_TRIPS(BEATS)\n", "\n"),
-        (check_streams, "phases.h", "HLS_DATAFLOW\n", "\n"),
-        (check_streams, "phases.h", "HLS_STREAM(ring, L::RING_FIFO)\n", "\n"),
-        (check_streams, "phases.h", "feature_beats, beats);", "feature_beats + 1, beats);"),
+        (check_loops, "aggregate.h", "other < TILES; ++other", "other < tile; ++other"),
+        (check_loops, "read.h", "HLS_TRIPS(TRIPS)\n", "\n"),
+        (check_streams, TOP, "HLS_DATAFLOW\n", "\n"),
+        (check_streams, TOP, "HLS_STREAM(ring_0, Layer0::RING_FIFO, ScoredEdge<Layer0>)", "Stream<Edge> ring_0;"),
+        (check_streams, TOP, "feature_beats, rows, groups_0", "feature_beats + 1, rows, groups_0"),
         (check_inlining, "aggregate.h", "HLS_INLINE\n", "\n"),
         (check_inlining, "fixed.h", "HLS_INLINE\n", "\n"),
         (check_inlining, "activation_0.h", "HLS_INLINE\n", "\n"),
         (check_inlining, "multiply.h", "HLS_INLINE\n", "\n"),
-        (check_memories, TOP, "HLS_STORAGE(h_1, ram_s2p, bram)", "HLS_STORAGE(h_1, ram_s2p, lutram)"),
-        (check_memories, TOP, "HLS_PACKED(bias_2)\n", "\n"),
-        (check_memories, TOP, "weight_0[Layer0::WEIGHT_COPIES]", "weight_0[Layer0::T_IN]"),
-        (check_memories, TOP, "h_2[Layer2::H_DEPTH]", "h_2[Layer2::WEIGHT_DEPTH]"),
-        (check_memories, TOP, "HLS_STORAGE(source_scores_2,", "HLS_STORAGE(source_scores_1,"),
+        (check_memories, PROCESSES, "HLS_STORAGE(h, ram_s2p, bram)", "HLS_STORAGE(h, ram_s2p, lutram)"),
+        (check_memories, PROCESSES, "static Packed<BiasWord<Layer2> > bias", "static BiasWord<Layer2> bias"),
+        (check_memories, PROCESSES, "weight[Layer0::WEIGHT_COPIES]", "weight[Layer0::T_IN]"),
+        (check_memories, PROCESSES, "h[Layer2::H_DEPTH]", "h[Layer2::WEIGHT_DEPTH]"),
+        (check_memories, PROCESSES, "HLS_STORAGE(source_scores,", "HLS_STORAGE(target_scores,"),
+        (check_memories, PROCESSES, "HLS_BANKS(weight)\n", "\n"),
         (check_ports, TOP, "HLS_REGISTER(status)\n", "\n"),
         (check_ports, PRAGMAS, "max_write_burst_length=256", "max_write_burst_length=16"),
         (check_ports, TOP, "HLS_READ_PORT(edges,", "HLS_WRITE_PORT(edges,"),
         (check_ports, PRAGMAS, "bundle=gmem_read", "bundle=gmem_write"),
         (check_local_arrays, "linear.h", "HLS_REGISTERS(product)\n", "\n"),
+        (check_local_arrays, "linear.h", "Packed<LinearSums<L> > sums[", "LinearSums<L> sums["),
         (check_local_arrays, PRAGMAS, "direction=RAW distance=2", "direction=RAW distance=1"),
         (check_local_arrays, "row_maximum.h", "HLS_STORAGE(largest, ram_s2p, lutram)\n", "\n"),
     ],

@@ -14,10 +14,9 @@
 #define HLS_DATAFLOW HLS_PRAGMA(HLS dataflow)
 
 // ---- Streams and arrays
-#define HLS_STREAM(stream, words)
+#define HLS_STREAM(stream, words, ...) Stream<__VA_ARGS__> stream;
 #define HLS_REGISTERS(array)
 #define HLS_BANKS(array)
-#define HLS_PACKED(array)
 #define HLS_STORAGE(array, kind, style)
 #define HLS_RETURNS_AFTER_TWO(array)
 

@@ -19,14 +19,14 @@
 #define HLS_DATAFLOW HLS_PRAGMA(HLS DATAFLOW)
 
 // ---- Streams and arrays
-/// A stream that holds `words`.
-#define HLS_STREAM(stream, words) HLS_PRAGMA(HLS STREAM variable=stream depth=words)
+/// Declares a stream that holds `words` values of a type.
+#define HLS_STREAM(stream, words, ...)   \
+    Stream<__VA_ARGS__> stream(#stream); \
+    HLS_PRAGMA(HLS STREAM variable=stream depth=words)
 /// A register for each element of an array.
 #define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete)
 /// A memory for each element of an array's first dimension.
 #define HLS_BANKS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete dim=1)
-/// Words exactly as wide as their members together.
-#define HLS_PACKED(array) HLS_PRAGMA(HLS AGGREGATE variable=array compact=bit)
 /// A memory's kind (ram_s2p, ram_t2p, rom_np, fifo) and what it is built of (bram, lutram).
 #define HLS_STORAGE(array, kind, style) HLS_PRAGMA(HLS BIND_STORAGE variable=array type=kind impl=style)
 /// An element that was written is read again in the next iteration but one, never sooner.

@@ -7,16 +7,16 @@
 
 /// T_ACT features a cycle. `Table` is the layer's generated table of the activation over all codes of U.
 template <class L, class Table>
-void activate(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS],
-              hls::stream<Lanes<Y<L>, L::T_ACT> >& rows, hls::stream<ActivateTile<L> >& tiles) {
+void activate(unsigned nodes, const Packed<BiasWord<L> > bias[L::BIAS_BEATS],
+              Stream<Lanes<Y<L>, L::T_ACT> >& rows, Stream<ActivateTile<L> >& tiles) {
     int index = 0;
     const unsigned count = nodes * L::ACT_TILES;
     HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
         HLS_PIPELINE
         HLS_TRIPS(L::ACTIVATE_TRIPS)
-        const Lanes<Y<L>, L::T_ACT> y = rows.read();
-        const BiasWord<L> b = bias[index];
+        const Lanes<Y<L>, L::T_ACT> y = unpack<Lanes<Y<L>, L::T_ACT> >(rows.read());
+        const BiasWord<L> b = unpack<BiasWord<L> >(bias[index]);
         ActivateTile<L> z;
         for (int lane = 0; lane < L::T_ACT; ++lane) {
             HLS_UNROLL
@@ -24,7 +24,7 @@ void activate(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS],
             z.lane[lane] = Table::look_up(saturate<L::VALUE_BITS>(sum));
         }
         TRACE(L, "activate", z.lane);
-        tiles.write(z);
+        tiles.write(pack(z));
         index = index == L::ACT_TILES - 1 ? 0 : index + 1;
     }
 }

@@ -4,11 +4,24 @@
 #include "multiply.h"
 #include "types.h"
 
+/// The values of tile `tile` of a word of H. A choice among constant parts: a variable lane would be a shift of the word.
+template <class L>
+Lanes<Value<L>, L::T_AGGR> tile_of(const Packed<HWord<L> >& word, int tile) {
+    HLS_INLINE
+    const int TILES = L::H_LANES / L::T_AGGR;
+    typedef Lanes<Value<L>, L::T_AGGR> Tile;
+    Packed<Tile> found = Packed<Tile>(word);
+    for (int other = 1; other < TILES; ++other) {
+        HLS_UNROLL
+        if (tile == other) found = Packed<Tile>(word >> (Packing<Tile>::BITS * other));
+    }
+    return unpack<Tile>(found);
+}
+
 /// The messages c * h of one tile, with a coefficient for each of its heads. Without coefficients a message is h
 /// itself, and no multiplier is built.
 template <class L>
-void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS],
-           AggregateSum<L> message[L::T_AGGR]) {
+void weigh(const Lanes<Value<L>, L::T_AGGR>& h, const Coefficients<L>& coefficients, AggregateSum<L> message[L::T_AGGR]) {
     HLS_INLINE
     Value<L> value[L::T_AGGR];
     ap_uint<COEFFICIENT_BITS> weight[L::T_AGGR];
@@ -16,8 +29,8 @@ void weigh(const HWord<L>& word, int first_lane, const ap_uint<COEFFICIENT_BITS>
     HLS_REGISTERS(weight)
     for (int lane = 0; lane < L::T_AGGR; ++lane) {
         HLS_UNROLL
-        value[lane] = word.lane[first_lane + lane];
-        weight[lane] = coefficient[lane / L::HEAD_LANES % L::GROUP_HEADS];
+        value[lane] = h.lane[lane];
+        weight[lane] = coefficients.lane[lane / L::HEAD_LANES % L::GROUP_HEADS];
         message[lane] = value[lane];
     }
     // A compile-time constant: only one of the two branches is built.
@@ -42,14 +55,14 @@ AggregateSums<L> combine(const AggregateSums<L>& before, const AggregateSum<L> m
 /// The outer loop runs over edges, the inner one over tiles: an edge is read once, and its row of H word by word. Sums
 /// are kept as in linear.h.
 template <class L>
-void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& edges,
-               hls::stream<TotalTile<L> >& totals) {
+void aggregate(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream<Edge>& edges,
+               Stream<TotalTile<L> >& totals) {
     const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
-    AggregateSums<L> sums[L::AGGR_TILES], recent = {};
-    HLS_PACKED(sums)
+    Packed<AggregateSums<L> > sums[L::AGGR_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
-    Edge edge = {0, 0, false};
+    AggregateSums<L> recent = zeros<AggregateSums<L> >();
+    Edge edge = zeros<Edge>();
     ap_uint<L::DEGREE_BITS> degree = 0;
     int tile = 0;
     unsigned node = 0;
@@ -57,23 +70,31 @@ void aggregate(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Edge>& 
         HLS_PIPELINE
         HLS_TRIPS(L::AGGREGATE_TRIPS)
         if (tile == 0) {
-            edge = edges.read();
+            edge = unpack<Edge>(edges.read());
             ++degree;
         }
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
         HLS_PRODUCT(row, fabric)
-        const HWord<L> word = h[row + tile / TILES_PER_WORD];
+        const Packed<HWord<L> > word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
         HLS_REGISTERS(message)
-        const ap_uint<COEFFICIENT_BITS> coefficient[1] = {edge.coefficient};
-        HLS_REGISTERS(coefficient)
-        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
+        Coefficients<L> coefficients;
+        for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+            HLS_UNROLL
+            coefficients.lane[lane] = edge.coefficient;
+        }
+        weigh<L>(tile_of<L>(word, tile % TILES_PER_WORD), coefficients, message);
 
-        recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, degree == 1);
-        sums[tile] = recent;
+        recent = combine<L>(L::AGGR_TILES == 1 ? recent : unpack<AggregateSums<L> >(sums[tile]), message, degree == 1);
+        sums[tile] = pack(recent);
         if (edge.last) {
-            const TotalTile<L> total = {recent, {degree}};
-            totals.write(total);
+            TotalTile<L> total;
+            total.sums = recent;
+            for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+                HLS_UNROLL
+                total.divisors.lane[lane] = degree;
+            }
+            totals.write(pack(total));
         }
         if (++tile == L::AGGR_TILES) {
             tile = 0;

@@ -6,37 +6,38 @@
 
 /// The coefficients of one edge: 256 for the strongest edge of its row. The table holds 256 exp(-D 2^-f / 5).
 template <class L, class Exponential>
-void coefficients(const Exponents<L>& here, const Exponents<L>& largest, ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS]) {
+Coefficients<L> weights_of(const Exponents<L>& here, const Exponents<L>& largest) {
     HLS_INLINE
+    Coefficients<L> coefficients;
     for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
         HLS_UNROLL
         const ap_uint<L::EXPONENT_BITS> difference = largest.lane[lane] - here.lane[lane];
-        coefficient[lane] = Exponential::look_up(difference);
+        coefficients.lane[lane] = Exponential::look_up(difference);
     }
+    return coefficients;
 }
 
 /// The loops run over edges, then groups of heads, then the tiles of a group: the order of H and of the ring. Sums,
 /// maxima and sums of coefficients that the next cycle needs are kept in registers, as in linear.h.
 template <class L, class Exponential>
-void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<ScoredEdge<L> >& ring,
-                   hls::stream<Exponents<L> >& maxima, hls::stream<TotalTile<L> >& totals) {
+void aggregate_gat(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream<ScoredEdge<L> >& ring,
+                   Stream<Exponents<L> >& maxima, Stream<TotalTile<L> >& totals) {
     const int TILES_PER_WORD = L::H_LANES / L::T_AGGR;
     typedef Lanes<ap_uint<L::COEFFICIENT_SUM_BITS>, L::GROUP_HEADS> CoefficientSums;
-    AggregateSums<L> sums[L::AGGR_TILES], recent = {};
-    CoefficientSums weights[L::HEAD_GROUPS], weight = {};
-    Exponents<L> largest[L::HEAD_GROUPS], maximum = {};
-    HLS_PACKED(sums)
-    HLS_PACKED(weights)
-    HLS_PACKED(largest)
+    Packed<AggregateSums<L> > sums[L::AGGR_TILES];
+    Packed<CoefficientSums> weights[L::HEAD_GROUPS];
+    Packed<Exponents<L> > largest[L::HEAD_GROUPS];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_STORAGE(weights, ram_s2p, lutram)
     HLS_STORAGE(largest, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
     HLS_RETURNS_AFTER_TWO(weights)
     HLS_RETURNS_AFTER_TWO(largest)
-    ScoredEdge<L> edge = {};
-    ap_uint<COEFFICIENT_BITS> coefficient[L::GROUP_HEADS] = {};
-    HLS_REGISTERS(coefficient)
+    AggregateSums<L> recent = zeros<AggregateSums<L> >();
+    CoefficientSums weight = zeros<CoefficientSums>();
+    Exponents<L> maximum = zeros<Exponents<L> >();
+    ScoredEdge<L> edge = zeros<ScoredEdge<L> >();
+    Coefficients<L> coefficients = zeros<Coefficients<L> >();
     ap_uint<L::DEGREE_BITS> degree = 1;
     int tile = 0, group = 0, group_tile = 0;  // tile = group * GROUP_TILES + group_tile
     unsigned node = 0;
@@ -45,27 +46,27 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
         HLS_TRIPS(L::AGGREGATE_TRIPS)
         const bool first = degree == 1;
         if (group_tile == 0) {
-            edge = ring.read();
-            if (first) maximum = maxima.read();
-            else if (L::HEAD_GROUPS > 1) maximum = largest[group];
-            if (first) largest[group] = maximum;
-            coefficients<L, Exponential>(edge.exponents, maximum, coefficient);
-            if (L::HEAD_GROUPS > 1) weight = weights[group];
+            edge = unpack<ScoredEdge<L> >(ring.read());
+            if (first) maximum = unpack<Exponents<L> >(maxima.read());
+            else if (L::HEAD_GROUPS > 1) maximum = unpack<Exponents<L> >(largest[group]);
+            if (first) largest[group] = pack(maximum);
+            coefficients = weights_of<L, Exponential>(edge.exponents, maximum);
+            if (L::HEAD_GROUPS > 1) weight = unpack<CoefficientSums>(weights[group]);
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
                 HLS_UNROLL
                 if (first) weight.lane[lane] = 0;
-                weight.lane[lane] += coefficient[lane];
+                weight.lane[lane] += coefficients.lane[lane];
             }
-            weights[group] = weight;
+            weights[group] = pack(weight);
         }
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
         HLS_PRODUCT(row, fabric)
-        const HWord<L> word = h[row + tile / TILES_PER_WORD];
+        const Packed<HWord<L> > word = h[row + tile / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
         HLS_REGISTERS(message)
-        weigh<L>(word, tile % TILES_PER_WORD * L::T_AGGR, coefficient, message);
-        recent = combine<L>(L::AGGR_TILES == 1 ? recent : sums[tile], message, first);
-        sums[tile] = recent;
+        weigh<L>(tile_of<L>(word, tile % TILES_PER_WORD), coefficients, message);
+        recent = combine<L>(L::AGGR_TILES == 1 ? recent : unpack<AggregateSums<L> >(sums[tile]), message, first);
+        sums[tile] = pack(recent);
         if (edge.last) {
             TotalTile<L> total;
             total.sums = recent;
@@ -75,9 +76,9 @@ void aggregate_gat(unsigned nodes, const HWord<L> h[L::H_DEPTH], hls::stream<Sco
                 const Divisor<L> divisor = weight.lane[lane] * times;
                 // One product per head and row; the DSP budget does not cover it.
                 HLS_PRODUCT(divisor, fabric)
-                total.divisor[lane] = divisor;
+                total.divisors.lane[lane] = divisor;
             }
-            totals.write(total);
+            totals.write(pack(total));
         }
         const bool group_ends = group_tile == L::GROUP_TILES - 1, edge_ends = group_ends && group == L::HEAD_GROUPS - 1;
         group_tile = group_ends ? 0 : group_tile + 1;

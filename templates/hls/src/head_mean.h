@@ -10,24 +10,25 @@
 /// they are ordered by head: CLASS_TILES tiles hold all classes of TILE_HEADS heads, and HEAD_TILES times as many all
 /// heads.
 template <class L>
-void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::stream<YTile<L> >& tiles,
-               hls::stream<Lanes<Logit, L::CLASS_LANES> >& logits) {
+void head_mean(unsigned nodes, const Packed<BiasWord<L> > bias[L::BIAS_BEATS], Stream<YTile<L> >& tiles,
+               Stream<Lanes<Logit, L::CLASS_LANES> >& logits) {
     const int TO_HEAD = L::GAT ? L::CLASS_LANES : 1, TO_CLASS = L::GAT ? 1 : L::TILE_HEADS;  // lanes to the next one
     const bool IN_TURN = L::GAT && L::CLASS_TILES > 1;  // else the sums of the previous tile continue
     typedef ap_int<L::Y_BITS + L::LOG2_HEADS> Sum;
-    Lanes<Sum, L::CLASS_LANES> sums[L::CLASS_TILES], recent = {};
-    HLS_PACKED(sums)
+    typedef Lanes<Sum, L::CLASS_LANES> Sums;
+    Packed<Sums> sums[L::CLASS_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
+    Sums recent = zeros<Sums>();
     int head_tile = 0, class_tile = 0;
     const unsigned count = nodes * (L::CLASS_TILES * L::HEAD_TILES);
     HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
         HLS_PIPELINE
         HLS_TRIPS(L::NORMALISE_TRIPS)
-        const YTile<L> y = tiles.read();
-        const BiasWord<L> b = bias[class_tile];
-        const Lanes<Sum, L::CLASS_LANES> before = IN_TURN ? sums[class_tile] : recent;
+        const YTile<L> y = unpack<YTile<L> >(tiles.read());
+        const BiasWord<L> b = unpack<BiasWord<L> >(bias[class_tile]);
+        const Sums before = IN_TURN ? unpack<Sums>(sums[class_tile]) : recent;
         Lanes<Logit, L::CLASS_LANES> logit;
         for (int lane = 0; lane < L::CLASS_LANES; ++lane) {
             HLS_UNROLL
@@ -41,11 +42,11 @@ void head_mean(unsigned nodes, const BiasWord<L> bias[L::BIAS_BEATS], hls::strea
                 ap_int<L::VALUE_BITS + LOGIT_EXTRA_BITS>(b.lane[lane]) << LOGIT_EXTRA_BITS;
             logit.lane[lane] = saturate<LOGIT_BITS>(shift_right_even<L::LOG2_HEADS>(sum) + offset);
         }
-        sums[class_tile] = recent;
+        sums[class_tile] = pack(recent);
         const bool classes_end = class_tile == L::CLASS_TILES - 1, heads_end = head_tile == L::HEAD_TILES - 1;
         if (heads_end) {
             TRACE_ROW(L, "head_mean", logit.lane, L::CLASSES);
-            logits.write(logit);
+            logits.write(pack(logit));
         }
         // The inner of the two counters advances with every tile.
         if (L::GAT || heads_end) class_tile = classes_end ? 0 : class_tile + 1;

@@ -63,12 +63,12 @@ LinearTile<L> requantise(const LinearSums<L>& sums) {
 /// The first layer: only the non-zero features arrive, each with the column that names its row of W. A group that ends
 /// a node also holds the first features of the next node; their sums replace the sums that leave.
 template <class L>
-void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
-                   hls::stream<FeatureGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
-    LinearSums<L> sums[L::OUT_TILES], recent = {};
-    HLS_PACKED(sums)
+void linear_sparse(unsigned nodes, const Packed<WeightWord<L> > weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
+                   Stream<FeatureGroup<L> >& groups, Stream<LinearTile<L> >& tiles) {
+    Packed<LinearSums<L> > sums[L::OUT_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
+    LinearSums<L> recent = zeros<LinearSums<L> >();
     FeatureGroup<L> group;
     bool first = true;
     int tile = 0, base = 0;  // base = tile * INPUT_WIDTH, without a multiplier
@@ -76,23 +76,23 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
     while (node < nodes) {
         HLS_PIPELINE
         HLS_TRIPS(L::LINEAR_TRIPS)
-        if (tile == 0) group = groups.read();
+        if (tile == 0) group = unpack<FeatureGroup<L> >(groups.read());
         WeightWord<L> rows[L::T_IN];
         HLS_REGISTERS(rows)
         for (int lane = 0; lane < L::T_IN; ++lane) {
             HLS_UNROLL
             // Two lanes share a copy, because block RAM has two ports.
-            rows[lane] = weight[lane / 2][base + group.column[lane].to_int()];
+            rows[lane] = unpack<WeightWord<L> >(weight[lane / 2][base + group.column.lane[lane].to_int()]);
         }
-        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
+        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : unpack<LinearSums<L> >(sums[tile]);
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
         HLS_REGISTERS(product)
-        multiply<L>(group.value, rows, product);
+        multiply<L>(group.value.lane, rows, product);
         const int split = group.split.to_int();
         const LinearSums<L> total = accumulate<L>(product, 0, split, first, before);
-        if (group.last) tiles.write(requantise<L>(total));
+        if (group.last) tiles.write(pack(requantise<L>(total)));
         recent = group.last ? accumulate<L>(product, split, L::T_IN, true, before) : total;
-        sums[tile] = recent;
+        sums[tile] = pack(recent);
         base += L::INPUT_WIDTH;
         if (++tile == L::OUT_TILES) {
             tile = base = 0;
@@ -104,33 +104,33 @@ void linear_sparse(unsigned nodes, const WeightWord<L> weight[L::WEIGHT_COPIES][
 
 /// A later layer: all inputs of a node arrive in order, IN_GROUPS groups of T_IN.
 template <class L>
-void linear_dense(unsigned nodes, const WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
-                  hls::stream<InputGroup<L> >& groups, hls::stream<LinearTile<L> >& tiles) {
-    LinearSums<L> sums[L::OUT_TILES], recent = {};
-    HLS_PACKED(sums)
+void linear_dense(unsigned nodes, const Packed<WeightWord<L> > weight[L::T_IN][L::WEIGHT_DEPTH],
+                  Stream<InputGroup<L> >& groups, Stream<LinearTile<L> >& tiles) {
+    Packed<LinearSums<L> > sums[L::OUT_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
+    LinearSums<L> recent = zeros<LinearSums<L> >();
     InputGroup<L> group;
     int tile = 0, index = 0, address = 0;  // address = index * OUT_TILES + tile
     unsigned node = 0;
     while (node < nodes) {
         HLS_PIPELINE
         HLS_TRIPS(L::LINEAR_TRIPS)
-        if (tile == 0) group = groups.read();
+        if (tile == 0) group = unpack<InputGroup<L> >(groups.read());
         WeightWord<L> rows[L::T_IN];
         HLS_REGISTERS(rows)
         for (int lane = 0; lane < L::T_IN; ++lane) {
             HLS_UNROLL
-            rows[lane] = weight[lane][address];
+            rows[lane] = unpack<WeightWord<L> >(weight[lane][address]);
         }
-        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : sums[tile];
+        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : unpack<LinearSums<L> >(sums[tile]);
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
         HLS_REGISTERS(product)
         multiply<L>(group.lane, rows, product);
         recent = accumulate<L>(product, 0, L::T_IN, index == 0, before);
-        sums[tile] = recent;
+        sums[tile] = pack(recent);
         const bool last = index == L::IN_GROUPS - 1;
-        if (last) tiles.write(requantise<L>(recent));
+        if (last) tiles.write(pack(requantise<L>(recent)));
         ++address;
         if (++tile == L::OUT_TILES) {
             tile = 0;

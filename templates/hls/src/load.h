@@ -1,4 +1,4 @@
-// The load phase: weights, attention vectors and biases from the parameter region into the memories of their layer.
+// Weights, attention vectors and biases: beats of the parameter region become words of the memories of their layer.
 #pragma once
 
 #include "types.h"
@@ -29,56 +29,52 @@ WeightWord<L> unpack_weights(const Beat& beat, int place) {
 }
 
 template <class L>
-void load_bias(const Beat* parameters, BiasWord<L> bias[L::BIAS_BEATS]) {
+void load_bias(Stream<Beat>& beats, Packed<BiasWord<L> > bias[L::BIAS_BEATS]) {
     for (int word = 0; word < L::BIAS_BEATS; ++word) {
         HLS_PIPELINE
-        bias[word] = unpack_words<Value<L>, L::BIAS_LANES>(parameters[L::BIAS_OFFSET + word]);
+        bias[word] = pack(unpack_words<Value<L>, L::BIAS_LANES>(beats.read()));
     }
 }
 
 /// The attention vectors of gat, ordered by head, then tile, then target word before source word.
 template <class L>
-void load_attention(const Beat* parameters, AttentionWord<L> attention[L::ATTENTION_BEATS]) {
+void load_attention(Stream<Beat>& beats, Packed<AttentionWord<L> > attention[L::ATTENTION_BEATS]) {
     for (int word = 0; word < L::ATTENTION_BEATS; ++word) {
         HLS_PIPELINE
-        attention[word] = unpack_words<Weight<L>, L::T_ATTN>(parameters[L::ATTENTION_OFFSET + word]);
+        attention[word] = pack(unpack_words<Weight<L>, L::T_ATTN>(beats.read()));
     }
 }
 
 /// Weights of the first layer, ordered by tile, then input column. Every copy holds all of them and takes two words per
 /// cycle through its two ports, which later read.
 template <class L>
-void load_first(const Beat* parameters, WeightWord<L> weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH],
-                BiasWord<L> bias[L::BIAS_BEATS]) {
+void load_first(Stream<Beat>& beats, Packed<WeightWord<L> > weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH]) {
     for (int pair = 0; pair < (L::WEIGHT_DEPTH + 1) / 2; ++pair) {
         HLS_PIPELINE
-        const Beat beat = parameters[L::WEIGHT_OFFSET + pair];
+        const Beat beat = beats.read();
         for (int copy = 0; copy < L::WEIGHT_COPIES; ++copy) {
             HLS_UNROLL
-            weight[copy][2 * pair] = unpack_weights<L>(beat, 0);
-            if (2 * pair + 1 < L::WEIGHT_DEPTH) weight[copy][2 * pair + 1] = unpack_weights<L>(beat, 1);
+            weight[copy][2 * pair] = pack(unpack_weights<L>(beat, 0));
+            if (2 * pair + 1 < L::WEIGHT_DEPTH) weight[copy][2 * pair + 1] = pack(unpack_weights<L>(beat, 1));
         }
     }
-    load_bias<L>(parameters, bias);
 }
 
 /// Weights of a later layer, by group, tile, lane. Lane i of a group reads only its own memory; a beat fills two.
 template <class L>
-void load_later(const Beat* parameters, WeightWord<L> weight[L::T_IN][L::WEIGHT_DEPTH],
-                BiasWord<L> bias[L::BIAS_BEATS]) {
+void load_later(Stream<Beat>& beats, Packed<WeightWord<L> > weight[L::T_IN][L::WEIGHT_DEPTH]) {
     const int PAIRS = (L::T_IN + 1) / 2;
     int word = 0, pair = 0;
     for (int place = 0; place < L::WEIGHT_DEPTH * PAIRS; ++place) {
         HLS_PIPELINE
-        const Beat beat = parameters[L::WEIGHT_OFFSET + place];
+        const Beat beat = beats.read();
         for (int lane = 0; lane < L::T_IN; ++lane) {
             HLS_UNROLL
-            if (lane / 2 == pair) weight[lane][word] = unpack_weights<L>(beat, lane % 2);
+            if (lane / 2 == pair) weight[lane][word] = pack(unpack_weights<L>(beat, lane % 2));
         }
         if (++pair == PAIRS) {
             pair = 0;
             ++word;
         }
     }
-    load_bias<L>(parameters, bias);
 }

@@ -16,21 +16,21 @@ Y<L> divide(const AggregateSum<L>& total, const Divisor<L>& by) {
 }
 
 template <class L>
-void normalise(unsigned nodes, hls::stream<TotalTile<L> >& totals, hls::stream<YTile<L> >& tiles) {
+void normalise(unsigned nodes, Stream<TotalTile<L> >& totals, Stream<YTile<L> >& tiles) {
     const unsigned count = nodes * L::AGGR_TILES;
     HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
         HLS_PIPELINE
         HLS_TRIPS(L::NORMALISE_TRIPS)
-        const TotalTile<L> total = totals.read();
+        const TotalTile<L> total = unpack<TotalTile<L> >(totals.read());
         YTile<L> y;
         for (int lane = 0; lane < L::T_AGGR; ++lane) {
             HLS_UNROLL
             const int head = lane / L::HEAD_LANES % L::GROUP_HEADS;
-            if (L::DIVIDES) y.lane[lane] = divide<L>(total.sums.lane[lane], total.divisor[head]);
+            if (L::DIVIDES) y.lane[lane] = divide<L>(total.sums.lane[lane], total.divisors.lane[head]);
             else y.lane[lane] = shift_right_even<L::AGGREGATE_SHIFT>(total.sums.lane[lane]);
         }
         TRACE(L, "aggregate", y.lane);
-        tiles.write(y);
+        tiles.write(pack(y));
     }
 }

@@ -2,19 +2,21 @@
 //
 // Whatever the memory holds, the checks pass on a well-formed stream: exactly `nodes` rows, with every column and every
 // source in range. The later stages therefore need no checks, never wait for a missing row and never read out of
-// bounds. An error is recorded in the status, and then no later phase runs.
+// bounds. A check sends two verdicts: before its first row what the earlier checks found, after its last row the same,
+// or its own problems if they found none. The writer takes those of the last check: with a problem it writes nothing.
 #pragma once
 
 #include "parameters.h"
 #include "types.h"
 
-/// Reads a region in order; BEATS is the dataset's count. It only bursts, so that the adapter keeps the bus busy.
-template <int BEATS>
-void read_beats(const Beat* region, unsigned beats, hls::stream<Beat>& out) {
+/// Reads `beats` beats of a region from beat `from` on; TRIPS is the dataset's count. It only bursts, so that the adapter
+/// keeps the bus busy.
+template <int TRIPS>
+void read_beats(const Beat* region, unsigned from, unsigned beats, Stream<Beat>& out) {
     for (unsigned beat = 0; beat < beats; ++beat) {
         HLS_PIPELINE
-        HLS_TRIPS(BEATS)
-        out.write(region[beat]);
+        HLS_TRIPS(TRIPS)
+        out.write(region[from + beat]);
     }
 }
 
@@ -39,17 +41,18 @@ FeatureGroup<L> unpack_group(const Beat& beat, Status& problems) {
         const ap_uint<FEATURE_COLUMN_BITS> column = field<FEATURE_COLUMN_BITS>(beat, first + FEATURE_COLUMN_AT);
         const ap_int<FEATURE_VALUE_BITS> value = field<FEATURE_VALUE_BITS>(beat, first + FEATURE_VALUE_AT);
         const bool used = lane < count, known = column < L::INPUT_WIDTH;
-        if (used && !known) problems[COLUMN_OUT_OF_RANGE] = 1;
-        group.column[lane] = used && known ? column : ap_uint<FEATURE_COLUMN_BITS>(0);
-        group.value[lane] = used && known ? Input<L>(value) : Input<L>(0);
+        if (used && !known) problems |= Status(1) << COLUMN_OUT_OF_RANGE;
+        group.column.lane[lane] = used && known ? column : ap_uint<FEATURE_COLUMN_BITS>(0);
+        group.value.lane[lane] = used && known ? Input<L>(value) : Input<L>(0);
     }
     return group;
 }
 
 /// Feature beats as groups: `nodes` rows; missing rows become empty, surplus beats are dropped.
 template <class L>
-void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::stream<FeatureGroup<L> >& out,
-                    Status& status) {
+void check_features(unsigned nodes, unsigned beats, Stream<Beat>& in, Stream<FeatureGroup<L> >& out,
+                    Stream<Status>& verdicts) {
+    verdicts.write(0);
     Status problems = 0;
     unsigned node = 0, beat = 0;
     while (node < nodes || beat < beats) {
@@ -60,15 +63,15 @@ void check_features(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::
             word = in.read();
             ++beat;
         } else {
-            problems[STREAM_TOO_SHORT] = 1;
+            problems |= Status(1) << STREAM_TOO_SHORT;
         }
         if (node < nodes) {
             const FeatureGroup<L> group = unpack_group<L>(word, problems);
-            out.write(group);
+            out.write(pack(group));
             if (group.last) ++node;
         }
     }
-    status = problems;
+    verdicts.write(problems);
 }
 
 /// Edge slot `slot` of a beat of the graph region.
@@ -83,8 +86,11 @@ inline Edge unpack_edge(const Beat& beat, int slot) {
 }
 
 /// Graph beats as edges, one per cycle: `nodes` rows; missing rows become one empty message, surplus slots are dropped.
-inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, hls::stream<Edge>& out,
-                        Status& status) {
+inline void check_edges(unsigned nodes, unsigned beats, Stream<Beat>& in, Stream<Edge>& out,
+                        Stream<Status>& before, Stream<Status>& after) {
+    before.read();
+    const Status earlier = before.read();
+    after.write(earlier);
     Status problems = 0;
     unsigned node = 0, beat = 0, degree = 0;
     int slot = 0;
@@ -100,19 +106,19 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
         if (node < nodes) {
             Edge edge = unpack_edge(word, slot);
             if (exhausted) {
-                problems[STREAM_TOO_SHORT] = 1;
+                problems |= Status(1) << STREAM_TOO_SHORT;
                 edge.last = true;
             }
             if (exhausted || edge.source >= nodes) {
-                if (!exhausted) problems[SOURCE_OUT_OF_RANGE] = 1;
+                if (!exhausted) problems |= Status(1) << SOURCE_OUT_OF_RANGE;
                 edge.source = 0;
             }
             // Cut at the capacity, so that no later buffer overflows.
             if (++degree == unsigned(DEGREE_CAPACITY) && !edge.last) {
-                problems[DEGREE_OVER_CAPACITY] = 1;
+                problems |= Status(1) << DEGREE_OVER_CAPACITY;
                 edge.last = true;
             }
-            out.write(edge);
+            out.write(pack(edge));
             if (edge.last) {
                 ++node;
                 degree = 0;
@@ -121,15 +127,15 @@ inline void check_edges(unsigned nodes, unsigned beats, hls::stream<Beat>& in, h
         // After the last row, the rest of the region is read at one beat per cycle and dropped.
         slot = exhausted || slot == EDGES_PER_BEAT - 1 || node == nodes ? 0 : slot + 1;
     }
-    status = problems;
+    after.write(earlier != 0 ? earlier : problems);
 }
 
 /// Discards the edges that check_edges passes on, where only its verdict is needed.
-inline void drop_edges(unsigned nodes, hls::stream<Edge>& edges) {
+inline void drop_edges(unsigned nodes, Stream<Edge>& edges) {
     unsigned node = 0;
     while (node < nodes) {
         HLS_PIPELINE
         HLS_TRIPS(DATASET_EDGES)
-        if (edges.read().last) ++node;
+        if (unpack<Edge>(edges.read()).last) ++node;
     }
 }

@@ -12,7 +12,7 @@ constexpr int tiles_of(int features, int lanes) { return (features + lanes - 1) 
 /// One flat loop over all rows, so that rows follow each other without a gap. TRIPS is for the tool's report.
 template <class T, int FEATURES, int IN, int OUT,
           int TRIPS = DATASET_NODES * larger(tiles_of(FEATURES, IN), tiles_of(FEATURES, OUT))>
-void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
+void repack(unsigned nodes, Stream<Lanes<T, IN> >& in, Stream<Lanes<T, OUT> >& out) {
     // Registers, because every lane moves in every cycle.
     T held[IN + OUT];
     HLS_REGISTERS(held)
@@ -22,7 +22,7 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
         HLS_PIPELINE
         HLS_TRIPS(TRIPS)
         if (taken < FEATURES && taken - given < OUT) {
-            const Lanes<T, IN> tile = in.read();
+            const Lanes<T, IN> tile = unpack<Lanes<T, IN> >(in.read());
             for (int lane = 0; lane < IN; ++lane) {
                 HLS_UNROLL
                 held[taken - given + lane] = tile.lane[lane];
@@ -35,7 +35,7 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
                 HLS_UNROLL
                 tile.lane[lane] = given + lane < FEATURES ? held[lane] : T(0);
             }
-            out.write(tile);
+            out.write(pack(tile));
             for (int lane = 0; lane < IN; ++lane) {
                 HLS_UNROLL
                 held[lane] = held[lane + OUT];
@@ -56,7 +56,7 @@ void repack(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T,
 /// The lanes beyond FEATURES in a head's last tile are undefined: their weights are zeros.
 template <class T, int HEADS, int FEATURES, int PADDED, int IN, int OUT,
           int TRIPS = DATASET_NODES * larger(tiles_of(HEADS * PADDED, IN), HEADS * tiles_of(FEATURES, OUT))>
-void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lanes<T, OUT> >& out) {
+void split_heads(unsigned nodes, Stream<Lanes<T, IN> >& in, Stream<Lanes<T, OUT> >& out) {
     const int TILES = tiles_of(FEATURES, OUT);
     const int REST = PADDED - (TILES - 1) * OUT;  // features that leave the window with a head's last tile
     const int MOST = larger(REST, OUT);
@@ -75,7 +75,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
         const bool last = tile == TILES - 1;
         const int wanted = last ? REST : OUT;
         if (taken < HEADS * PADDED && count < wanted) {
-            const Lanes<T, IN> here = in.read();
+            const Lanes<T, IN> here = unpack<Lanes<T, IN> >(in.read());
             for (int lane = 0; lane < IN; ++lane) {
                 HLS_UNROLL
                 held[count + lane] = here.lane[lane];
@@ -89,7 +89,7 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
                 HLS_UNROLL
                 there.lane[lane] = held[lane];
             }
-            out.write(there);
+            out.write(pack(there));
             // Two fixed distances, so this is a multiplexer, not a barrel shifter.
             for (int lane = 0; lane < IN; ++lane) {
                 HLS_UNROLL
@@ -107,13 +107,13 @@ void split_heads(unsigned nodes, hls::stream<Lanes<T, IN> >& in, hls::stream<Lan
 
 /// Copies every tile, TILES per row, to two readers.
 template <int TILES, class T, int TRIPS = DATASET_NODES * TILES>
-void duplicate(unsigned nodes, hls::stream<T>& in, hls::stream<T>& first, hls::stream<T>& second) {
+void duplicate(unsigned nodes, Stream<T>& in, Stream<T>& first, Stream<T>& second) {
     const unsigned count = nodes * TILES;
     HLS_PRODUCT(count, fabric)
     for (unsigned tile = 0; tile < count; ++tile) {
         HLS_PIPELINE
         HLS_TRIPS(TRIPS)
-        const T here = in.read();
+        const Packed<T> here = in.read();
         first.write(here);
         second.write(here);
     }

@@ -12,30 +12,46 @@ Exponent<L> exponent(Value<L> s, Value<L> r) {
     return z < 0 ? z : Exponent<L>(z + (z << 2));
 }
 
+/// Scores into the memories that rows of edges are looked up in: word g of node i at address i * HEAD_GROUPS + g.
+template <class L>
+void store_scores(unsigned nodes, Stream<NodeScores<L> >& scores, Packed<ScoreWord<L> > target_scores[L::SCORE_DEPTH],
+                  Packed<ScoreWord<L> > source_scores[L::SCORE_DEPTH]) {
+    const unsigned count = nodes * L::HEAD_GROUPS;
+    HLS_PRODUCT(count, fabric)
+    for (unsigned address = 0; address < count; ++address) {
+        HLS_PIPELINE
+        HLS_TRIPS(L::STORE_SCORES_TRIPS)
+        const NodeScores<L> here = unpack<NodeScores<L> >(scores.read());
+        target_scores[address] = pack(here.target);
+        source_scores[address] = pack(here.source);
+    }
+}
+
 /// The outer loop runs over edges, the inner one over groups of heads. The exponents go into `ring`, which holds the
 /// edges of two rows. The second pass, which must wait for the row's maxima, reads its edges there, so main memory is
 /// read once.
 template <class L>
-void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH],
-                 const ScoreWord<L> source_scores[L::SCORE_DEPTH], hls::stream<Edge>& edges,
-                 hls::stream<ScoredEdge<L> >& ring, hls::stream<Exponents<L> >& maxima) {
+void row_maximum(unsigned nodes, const Packed<ScoreWord<L> > target_scores[L::SCORE_DEPTH],
+                 const Packed<ScoreWord<L> > source_scores[L::SCORE_DEPTH], Stream<Edge>& edges,
+                 Stream<ScoredEdge<L> >& ring, Stream<Exponents<L> >& maxima) {
     // A single group needs its maxima in the next cycle and keeps them in the register `recent`.
-    Exponents<L> largest[L::HEAD_GROUPS], recent = {};
-    HLS_PACKED(largest)
+    Packed<Exponents<L> > largest[L::HEAD_GROUPS];
     HLS_STORAGE(largest, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(largest)
-    Edge edge = {0, 0, false};
+    Exponents<L> recent = zeros<Exponents<L> >();
+    Edge edge = zeros<Edge>();
     bool first = true;  // edge of the row
     int group = 0;
     unsigned node = 0, target = 0;  // target = node * HEAD_GROUPS, without a multiplier
     while (node < nodes) {
         HLS_PIPELINE
         HLS_TRIPS(L::MAXIMUM_TRIPS)
-        if (group == 0) edge = edges.read();
+        if (group == 0) edge = unpack<Edge>(edges.read());
         const unsigned source = edge.source.to_uint() * L::HEAD_GROUPS;
         HLS_PRODUCT(source, fabric)
-        const ScoreWord<L> s = target_scores[target + group], r = source_scores[source + group];
-        const Exponents<L> before = L::HEAD_GROUPS == 1 ? recent : largest[group];
+        const ScoreWord<L> s = unpack<ScoreWord<L> >(target_scores[target + group]);
+        const ScoreWord<L> r = unpack<ScoreWord<L> >(source_scores[source + group]);
+        const Exponents<L> before = L::HEAD_GROUPS == 1 ? recent : unpack<Exponents<L> >(largest[group]);
         ScoredEdge<L> scored;
         scored.source = edge.source;
         scored.last = edge.last;
@@ -45,11 +61,11 @@ void row_maximum(unsigned nodes, const ScoreWord<L> target_scores[L::SCORE_DEPTH
             scored.exponents.lane[lane] = here;
             recent.lane[lane] = first || here > there ? here : there;
         }
-        largest[group] = recent;
-        ring.write(scored);
+        largest[group] = pack(recent);
+        ring.write(pack(scored));
         if (edge.last) {
             TRACE_ROW(L, "row_maximum", recent.lane, L::HEADS);
-            maxima.write(recent);
+            maxima.write(pack(recent));
         }
         if (++group == L::HEAD_GROUPS) {
             group = 0;

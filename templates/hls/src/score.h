@@ -20,42 +20,39 @@ ap_int<L::SCORE_BITS> dot(const ScoreTile<L>& h, const AttentionWord<L>& a, ap_i
     return before;
 }
 
-/// Two cycles per tile: one for the target's vector, one for the source's. Each memory word holds the scores of
-/// GROUP_HEADS heads; word g of node i is at address i * HEAD_GROUPS + g.
+/// Two cycles per tile: one for the target's vector, one for the source's. The scores of GROUP_HEADS heads leave
+/// together.
 template <class L>
-void score(unsigned nodes, const AttentionWord<L> attention[L::ATTENTION_BEATS], hls::stream<ScoreTile<L> >& tiles,
-           ScoreWord<L> target_scores[L::SCORE_DEPTH], ScoreWord<L> source_scores[L::SCORE_DEPTH]) {
+void score(unsigned nodes, const Packed<AttentionWord<L> > attention[L::ATTENTION_BEATS],
+           Stream<ScoreTile<L> >& tiles, Stream<NodeScores<L> >& scores) {
     ap_int<L::SCORE_BITS> target_sum = 0, source_sum = 0;
-    ScoreWord<L> target = {}, source = {};
-    ScoreTile<L> h = {};
-    int index = 0, tile = 0, lane = 0;  // index of the vector's word
+    NodeScores<L> node = zeros<NodeScores<L> >();
+    ScoreTile<L> h = zeros<ScoreTile<L> >();
+    int index = 0, tile = 0, head = 0;  // index of the vector's word
     bool for_source = false;
-    unsigned address = 0;
     const unsigned count = nodes * L::ATTENTION_BEATS;
     HLS_PRODUCT(count, fabric)
     for (unsigned step = 0; step < count; ++step) {
         HLS_PIPELINE
         HLS_TRIPS(L::SCORE_TRIPS)
-        if (!for_source) h = tiles.read();
+        if (!for_source) h = unpack<ScoreTile<L> >(tiles.read());
         const ap_int<L::SCORE_BITS> before = tile == 0 ? ap_int<L::SCORE_BITS>(0) : for_source ? source_sum : target_sum;
-        const ap_int<L::SCORE_BITS> sum = dot<L>(h, attention[index], before);
+        const ap_int<L::SCORE_BITS> sum = dot<L>(h, unpack<AttentionWord<L> >(attention[index]), before);
         const Value<L> rounded = saturate<L::VALUE_BITS>(shift_right_even<L::SCORE_SHIFT>(sum));
-        if (for_source) {
-            source_sum = sum;
-            source.lane[lane] = rounded;
-        } else {
-            target_sum = sum;
-            target.lane[lane] = rounded;
+        if (for_source) source_sum = sum;
+        else target_sum = sum;
+        for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
+            HLS_UNROLL
+            if (lane == head && for_source) node.source.lane[lane] = rounded;
+            if (lane == head && !for_source) node.target.lane[lane] = rounded;
         }
         if (for_source && ++tile == L::SCORE_TILES) {
             tile = 0;
-            if (++lane == L::GROUP_HEADS) {
-                lane = 0;
-                TRACE_ROW(L, "target_scores", target.lane, L::HEADS);
-                TRACE_ROW(L, "source_scores", source.lane, L::HEADS);
-                target_scores[address] = target;
-                source_scores[address] = source;
-                ++address;
+            if (++head == L::GROUP_HEADS) {
+                head = 0;
+                TRACE_ROW(L, "target_scores", node.target.lane, L::HEADS);
+                TRACE_ROW(L, "source_scores", node.source.lane, L::HEADS);
+                scores.write(pack(node));
             }
         }
         for_source = !for_source;
