@@ -60,6 +60,9 @@ class Manager:
         return tuple(name for name in addresses if (name != wire.OUTPUT_REGION) == self.reads)
 
 
+LONGEST_BURST = 256
+"""Beats of the longest burst: what AXI4 allows, and a page of 4 KiB."""
+
 MANAGERS = (Manager(READ, reads=True), Manager(WRITE, reads=False))
 
 _Signal = tuple[str, bool, str]
@@ -118,3 +121,8 @@ PORTS: tuple[Port, ...] = (
     Port(INTERRUPT, True),
 )
 """Every port of the kernel, in order."""
+
+
+def manager_of(region: str) -> str:
+    """The manager that accesses the region of an address register; empty for other registers."""
+    return next((manager.name for manager in MANAGERS if region in manager.regions), "")

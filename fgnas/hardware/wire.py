@@ -112,7 +112,17 @@ class Register:
     access: str
     about: str
 
+    @property
+    def vendor_name(self) -> str:
+        """The name that Vitis gives to the register in an IP's register map."""
+        return VENDOR_NAMES.get(self.name, self.name)
 
+
+VENDOR_NAMES = {
+    "control": "CTRL", "global_interrupt_enable": "GIER", "interrupt_enable": "IP_IER", "interrupt_status": "IP_ISR",
+}  # fmt: skip
+ACCESS = {"rw": "read-write", "w": "write-only", "r": "read-only"}
+"""A register's access, as IP-XACT spells it."""
 CONTROL_REGISTERS = (
     Register("control", 0x00, REGISTER_BITS, "rw",
              "bit 0 ap_start, 1 ap_done (cleared on read), 2 ap_idle, 3 ap_ready"),

@@ -83,8 +83,9 @@ def tools() -> list[Part]:
         Part("ccache", shutil.which("ccache"), False, "builds take some seconds longer", "sudo apt-get install ccache"),
         Part(
             "Vitis", _found(lambda: find_vitis().compiler), False,
-            "no fgnas vitis, no make xo or make ip in a project, and so no bitstream", "",
+            "no fgnas vitis, no make ip-hls or make xo-hls in a project", "",
         ),
+        Part("Vivado", shutil.which("vivado"), False, "no make ip or make xo in a project, and so no bitstream", ""),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The PYNQ driver on a simulated board, and the project's Makefile with stand-ins for Vitis."""
+"""The PYNQ driver on a simulated board, and the project's Makefile with stand-ins for Vivado and Vitis."""
 
 import importlib.util
 import json
@@ -243,33 +243,52 @@ def make(folder: Path, target: str, path: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(["make", target], cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+def stand_in(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
 @pytest.mark.parametrize("target, file", [("xo", "fgnas_top.xo"), ("ip", "fgnas_top.zip")])
-def test_kernel_object_and_ip_with_vitis(project, tmp_path, target, file) -> None:
+def test_kernel_object_and_ip_from_the_rtl(project, tmp_path, target, file) -> None:
     folder, _, _ = project
-    for tool in ("v++", "vitis-run"):
-        (tmp_path / tool).write_text(STANDS_IN)
-        (tmp_path / tool).chmod(0o755)
+    stand_in(tmp_path, "vivado", f'#!/bin/sh\necho "$@" >called.txt\necho made >build/rtl/{file}\n')
     assert make(folder, "clean", tmp_path).returncode == 0
     run = make(folder, target, tmp_path)
     assert run.returncode == 0, run.stderr
-    assert (folder / "build" / file).read_text() == "made"
+    called = (folder / "called.txt").read_text().split()
+    assert called[-4:] == ["-source", "package_rtl.tcl", "-tclargs", target] and "-mode batch" in " ".join(called)
+    assert "is up to date" in make(folder, f"build/rtl/{file}", tmp_path).stdout
+    stand_in(tmp_path, "vivado", "#!/bin/sh\nexit 0\n")
+    (folder / "build" / "rtl" / file).unlink()
+    assert make(folder, target, tmp_path).returncode == 2, "a tool that makes nothing has failed"
+
+
+@pytest.mark.parametrize("target, file", [("xo", "fgnas_top.xo"), ("ip", "fgnas_top.zip")])
+def test_kernel_object_and_ip_from_the_cpp(project, tmp_path, target, file) -> None:
+    folder, _, _ = project
+    for tool in ("v++", "vitis-run"):
+        stand_in(tmp_path, tool, STANDS_IN)
+    assert make(folder, "clean", tmp_path).returncode == 0
+    run = make(folder, f"{target}-hls", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert (folder / "build" / "hls" / file).read_text() == "made"
     called = (folder / "called.txt").read_text().splitlines()
     assert called[0].startswith("-c --mode hls --config ")
     own = (folder / "hls_config.cfg").read_text().splitlines()
     changed = {
         "xo": {"flow_target=vitis", "package.output.format=xo"}, "ip": {"flow_target=vivado"},
     }[target]  # fmt: skip
-    added = {"package.output.syn=true", f"package.output.file={folder}/build/{file}"}
+    added = {"package.output.syn=true", f"package.output.file={folder}/build/hls/{file}"}
     assert changed <= set(called[1:]) and set(called[1:]) - set(own) <= changed | added
     assert added <= set(called[1:])
-    assert "is up to date" in make(folder, f"build/{file}", tmp_path).stdout
+    assert "is up to date" in make(folder, f"build/hls/{file}", tmp_path).stdout
 
 
-@pytest.mark.parametrize("target", ["xo", "ip"])
-def test_without_vitis_make_says_what_is_missing(project, tmp_path, target) -> None:
+@pytest.mark.parametrize("target, tool", [("xo", "vivado"), ("ip", "vivado"), ("xo-hls", "v++"), ("ip-hls", "v++")])
+def test_without_the_tool_make_says_what_is_missing(project, tmp_path, target, tool) -> None:
     assert make(project[0], "clean", tmp_path).returncode == 0
     run = make(project[0], target, tmp_path)
-    assert run.returncode == 2 and "source settings64.sh" in run.stderr
+    assert run.returncode == 2 and run.stderr.startswith(tool) and "source settings64.sh" in run.stderr
 
 
 def test_the_older_tool_makes_the_ip(project, tmp_path) -> None:
@@ -279,5 +298,5 @@ def test_the_older_tool_makes_the_ip(project, tmp_path) -> None:
     )
     (tmp_path / "vitis_hls").chmod(0o755)
     assert make(project[0], "clean", tmp_path).returncode == 0
-    assert make(project[0], "ip", tmp_path).returncode == 0
-    assert (project[0] / "build" / "fgnas_top.zip").read_text() == "ip\n"
+    assert make(project[0], "ip-hls", tmp_path).returncode == 0
+    assert (project[0] / "build" / "hls" / "fgnas_top.zip").read_text() == "ip\n"

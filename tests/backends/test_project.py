@@ -1,6 +1,7 @@
 """The project folder: whole or untouched, explained, and free of gaps."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,10 @@ def test_files(accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path) 
     assert Design.load(tmp_path / "p" / "design.json") == accelerator.design
     assert Network.load(tmp_path / "p" / "weights.npz").layers[0].weight.shape == (3, 2, 4)
     config = (tmp_path / "p" / "hls_config.cfg").read_text()
+    ran_in = tmp_path / "p" / "build" / "vitis" / "hls" / "csim" / "build"
+    for line in (line for line in config.splitlines() if ".argv=" in line):
+        assert Path(os.path.normpath(ran_in / line.split("=")[1])) == tmp_path / "p" / "vectors"
+    assert config.count("argv=") == 2 and "tb.file=vectors" not in config
     assert config.index("part=xc7z020clg400-1") < config.index("[hls]") < config.index("clock=8ns")
     price = json.loads((tmp_path / "p" / "report" / "price.json").read_text())
     assert price["latency_ms"] == pytest.approx(price["latency_cycles"] / 125_000) and len(price["violations"]) == 1
