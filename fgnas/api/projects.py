@@ -90,7 +90,7 @@ class Project:
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 
 
-FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status", "cycle_difference")
+FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status", "cycle_difference", "phase_differences")
 """Fields of a check's report that must be zero."""
 
 

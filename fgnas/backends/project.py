@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def write_project(
     """
     specification = specification or Specification()
     check_compiler(compiler)
+    return replace_project(directory, lambda built: _fill(accelerator, data, built, specification, network, compiler))
+
+
+def replace_project(directory: Path, fill: Callable[[Path], None]) -> list[Path]:
+    """Let `fill` write a project into a new folder, and put it in the place of `directory`; returns the files.
+
+    It is written whole or not at all. Raises UserError rather than replace a folder that is not a project.
+    """
     directory = Path(directory).absolute()
     check_replaceable(directory)
     try:
@@ -58,7 +67,8 @@ def write_project(
         # In the target's parent folder, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as scratch:
             built = Path(scratch) / "new"
-            _fill(accelerator, data, built, specification, network, compiler)
+            built.mkdir()
+            fill(built)
             _swap(built, directory, Path(scratch) / "old")
     except OSError as error:
         raise UserError(f"cannot write the project {directory}: {error.strerror or error}") from None
@@ -74,7 +84,6 @@ def _fill(
     compiler: str,
 ) -> None:
     """Write all files of the project into the new folder `built`."""
-    built.mkdir()
     predicted = price(accelerator, data, specification)
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
     peaks = peak_rows(predicted, specification.port_bits)
@@ -89,10 +98,10 @@ def _fill(
             text = render(f"hls/{template}", layer=layer, **values)
             (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
     render_folder("project", built, **values)
-    _write_json(built / MARK, accelerator.design.to_dict())
-    _write_json(built / "report" / "accelerator.json", accelerator.summary())
-    _write_json(built / SPECIFICATION, specification.to_dict())
-    _write_json(built / "report" / "price.json", predicted)
+    write_json(built / MARK, accelerator.design.to_dict())
+    write_json(built / "report" / "accelerator.json", accelerator.summary())
+    write_json(built / SPECIFICATION, specification.to_dict())
+    write_json(built / "report" / "price.json", predicted)
     if network is not None:
         network.save(built / "weights.npz")
     write_rtl(accelerator, built)
@@ -161,7 +170,7 @@ def part_of(specification: Specification) -> str:
     return specification.part or find_device(DEFAULT_DEVICES[specification.family]).part
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 

@@ -136,7 +136,7 @@ START, DONE, IDLE = 1 << 0, 1 << 1, 1 << 2
 ARGUMENTS_AT = 0x10
 
 
-def _assigned(*arguments: tuple[str, int, str, str]) -> tuple[Register, ...]:
+def assigned(*arguments: tuple[str, int, str, str]) -> tuple[Register, ...]:
     """Kernel arguments (name, bits, access, about) as registers, at the offsets that Vitis HLS assigns in their order.
 
     An argument's words are followed by one that holds no argument: reserved, or the valid bit of an output.
@@ -148,7 +148,7 @@ def _assigned(*arguments: tuple[str, int, str, str]) -> tuple[Register, ...]:
     return tuple(registers)
 
 
-ARGUMENT_REGISTERS = _assigned(
+ARGUMENT_REGISTERS = assigned(
     ("nodes", REGISTER_BITS, "w", "N, 0 to the capacity"),
     ("feature_beats", REGISTER_BITS, "w", "beats of the feature region"),
     ("edge_beats", REGISTER_BITS, "w", "beats of the graph region"),
@@ -189,10 +189,10 @@ def field_list(layout: Layout) -> str:
     return "{" + ", ".join(f"{field.name} {field.bits}" for field in layout.fields) + "}"
 
 
-def register_table() -> list[tuple[str, str, str, str]]:
-    """Offsets, name, access and meaning of every register."""
+def register_table(arguments: tuple[Register, ...] = ARGUMENT_REGISTERS) -> list[tuple[str, str, str, str]]:
+    """Offsets, name, access and meaning of every register of a kernel with these arguments."""
     rows = []
-    for register in CONTROL_REGISTERS + ARGUMENT_REGISTERS:
+    for register in CONTROL_REGISTERS + arguments:
         offsets = ", ".join(f"0x{register.offset + 4 * word:02X}" for word in range(register.bits // REGISTER_BITS))
         rows.append((offsets, f"`{register.name}`", register.access, register.about))
     return rows

@@ -30,6 +30,8 @@ OUTPUT = wire.OUTPUT_REGION
 PAGE_BEATS = 256
 LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""
+PHASES = "rows.phases"
+"""The file in which an array's probe records where its phases begin."""
 SPARE_CYCLES = 100_000
 """Cycles that the watchdog allows beyond four times the predicted ones."""
 
@@ -103,9 +105,27 @@ def run_simulation(
     report, work = _simulated(vectors, sources, "sim", make_flags, stall_seed=stall_seed, runs=runs)
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
+        report |= compare_phases(vectors.directory, work / PHASES, report["cycles"])
     _write_report(vectors, "sim", report)
     write_rows(vectors.directory, work / "rows", vectors.sizes["nodes"])
     return report
+
+
+def compare_phases(directory: Path, recorded: Path, cycles: int) -> dict[str, Any]:
+    """Measured and predicted cycles of every phase, where the project predicts them and its probe recorded them.
+
+    The probe writes the cycle in which each phase but the first begins; the last one ends with the run.
+    """
+    predicted = _read_json(directory / "report" / "price.json").get("phases")
+    if predicted is None or not recorded.is_file():
+        return {}
+    borders = [0, *np.fromfile(recorded, "<u4").tolist()[-len(predicted) + 1 :], cycles]
+    phases = [
+        {"name": phase["name"], "cycles": int(taken), "predicted_cycles": phase["cycles"]}
+        for phase, taken in zip(predicted, np.diff(borders), strict=True)
+    ]
+    wrong = sum(phase["cycles"] != phase["predicted_cycles"] for phase in phases)
+    return {"phases": phases, "phase_differences": wrong}
 
 
 def run_other_rtl(directory: Path, rtl: Path) -> dict[str, Any]:
@@ -241,11 +261,13 @@ def read_dump(path: Path) -> NDArray[np.uint8]:
 def compare(sizes: Mapping[str, int], golden: NDArray[Any], got: NDArray[Any]) -> dict[str, Any]:
     """Counts of nodes, logits and mismatches over every 16-bit word of the region, and the first mismatch."""
     nodes, classes = sizes["nodes"], sizes["classes"]
-    wrong = (golden != got).reshape(nodes, -1)
+    # A kernel may write more rows than the graph has nodes.
+    rows = sizes.get("rows", nodes)
+    wrong = (golden != got).reshape(rows, -1)
     report: dict[str, Any] = {"nodes": nodes, "logits": nodes * classes, "mismatches": int(wrong.sum())}
     if report["mismatches"]:
         node, word = (int(i) for i in np.argwhere(wrong)[0])
-        expected, found = (int(codes.reshape(nodes, -1)[node, word]) for codes in (golden, got))
+        expected, found = (int(codes.reshape(rows, -1)[node, word]) for codes in (golden, got))
         report["first_mismatch"] = {"node": node, "class": word, "expected": expected, "found": found}
     return report
 

@@ -114,7 +114,7 @@ def test_a_failure_leaves_the_old_project(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(project, "_write_json", fail)
+    monkeypatch.setattr(project, "write_json", fail)
     with pytest.raises(UserError, match="No space left"):
         write_project(accelerator, four_nodes, tmp_path / "p")
     assert [path.read_bytes() for path in files] == before

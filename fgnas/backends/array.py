@@ -1,0 +1,153 @@
+"""An array as a project folder: RTL, programme, streams, golden logits and reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from fgnas.backends.project import MARK, SPECIFICATION, replace_project, write_json
+from fgnas.backends.render import render
+from fgnas.backends.rtl import KERNEL, TOP, write_package
+from fgnas.hardware import wire
+from fgnas.hardware.array import cycles, programme, reference
+from fgnas.hardware.array.encoding import EncodedArray, encode_array
+from fgnas.hardware.array.engine import LANES, Engine
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.programme import beats_per_slot_row
+from fgnas.hardware.array.resources import block_rams, dsps
+from fgnas.hardware.pipeline.memories import reader_buffer
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.network import Network
+from fgnas.paths import templates_directory
+from fgnas.tasks.nodes import GraphData
+
+PACKAGE = "array_pkg"
+SHARED = (
+    "fgnas_block_ram", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier", "fgnas_multiplier_dsp",
+    "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
+)  # fmt: skip
+"""Modules that the array shares with the pipeline."""
+
+
+def write_project(
+    accelerator: ArrayAccelerator,
+    data: GraphData,
+    directory: Path,
+    specification: Specification | None = None,
+    network: Network | None = None,
+) -> list[Path]:
+    """Write the project of a network on an array to `directory`, whole or not at all; returns the files.
+
+    With `network` its float weights are written too. An existing project is replaced.
+    """
+    encoded = encode_array(accelerator, data)
+    given = specification or Specification()
+    return replace_project(directory, lambda built: _fill(encoded, built, given, network))
+
+
+def _fill(encoded: EncodedArray, built: Path, specification: Specification, network: Network | None) -> None:
+    """Write all files of the project into the new folder `built`."""
+    accelerator, predicted = encoded.accelerator, price(encoded, specification)
+    write_rtl(accelerator, built)
+    values = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
+              "counts": write_vectors(encoded, built / "vectors"), "weights": network is not None}  # fmt: skip
+    (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
+    (built / "tb").mkdir()
+    shutil.copyfile(templates_directory() / "array" / "fgnas_rows.sv", built / "tb" / "fgnas_rows.sv")
+    write_json(built / MARK, accelerator.source.design.to_dict())
+    write_json(built / "report" / "accelerator.json", summary(encoded))
+    write_json(built / SPECIFICATION, specification.to_dict())
+    write_json(built / "report" / "price.json", predicted)
+    if network is not None:
+        network.save(built / "weights.npz")
+
+
+def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
+    """Cycles of every phase and of the whole, multipliers and their use, DSPs and block RAMs."""
+    engine = encoded.accelerator.engine
+    phases = cycles.phase_cycles(encoded)
+    total = sum(phases)
+    return {
+        "latency_cycles": total,
+        "latency_ms": total / specification.clock_mhz / 1000.0,
+        "phases": [
+            {"name": name, "cycles": taken} for name, taken in zip(cycles.phase_names(encoded), phases, strict=True)
+        ],
+        "multipliers": engine.multipliers,
+        "multiplications": cycles.multiplications(encoded),
+        "busy": cycles.busy(encoded, total),
+        "dsp": dsps(engine),
+        "bram36": block_rams(engine, specification.family),
+    }
+
+
+def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
+    """Write `rtl/` below `directory`: the files in compile order, which files.f lists."""
+    target = directory / "rtl"
+    target.mkdir(parents=True, exist_ok=True)
+    templates = templates_directory() / "rtl"
+    files = [write_package(target), target / f"{PACKAGE}.sv"]
+    files[-1].write_text(package_text(), encoding="utf-8")
+    own = sorted((templates / "array").glob("*.sv"))
+    for source in [*(templates / f"{name}.sv" for name in SHARED), *own]:
+        files.append(target / source.name)
+        shutil.copyfile(source, files[-1])
+    files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
+    files[-2].write_text(_kernel(accelerator), encoding="utf-8")
+    files[-1].write_text(render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source), encoding="utf-8")
+    listing = target / "files.f"
+    listing.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
+    return [*files, listing]
+
+
+def package_text() -> str:
+    """The SystemVerilog package of the array; it is the same for every engine."""
+    arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
+    offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, argument_offsets=offsets)
+
+
+def _kernel(accelerator: ArrayAccelerator) -> str:
+    engine = accelerator.engine
+    return render(
+        "rtl/array/array_kernel.sv.j2",
+        accelerator=accelerator.source,
+        engine=engine,
+        parts=longest_slot_row(engine),
+        most_left=max(0, -min(engine.shifts)),
+        reader=reader_buffer().of(0),
+    )
+
+
+def longest_slot_row(engine: Engine) -> int:
+    """Beats of the longest slot row of any mode."""
+    return max(beats_per_slot_row(mode.takers) for mode in engine.modes)
+
+
+def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
+    """Write the regions, the golden logits and vectors.json into `folder`; returns the sizes that it holds."""
+    regions = {**encoded.regions, wire.OUTPUT_REGION: reference.run_region(encoded)}
+    sizes = {
+        "nodes": encoded.nodes,
+        "edges": len(encoded.graph.sources),
+        "classes": encoded.accelerator.source.shape.classes,
+        "rows": encoded.logit_rows,
+        "descriptors": len(encoded.programme),
+        **{f"{name}_beats": len(beats) for name, beats in regions.items()},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, region in regions.items():
+        (folder / f"{name}.bin").write_bytes(region.tobytes())
+    (folder / "vectors.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
+    return sizes
+
+
+def summary(encoded: EncodedArray) -> dict[str, Any]:
+    """The accelerator and its kernel interface as plain JSON values."""
+    return {
+        **encoded.accelerator.summary(),
+        "registers": [vars(register) for register in programme.REGISTERS],
+        "status_bits": programme.STATUS_BITS,
+    }

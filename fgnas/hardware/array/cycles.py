@@ -1,0 +1,240 @@
+"""Cycles of the array on a whole graph, from the accepted start write to the interrupt, phase by phase.
+
+With the reference memory of the simulation (see `fgnas.hardware.pipeline.latency`) this is no estimate. A phase is
+issued in lock step, so its length follows from the same schedule that the host sends: when each slot row has its beats,
+and whether the queues of results have room. `_issue` steps through a phase cycle by cycle, as the hardware does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.hardware.array.dealing import Ints
+from fgnas.hardware.array.encoding import EncodedArray, load_steps
+from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array.programme import (
+    DESCRIPTOR_BEATS,
+    Descriptor,
+    Operation,
+    Target,
+    beats_per_slot_row,
+    slot_rows_per_beat,
+)
+from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
+
+RESULT_CYCLES = 10
+"""From the issue of a row's last entry to the cycle in which its result may leave the queue."""
+DECODE_CYCLES = 3
+"""From the end of a phase to the first cycle of the next."""
+END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3}
+"""From the cycle in which the last result leaves to the end of the phase."""
+FINISH_CYCLES = 2
+"""From the end of the last phase to the interrupt."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The facts of a compute phase that its cycles depend on, apart from the rows.
+
+    Attributes:
+        target: where its results go.
+        tiles: T.
+        limit: rows of a group between their issue and their end.
+        parts: beats of a slot row; together: slot rows of a beat; both 0 where no beats are read.
+    """
+
+    target: Target
+    tiles: int
+    limit: int
+    parts: int
+    together: int
+
+
+def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
+    """The facts of a compute descriptor."""
+    takers = engine.modes[descriptor.mode].takers
+    sparse = descriptor.operation == Operation.SPARSE
+    return Stream(
+        Target(descriptor.target),
+        descriptor.tiles,
+        engine.queue_rows(descriptor.tiles),
+        beats_per_slot_row(takers) if sparse else 0,
+        slot_rows_per_beat(takers) if sparse else 0,
+    )
+
+
+def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = READ_LATENCY) -> int:
+    """Cycles of a compute phase from its first to the first of the next; `ends` [slot rows, m]: where rows end."""
+    last = _issue(
+        ends, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
+        read_latency + FETCH_CYCLES,
+    )  # fmt: skip
+    return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
+
+
+def load_cycles(count: int, places: int, engine: Engine, read_latency: int = READ_LATENCY) -> int:
+    """Cycles of a load of so many words of each place."""
+    return read_latency + FETCH_CYCLES + load_steps(count, places, engine) + DECODE_CYCLES
+
+
+def dense_ends(rows: int, entries: int, groups: int) -> NDArray[np.bool_]:
+    """[rows * entries, m] where rows end in a dense phase."""
+    last = np.arange(rows * entries) % entries == entries - 1
+    return np.broadcast_to(last[:, None], (rows * entries, groups))
+
+
+def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> list[int]:
+    """Cycles of the fetch of the programme and of each descriptor; the first begins with the start write, the last ends
+    with the interrupt."""
+    engine, programme = encoded.accelerator.engine, encoded.programme
+    if not programme:
+        return [START_CYCLES + FINISH_CYCLES]
+    found = [START_CYCLES + read_latency + FETCH_CYCLES + DESCRIPTOR_BEATS * len(programme) + DECODE_CYCLES - 1]
+    for number, descriptor in enumerate(programme):
+        mode = engine.modes[descriptor.mode]
+        if descriptor.operation == Operation.LOAD:
+            found.append(load_cycles(descriptor.count, mode.places, engine, read_latency))
+            continue
+        ends = _ends(encoded, number, descriptor, mode)
+        found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency))
+    return [*found[:-1], found[-1] - DECODE_CYCLES + FINISH_CYCLES]
+
+
+def phase_names(encoded: EncodedArray) -> list[str]:
+    """The phases of `phase_cycles`, in words."""
+    names, layer = ["fetch"], 0
+    for d in encoded.programme:
+        if d.operation == Operation.LOAD:
+            names.append(f"load {Target(d.target).name.lower()}")
+        elif d.target == Target.TABLE:
+            names.append(f"combine {layer}")
+        else:
+            names.append(f"aggregate {layer}")
+            layer += 1
+    return names
+
+
+def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
+    if descriptor.operation == Operation.DENSE:
+        return dense_ends(descriptor.count, descriptor.entries, mode.m)
+    return encoded.schedules[number].last.astype(bool)
+
+
+def total_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> int:
+    """Cycles from the accepted start write to the interrupt."""
+    return sum(phase_cycles(encoded, read_latency))
+
+
+def multiplications(encoded: EncodedArray) -> int:
+    """Multiplications that the network needs on this graph: the non-zeros of X W, A H and Z W, no padding."""
+    layers = encoded.accelerator.source.layers
+    edges, nodes = len(encoded.graph.sources), encoded.nodes
+    total = 0
+    for layer in layers:
+        g = layer.geometry
+        combined = encoded.graph.features.nnz if g.first else nodes * g.input_width
+        total += (combined + edges) * g.features
+    return total
+
+
+def busy(encoded: EncodedArray, cycles: int) -> float:
+    """The share of multiplier cycles that the network needs."""
+    return multiplications(encoded) / (encoded.accelerator.engine.multipliers * cycles)
+
+
+@numba.njit(cache=True)
+def _issue(
+    ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, first_beat: int
+) -> int:  # pragma: no cover - compiled
+    """The cycle in which the last result of a phase leaves its queue, counted from the phase's first.
+
+    The state of a cycle is that of the registers of array_issue and array_writeback in it.
+    """
+    slots, groups = ends.shape
+    count, words = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    popped_tile = np.zeros(groups, np.int64)
+    arriving = np.zeros((16, groups), np.int64)
+    slot = tile = part = place = popped = 0
+    pointer, turn = 0, 0
+    rows_left = int(ends.sum())
+    cycle, last_pop = 0, 0
+    while slot < slots or rows_left > 0:
+        cycle += 1
+        here = arriving[cycle % 16]
+        for g in range(groups):
+            words[g] += here[g]
+            here[g] = 0
+        # Issue: what the registers show in this cycle decides.
+        issued = False
+        if slot < slots:
+            full = False
+            for g in range(groups):
+                full = full or count[g] >= limit
+            beat = parts == 0 or cycle - first_beat >= popped
+            if parts > 1 and part < parts - 1:
+                if beat:
+                    part += 1
+                    popped += 1
+            elif beat and (tile > 0 or not full):
+                issued = True
+        # Results: one row's word a cycle to the tables, all to the own rows, in order to main memory.
+        if target == 1:
+            for g in range(groups):
+                if words[g] > 0:
+                    rows_left -= _pop(words, popped_tile, count, g, tiles)
+                    last_pop = cycle
+        else:
+            chosen = -1
+            if target == 2:
+                if words[turn] > 0:
+                    chosen = turn
+            else:
+                for step in range(groups):
+                    g = (pointer + step) % groups
+                    if words[g] > 0:
+                        chosen = g
+                        break
+            if chosen >= 0:
+                ended = _pop(words, popped_tile, count, chosen, tiles)
+                rows_left -= ended
+                last_pop = cycle
+                if target == 0:
+                    # Behind the last group the search begins at the first again.
+                    pointer = chosen + 1 if chosen + 1 < groups else 0
+                elif ended:
+                    turn = (turn + 1) % groups
+        if issued:
+            ready = arriving[(cycle + 10) % 16]
+            for g in range(groups):
+                if ends[slot, g]:
+                    ready[g] += 1
+                    if tile == tiles - 1:
+                        count[g] += 1
+            tile += 1
+            if tile == tiles:
+                tile = 0
+                part = 0
+                slot += 1
+                place += 1
+                if parts > 0 and (place == together or slot == slots):
+                    place = 0
+                    popped += 1
+        if cycle > 100_000_000:
+            return -1
+    return max(last_pop, cycle)
+
+
+@numba.njit(cache=True)
+def _pop(words: Ints, popped_tile: Ints, count: Ints, g: int, tiles: int) -> int:  # pragma: no cover - compiled
+    """Take a word from a group's queue; 1 where it ends a row."""
+    words[g] -= 1
+    popped_tile[g] += 1
+    if popped_tile[g] < tiles:
+        return 0
+    popped_tile[g] = 0
+    count[g] -= 1
+    return 1

@@ -1,0 +1,83 @@
+"""Rows dealt to the groups of units, so that every group has nearly the same work in every phase that shares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Deal:
+    """N rows in m groups.
+
+    Attributes:
+        group: [N] the group of each row.
+        ordinal: [N] its place within the group, from 0.
+        counts: [m] rows of each group.
+    """
+
+    group: Ints
+    ordinal: Ints
+    counts: Ints
+
+    @property
+    def groups(self) -> int:
+        """m."""
+        return len(self.counts)
+
+    @property
+    def depth(self) -> int:
+        """Rows of the fullest group."""
+        return int(self.counts.max(initial=0))
+
+    @property
+    def position(self) -> Ints:
+        """[N] places of all rows, numbered across the groups: ordinal * m + group."""
+        return self.ordinal * self.groups + self.group
+
+    def rows(self) -> Ints:
+        """[m, depth] rows of each group in order; -1 behind its last."""
+        found = np.full((self.groups, self.depth), -1, np.int64)
+        found[self.group, self.ordinal] = np.arange(len(self.group))
+        return found
+
+
+def deal(loads: Ints, groups: int) -> Deal:
+    """Deal rows with the [N, d] loads to groups, largest row first, each to the group whose worst load stays least.
+
+    A load is compared by its share of that load's total. One more load counts the rows, so that groups also have nearly
+    equally many. Rows of a group keep the order in which they were dealt.
+    """
+    nodes = len(loads)
+    counted = np.concatenate([np.asarray(loads, np.float64), np.ones((nodes, 1))], axis=1)
+    shares = counted / np.maximum(counted.sum(axis=0), 1.0)
+    order = np.argsort(-shares.max(axis=1), kind="stable")
+    group, ordinal, counts = _deal(shares, order, groups)
+    return Deal(group, ordinal, counts)
+
+
+@numba.njit(cache=True)
+def _deal(shares: NDArray[np.float64], order: Ints, groups: int) -> tuple[Ints, Ints, Ints]:  # pragma: no cover
+    nodes, kinds = shares.shape
+    group, ordinal = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    held, counts = np.zeros((groups, kinds)), np.zeros(groups, np.int64)
+    for row in order:
+        best, least, least_sum = 0, np.inf, np.inf
+        for g in range(groups):
+            worst, total = 0.0, 0.0
+            for kind in range(kinds):
+                load = held[g, kind] + shares[row, kind]
+                worst = max(worst, load)
+                total += load
+            if worst < least or (worst == least and total < least_sum):
+                best, least, least_sum = g, worst, total
+        group[row], ordinal[row] = best, counts[best]
+        counts[best] += 1
+        for kind in range(kinds):
+            held[best, kind] += shares[row, kind]
+    return group, ordinal, counts

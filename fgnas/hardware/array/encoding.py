@@ -1,0 +1,353 @@
+"""A graph for an array: rows dealt and packed, streams as beats, and the programme that reads them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
+from fgnas.hardware.array.dealing import Deal, Ints, deal
+from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.lowering import ArrayAccelerator, LayerPlan, lower, plan_layers, smallest_engine
+from fgnas.hardware.array.packing import Schedule, pack
+from fgnas.hardware.array.programme import (
+    Beats,
+    Descriptor,
+    Operation,
+    Region,
+    Target,
+    entry_beats,
+    programme_beats,
+)
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.tasks.nodes import GraphData
+
+IMAGES = ("weight", "bias", "activation")
+TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION}
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """How a graph's rows are dealt for the layers of a network.
+
+    Attributes:
+        first: the rows of X in the first combination.
+        layers: the rows of each layer's aggregation; the next layer's combination keeps them.
+    """
+
+    first: Deal
+    layers: tuple[Deal, ...]
+
+    def combined(self, layer: int) -> Deal:
+        """The deal that numbers the rows of a layer's H."""
+        return self.first if layer == 0 else self.layers[layer - 1]
+
+
+def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData) -> Dealt:
+    """Deal the rows of every phase."""
+    first = deal(data.non_zeros[:, None], plans[0].combine.m)
+    return Dealt(first, tuple(deal(data.degrees[:, None], plan.aggregate.m) for plan in plans))
+
+
+def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's table that the largest H takes."""
+    return max(
+        combined.groups * combined.depth * plan.tiles
+        for plan, combined in ((plan, dealt.combined(index)) for index, plan in enumerate(plans))
+    )
+
+
+def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's own rows that the largest Z takes; 0 without one."""
+    depths = [one.depth * plan.tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
+    return max(depths, default=0)
+
+
+def fit(
+    source: Accelerator, data: GraphData, units: int, columns: Sequence[int] = (), split: int = 1
+) -> ArrayAccelerator:
+    """A network on the smallest engine of so many units that holds it with this graph; see `lower`."""
+    plans = plan_layers(source, units, columns, split)
+    dealt = deal_graph(plans, data)
+    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt))
+    return lower(source, engine, columns, split)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedArray:
+    """Everything that the host sends to run a network on a graph.
+
+    Attributes:
+        accelerator: the network on its engine.
+        graph: the graph in the network's integers.
+        dealt: the dealing of its rows.
+        schedules: {descriptor number: slot rows} of the sparse descriptors.
+        programme: the descriptors.
+        regions: bytes of the regions that the kernel reads, as beats.
+    """
+
+    accelerator: ArrayAccelerator
+    graph: EncodedGraph
+    dealt: Dealt
+    schedules: dict[int, Schedule]
+    programme: tuple[Descriptor, ...]
+    regions: dict[str, Beats]
+
+    @property
+    def nodes(self) -> int:
+        """N."""
+        return self.graph.nodes
+
+    @functools.cached_property
+    def logit_rows(self) -> int:
+        """Rows of the logit region: as many for every group as the fullest has."""
+        last = self.dealt.layers[-1]
+        return last.groups * last.depth
+
+    @property
+    def logit_tiles(self) -> int:
+        """Beats of a row of logits."""
+        return self.accelerator.plans[-1].tiles
+
+    def read_logits(self, region: bytes) -> Codes:
+        """[N, classes] logits out of the bytes of a logit region, in the order of the nodes."""
+        rows = np.frombuffer(region, "<i2").reshape(self.logit_rows, self.logit_tiles * LANES)
+        classes = self.accelerator.source.shape.classes
+        return rows[self.dealt.layers[-1].position, :classes].astype(np.int64)
+
+
+def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray:
+    """Deal, pack and encode a graph. Raises UserError where the engine does not hold it."""
+    engine, plans = accelerator.engine, accelerator.plans
+    if data.width_in != accelerator.source.shape.width_in:
+        raise UserError(f"the graph has {data.width_in} features a node, the network reads "
+                        f"{accelerator.source.shape.width_in}")  # fmt: skip
+    largest = int(data.degrees.max(initial=0))
+    if largest > accelerator.source.shape.degree_capacity:
+        raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
+                        f"{accelerator.source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
+    graph = encode(accelerator.source, data)
+    dealt = deal_graph(plans, data)
+    check_memories(accelerator, dealt)
+    if not graph.nodes:
+        empty = {name: np.zeros((0, wire.BEAT_BYTES), np.uint8) for name in ("parameters", "features", "edges")}
+        return EncodedArray(accelerator, graph, dealt, {}, (), {"programme": empty["edges"], **empty})
+    encoder = _Encoder(accelerator, data, graph, dealt)
+    for plan in plans:
+        encoder.combination(plan)
+        encoder.aggregation(plan)
+    if len(encoder.programme) > engine.programme:
+        raise UserError(f"the programme has {len(encoder.programme)} descriptors, the engine holds {engine.programme}")
+    return EncodedArray(
+        accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), encoder.regions()
+    )
+
+
+def check_memories(accelerator: ArrayAccelerator, dealt: Dealt) -> None:
+    """Raise UserError where a graph's H or Z exceeds the engine's memories."""
+    engine, plans = accelerator.engine, accelerator.plans
+    needed = {
+        "table_words": (accelerator.results_base + result_words(plans, dealt), engine.table_words),
+        "own_words": (own_words(plans, dealt), engine.own_words),
+    }
+    for name, (wanted, found) in needed.items():
+        if wanted > found:
+            raise UserError(f"the graph needs {name} of {wanted}, the engine has {found}")
+
+
+class _Encoder:
+    """Builds the programme and the streams, phase by phase."""
+
+    def __init__(
+        self, accelerator: ArrayAccelerator, data: GraphData, graph: EncodedGraph, dealt: Dealt
+    ) -> None:
+        self.accelerator, self.data, self.graph, self.dealt = accelerator, data, graph, dealt
+        self.engine: Engine = accelerator.engine
+        self.programme: list[Descriptor] = []
+        self.schedules: dict[int, Schedule] = {}
+        self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
+        for name in IMAGES:
+            self._load(name)
+
+    def regions(self) -> dict[str, Beats]:
+        """The regions by name."""
+        found = {"programme": programme_beats(self.programme)}
+        for region, parts in self.streams.items():
+            empty = np.zeros((0, wire.BEAT_BYTES), np.uint8)
+            found[region.name.lower()] = np.concatenate([empty, *parts])
+        return found
+
+    def _append(self, region: Region, beats: Beats) -> dict[str, int]:
+        """Add beats to a region; returns the fields of a descriptor that reads them."""
+        offset = sum(len(part) for part in self.streams[region])
+        self.streams[region].append(beats)
+        return {"region": region, "offset": offset, "beats": len(beats)}
+
+    def _load(self, name: str) -> None:
+        """Load the words of one kind of memory."""
+        image = self.accelerator.image(name)
+        if not image.shape[1]:
+            return
+        mode = next(mode for mode in self.engine.modes if mode.places == self.accelerator.places)
+        beats = image_beats(image, self.engine)
+        self.programme.append(Descriptor(
+            operation=Operation.LOAD, mode=self.engine.mode_number(mode), tiles=1, count=image.shape[1],
+            target=TARGETS[name], **self._append(Region.PARAMETERS, beats),
+        ))  # fmt: skip
+
+    def combination(self, plan: LayerPlan) -> None:
+        """X W, into the tables."""
+        index = plan.layer.index
+        common = Descriptor(
+            operation=Operation.SPARSE if plan.first else Operation.DENSE,
+            mode=self.engine.mode_number(plan.combine),
+            tiles=plan.write_tiles,
+            count=0,
+            table_base=plan.table_base,
+            limit=plan.weight_words,
+            target=Target.TABLE,
+            target_base=self.accelerator.results_base,
+            target_tiles=plan.tiles,
+            target_columns=plan.aggregate.n.bit_length() - 1 if not plan.last else 0,
+            shift=self.engine.shift_number(plan.layer.linear_shift),
+            bits=plan.layer.value_format.width,
+        )
+        if not plan.first:
+            rows = self.dealt.layers[index - 1].depth
+            self.programme.append(replace(common, count=rows, entries=plan.elements))
+            return
+        features = self.graph.features
+        indptr = features.indptr.astype(np.int64)
+        schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
+        entries = (features.indices.astype(np.int64) * plan.write_tiles, features.data.astype(np.int64))
+        self._sparse(common, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False)
+
+    def aggregation(self, plan: LayerPlan) -> None:
+        """A H, then bias and activation, into the units' own rows or to the logits."""
+        index = plan.layer.index
+        deal, engine = self.dealt.layers[index], self.engine
+        combined = self.dealt.combined(index)
+        common = Descriptor(
+            operation=Operation.SPARSE,
+            mode=engine.mode_number(plan.aggregate),
+            tiles=plan.tiles,
+            count=0,
+            table_base=self.accelerator.results_base,
+            limit=combined.groups * combined.depth * plan.tiles,
+            target=Target.LOGITS if plan.last else Target.OWN,
+            target_tiles=plan.tiles,
+            result_beats=deal.groups * deal.depth * plan.tiles if plan.last else 0,
+            reduce=int(plan.layer.geometry.maximum),
+            shift=engine.shift_number(plan.aggregate_shift),
+            bias=1,
+            bias_fine=int(plan.last),
+            bias_base=plan.bias_base,
+            activation=plan.activation,
+            activation_base=plan.activation_base if plan.activation_words else 0,
+            bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
+        )
+        ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
+        schedule = pack(np.diff(self.graph.indptr), deal, plan.aggregate.k, ordered)
+        entries = (combined.position[self.graph.sources] * plan.tiles, coefficients(plan, self.data, self.graph))
+        self._sparse(
+            common, Region.EDGES, schedule, deal, plan.aggregate, self.graph.indptr, entries,
+            bool(plan.layer.geometry.maximum),
+        )  # fmt: skip
+
+    def _sparse(
+        self,
+        common: Descriptor,
+        region: Region,
+        schedule: Schedule,
+        deal: Deal,
+        mode: Mode,
+        indptr: Ints,
+        entries: tuple[Codes, Codes],
+        repeat: bool,
+    ) -> None:
+        """Add a stream and its descriptor."""
+        beats = entry_beats(*place_entries(schedule, deal, mode.k, indptr, entries, repeat), mode.takers)
+        self.schedules[len(self.programme)] = schedule
+        self.programme.append(replace(common, count=schedule.slot_rows, **self._append(region, beats)))
+
+
+def place_entries(
+    schedule: Schedule, deal: Deal, k: int, indptr: Ints, entries: tuple[Codes, Codes], repeat: bool
+) -> tuple[Ints, Ints, Ints]:
+    """[slot rows, m k] index, value and last of every entry.
+
+    A taker without an entry gets the value 0, which adds nothing. With `repeat`, for a maximum, it gets the entry
+    that its row begins with, again.
+    """
+    slots, groups = schedule.ordinal.shape
+    rows = deal.rows()
+    row = np.where(schedule.ordinal >= 0, rows[np.arange(groups), np.maximum(schedule.ordinal, 0)], -1)
+    first, end = indptr[row], indptr[row + 1]
+    place = first[:, :, None] + schedule.chunk[:, :, None] * k + np.arange(k)
+    present = (row >= 0)[:, :, None] & (place < end[:, :, None])
+    safe = np.where(present, place, 0)
+    index, value = (np.where(present, part[safe] if len(part) else 0, 0) for part in entries)
+    if repeat:
+        index, value = _repeated(schedule, row, first, index, value, entries)
+    last = np.broadcast_to(schedule.last[:, :, None], place.shape)
+    return tuple(one.reshape(slots, groups * k) for one in (index, value, last))  # type: ignore[return-value]
+
+
+def _repeated(
+    schedule: Schedule, row: Ints, first: Ints, index: Codes, value: Codes, entries: tuple[Codes, Codes]
+) -> tuple[Codes, Codes]:
+    """Entries for a maximum: an idle slot before a row's end repeats the first entry of the row that continues."""
+    slots, groups = row.shape
+    # The next slot in which a group works: the idle slots before it repeat its row's first entry.
+    slot = np.where(row >= 0, np.arange(slots)[:, None], slots)
+    following = np.minimum.accumulate(slot[::-1], axis=0)[::-1]
+    idle = (row < 0) & (following < slots)
+    at = first[np.minimum(following, slots - 1), np.arange(groups)]
+    for part, whole in ((index, entries[0]), (value, entries[1])):
+        part[:, :, 0] = np.where(idle, whole[np.where(idle, at, 0)], part[:, :, 0])
+    return index, value
+
+
+def coefficients(plan: LayerPlan, data: GraphData, graph: EncodedGraph) -> Codes:
+    """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
+
+    A mean divides them by the number of messages before they are rounded.
+    """
+    g = plan.layer.geometry
+    if not g.mean:
+        return graph.gcn if g.gcn else np.ones(len(graph.sources), np.int64)
+    degrees = data.degrees.astype(np.float64)
+    weight = 1.0 / np.sqrt(degrees[data.targets] * degrees[data.sources]) if g.gcn else np.ones(len(graph.sources))
+    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * weight / degrees[data.targets]).astype(np.int64)
+
+
+def image_beats(image: Codes, engine: Engine) -> Beats:
+    """[places, words, LANES] codes as beats: word by word, the places of a word side by side."""
+    words = image.transpose(1, 0, 2).reshape(-1, LANES)
+    together = engine.loaded_together
+    words = np.pad(words, ((0, -len(words) % together), (0, 0)))
+    bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
+    room = wire.BEAT_BITS // together
+    padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))
+    return np.packbits(padded.reshape(-1, wire.BEAT_BITS), axis=1, bitorder="little")
+
+
+def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
+    """The codes in beats of parameters, as `image_beats` lays them out."""
+    room = wire.BEAT_BITS // engine.loaded_together
+    bits = np.unpackbits(beats, axis=1, bitorder="little").reshape(-1, room)[:, : engine.word_bits]
+    codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
+    sign = 1 << (engine.bits - 1)
+    return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)
+
+
+def load_steps(count: int, places: int, engine: Engine) -> int:
+    """Cycles in which so many words of each place are written: a beat's words go to different places."""
+    return ceil_div(count * places, min(engine.loaded_together, places))

@@ -1,0 +1,139 @@
+"""The engine: the sizes that are fixed when an array is built. Networks are programmes that run on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fgnas.errors import UserError
+from fgnas.hardware import wire
+from fgnas.hardware.array.programme import ENTRY
+
+LANES = 8
+"""Multipliers of a unit: as many as logits fit in a beat."""
+VALUE_BITS = ENTRY.place("value")[1]
+LARGEST_UNITS = 128
+OWN_WORDS_LUTRAM = 64
+"""Words of own rows that are built in LUTRAM; more of them take block RAM."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A kernel mode: m groups of units take different rows, k units different entries of a row, n different columns.
+
+    Unit u belongs to group u // (k n), takes entry u // n of a slot row, and holds columns u % n.
+    """
+
+    m: int
+    k: int
+    n: int
+
+    @property
+    def takers(self) -> int:
+        """Entries of a slot row."""
+        return self.m * self.k
+
+    @property
+    def places(self) -> int:
+        """Units of a group."""
+        return self.k * self.n
+
+    @property
+    def units(self) -> int:
+        """S."""
+        return self.m * self.k * self.n
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An array as it is built: S units of LANES multipliers, their memories and their modes.
+
+    Attributes:
+        units: S, a power of two.
+        bits: width of values and weights in the memories.
+        modes: kernel modes offered, each of S units; a descriptor names one by its place.
+        tiles: the largest T.
+        table_words: depth of a unit's table, in words of LANES numbers.
+        own_words: depth of a unit's own rows.
+        bias_words, activation_words: depths of a unit's biases and activation tables; no table where 0.
+        shifts: right shifts behind a sum; negative ones are left shifts. A descriptor names one by its place.
+        maximum: whether rows can be reduced by their maximum.
+        sum_bits: width of a lane's sum.
+        queue_words: words of results that a unit can hold back.
+        programme: descriptors that the kernel holds.
+    """
+
+    units: int
+    bits: int
+    modes: tuple[Mode, ...]
+    tiles: int
+    table_words: int
+    own_words: int
+    bias_words: int
+    activation_words: int
+    shifts: tuple[int, ...]
+    maximum: bool
+    sum_bits: int
+    queue_words: int = 32
+    programme: int = 16
+    lanes: int = field(default=LANES, init=False)
+
+    def __post_init__(self) -> None:
+        problems = {
+            f"units must be a power of two up to {LARGEST_UNITS}": _power_of_two(self.units)
+            and self.units <= LARGEST_UNITS,
+            "bits must be 2 to 10, the width of an entry's value": 2 <= self.bits <= VALUE_BITS,
+            "every mode must use all units": all(mode.units == self.units for mode in self.modes),
+            "modes must be powers of two": all(_power_of_two(x) for mode in self.modes for x in vars(mode).values()),
+            "an engine offers 1 to 8 modes": 1 <= len(self.modes) <= 8,
+            "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
+            "tiles must be 1 to 8": 1 <= self.tiles <= 8,
+            "a table has 2 to 16,384 words": 2 <= self.table_words <= 1 << ENTRY.place("index")[1],
+            "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,
+            "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
+            "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
+            "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
+            "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
+        }
+        for message, right in problems.items():
+            if not right:
+                raise UserError(f"engine: {message}")
+
+    @property
+    def multipliers(self) -> int:
+        """P."""
+        return self.units * self.lanes
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of the table, of own rows and of biases."""
+        return self.lanes * self.bits
+
+    @property
+    def loaded_together(self) -> int:
+        """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or the whole beat where that is too little."""
+        return wire.WEIGHT_WORDS if self.word_bits <= wire.MEMORY_WORD_BITS else 1
+
+    def queue_rows(self, tiles: int) -> int:
+        """Rows of so many words that a unit can hold back."""
+        return self.queue_words >> (tiles - 1).bit_length()
+
+    def mode_number(self, mode: Mode) -> int:
+        """The place of a mode. Raises UserError where the engine does not offer it."""
+        if mode not in self.modes:
+            raise UserError(f"the engine has no mode {mode.m} x {mode.k} x {mode.n}")
+        return self.modes.index(mode)
+
+    def shift_number(self, shift: int) -> int:
+        """The place of a shift. Raises UserError where the engine does not offer it."""
+        if shift not in self.shifts:
+            raise UserError(f"the engine does not shift by {shift}; it offers {self.shifts}")
+        return self.shifts.index(shift)
+
+    def summary(self) -> dict[str, Any]:
+        """The engine as plain JSON values."""
+        return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
+
+
+def _power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0

@@ -1,0 +1,310 @@
+"""Lowering: the layers of a quantised network become plans: modes, places in the memories, and words to load.
+
+The integers are those of `fgnas.hardware.pipeline`: the same codes, shifts and tables, so that both targets compute the
+same logits. Only a mean differs: the array has no divider, and the mean is rounded into the coefficients.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode
+from fgnas.hardware.array.programme import LARGEST_INDEX, Activation
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
+from fgnas.hardware.pipeline.tables import is_plain_relu
+
+BLOCK_WORDS = 512
+"""Words of a block RAM at its widest."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPlan:
+    """One layer on an array.
+
+    Attributes:
+        layer: its numbers: formats, shifts, codes of W and of the bias, activation table.
+        combine: mode of X W. The first layer reads a stream; a further one reads rows of its own units, and its k is
+            the n of the aggregation before it.
+        aggregate: mode of A H.
+        write_tiles: words of a row of H that a unit makes; `tiles`: words of it that a unit holds.
+        elements: dense elements of a row that a unit multiplies; 0 in the first layer.
+        table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
+        activation: the function behind the bias.
+        aggregate_shift: right shift that takes an aggregate to Y's fraction bits.
+    """
+
+    layer: LayerAccelerator
+    combine: Mode
+    aggregate: Mode
+    write_tiles: int
+    tiles: int
+    elements: int
+    table_base: int
+    bias_base: int
+    activation_base: int
+    activation: Activation
+    aggregate_shift: int
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the first layer."""
+        return self.layer.geometry.first
+
+    @property
+    def last(self) -> bool:
+        """Whether the aggregation writes logits."""
+        return self.layer.geometry.last
+
+    @property
+    def weight_words(self) -> int:
+        """Words of W in a unit."""
+        return (self.layer.geometry.input_width if self.first else self.elements) * self.write_tiles
+
+    @property
+    def activation_words(self) -> int:
+        """Words of the activation table."""
+        table = self.layer.activation_table
+        return 0 if self.activation is not Activation.TABLE or table is None else ceil_div(len(table), LANES)
+
+    def weight_image(self, place: int) -> Codes:
+        """[weight_words, LANES] W as the unit at a place of its group holds it."""
+        weight, tiles, n = self.layer.weight, self.write_tiles, self.combine.n
+        if self.first:
+            rows, column = np.arange(len(weight)), (np.arange(tiles) * n + place % n) * LANES
+        else:
+            element, k = np.arange(self.elements), self.combine.k
+            rows = (element // LANES * k + place % k) * LANES + element % LANES
+            column = np.arange(tiles) * LANES
+        lanes = column[:, None] + np.arange(LANES)
+        high, wide = max(len(weight), int(rows.max()) + 1), max(weight.shape[1], int(lanes.max()) + 1)
+        padded = np.zeros((high, wide), np.int64)
+        padded[: len(weight), : weight.shape[1]] = weight
+        return padded[rows[:, None, None], lanes].reshape(-1, LANES)
+
+    def bias_image(self, place: int) -> Codes:
+        """[tiles, LANES] biases of the unit at a place of its group."""
+        n = self.aggregate.n
+        padded = np.zeros(self.tiles * n * LANES, np.int64)
+        padded[: len(self.layer.bias)] = self.layer.bias
+        return padded.reshape(self.tiles, n, LANES)[:, place % n]
+
+    def activation_image(self) -> Codes:
+        """[activation_words, LANES] codes of Z by the unsigned bits of U, side by side."""
+        if not self.activation_words:
+            return np.zeros((0, LANES), np.int64)
+        assert self.layer.activation_table is not None
+        table = self.layer.activation_table
+        return np.pad(table, (0, -len(table) % LANES)).reshape(-1, LANES)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayAccelerator:
+    """A network on an engine, ready for every reader but for the graph.
+
+    Attributes:
+        source: the quantised network and the shape of the graphs that it serves.
+        engine: the array.
+        plans: the layers.
+    """
+
+    source: Accelerator
+    engine: Engine
+    plans: tuple[LayerPlan, ...]
+
+    def __post_init__(self) -> None:
+        needed = {
+            "table_words": (self.results_base + 1, self.engine.table_words),
+            "bias_words": (sum(plan.tiles for plan in self.plans), self.engine.bias_words),
+            "activation_words": (sum(plan.activation_words for plan in self.plans), self.engine.activation_words),
+            "tiles": (max(max(plan.tiles, plan.write_tiles) for plan in self.plans), self.engine.tiles),
+            "bits": (widest(self.source), self.engine.bits),
+            "sum_bits": (sum_bits(self.source), self.engine.sum_bits),
+        }
+        for name, (wanted, found) in needed.items():
+            if wanted > found:
+                raise UserError(f"the network needs {name} of {wanted} at least, the engine has {found}")
+        if any(plan.layer.geometry.maximum for plan in self.plans) and not self.engine.maximum:
+            raise UserError("the network reduces by the maximum, which the engine does not offer")
+
+    @property
+    def places(self) -> int:
+        """Units side by side whose memories differ."""
+        return max(max(plan.combine.places, plan.aggregate.n) for plan in self.plans)
+
+    @functools.cached_property
+    def results_base(self) -> int:
+        """First word of H in the table, behind the weights; every layer's H overwrites the one before it."""
+        return sum(plan.weight_words for plan in self.plans)
+
+    def image(self, name: str) -> Codes:
+        """[places, words, LANES] what is loaded into the tables ("weight"), the biases or the activation tables."""
+        if name == "activation":
+            parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
+        else:
+            parts = [
+                np.concatenate([getattr(plan, f"{name}_image")(place) for plan in self.plans])
+                for place in range(self.places)
+            ]
+        return np.stack(parts)
+
+    def summary(self) -> dict[str, Any]:
+        """The accelerator as plain JSON values, without its weights."""
+        return {
+            "name": self.source.name,
+            "dataset": self.source.dataset,
+            "target": "array",
+            "design": self.source.design.to_dict(),
+            "design_hash": self.source.design.hash,
+            "shape": vars(self.source.shape),
+            "input_scale": self.source.input_scale,
+            "engine": self.engine.summary(),
+            "layers": [
+                {"combine": vars(plan.combine), "aggregate": vars(plan.aggregate), "tiles": plan.tiles,
+                 "write_tiles": plan.write_tiles, "activation": plan.activation.name.lower(),
+                 "aggregate_shift": plan.aggregate_shift, "weight": vars(plan.layer.weight_format),
+                 "value": vars(plan.layer.value_format)}
+                for plan in self.plans
+            ],
+        }  # fmt: skip
+
+
+def check_network(source: Accelerator) -> None:
+    """Raise UserError where a network has an operator that the array does not run."""
+    for layer in source.layers:
+        if layer.geometry.gat:
+            raise UserError(f"layer {layer.index}: the array does not run attention {layer.attention}; choose gcn")
+        if layer.geometry.last and layer.geometry.k > 1:
+            raise UserError(f"layer {layer.index}: the array runs one head in the last layer, not {layer.geometry.k}")
+
+
+def widest(source: Accelerator) -> int:
+    """Bits of the widest value or weight."""
+    layers = source.layers
+    return max(max(one.input_format.width, one.value_format.width, one.weight_format.width, _output(one))
+               for one in layers)  # fmt: skip
+
+
+def _output(layer: LayerAccelerator) -> int:
+    return 0 if layer.geometry.last else layer.output_format.width
+
+
+def sum_bits(source: Accelerator) -> int:
+    """Bits of a lane's sum that no row of any graph of this shape overflows."""
+    found = 0
+    for layer in source.layers:
+        longest = layer.geometry.input_width
+        combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
+        gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(source.shape.degree_capacity))
+        found = max(found, combined, gathered)
+    return found
+
+
+def lower(source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1) -> ArrayAccelerator:
+    """Place a network on an engine. Raises UserError where it does not fit.
+
+    `columns` gives the n of every layer's aggregation but the last one's, which is 1; by default the largest that
+    leaves no unit without columns. `split` is the k of the last aggregation.
+    """
+    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split))
+
+
+def plan_layers(
+    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1
+) -> tuple[LayerPlan, ...]:
+    """The plans of all layers on an array of so many units."""
+    check_network(source)
+    chosen = [*(columns or [default_columns(layer, units) for layer in source.layers[:-1]]), 1]
+    if len(chosen) != len(source.layers):
+        hidden = len(source.layers) - 1
+        raise UserError(f"columns are given for {len(chosen) - 1} layers; the network has {hidden} hidden ones")
+    if split > 1 and source.layers[-1].geometry.maximum:
+        raise UserError("units of a group add their sums: a maximum cannot be split among them")
+    plans: list[LayerPlan] = []
+    table_base = bias_base = activation_base = 0
+    for layer, n in zip(source.layers, chosen, strict=True):
+        g = layer.geometry
+        before = plans[-1].aggregate if plans else None
+        combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
+        aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
+        words = ceil_div(g.features, LANES)
+        plan = LayerPlan(
+            layer=layer,
+            combine=combine,
+            aggregate=aggregate,
+            write_tiles=ceil_div(words, combine.n),
+            tiles=ceil_div(words, n),
+            elements=0 if before is None else _elements(g.input_width, before.n),
+            table_base=table_base,
+            bias_base=bias_base,
+            activation_base=activation_base,
+            activation=_activation(layer),
+            aggregate_shift=_aggregate_shift(layer),
+        )
+        table_base += plan.weight_words
+        bias_base += plan.tiles
+        activation_base += plan.activation_words
+        plans.append(plan)
+    if table_base > LARGEST_INDEX:
+        raise UserError(f"the weights take {table_base} words of a unit, a table has {LARGEST_INDEX + 1} at most")
+    return tuple(plans)
+
+
+def default_columns(layer: LayerAccelerator, units: int) -> int:
+    """The largest power of two of units side by side for which every unit has columns of its own."""
+    words = ceil_div(layer.geometry.features, LANES)
+    return min(units, 1 << (words.bit_length() - 1))
+
+
+def _elements(width: int, n: int) -> int:
+    """Elements of a row of `width` that a unit multiplies, words being dealt to n units in turn; the most of any."""
+    words = ceil_div(width, LANES)
+    last = (words - 1) // n  # the last word of the fullest unit
+    return last * LANES + (LANES if words > last * n + 1 else width - (words - 1) * LANES)
+
+
+def _activation(layer: LayerAccelerator) -> Activation:
+    if layer.geometry.last:
+        return Activation.NONE
+    plain = is_plain_relu(layer.activation, layer.value_format, layer.output_format)
+    return Activation.RELU if plain else Activation.TABLE
+
+
+def _aggregate_shift(layer: LayerAccelerator) -> int:
+    """That of the pipeline; a mean is a weighted sum whose coefficients have fraction bits."""
+    rounded = layer.geometry.mean and not layer.geometry.gcn
+    return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0)
+
+
+def smallest_engine(source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int) -> Engine:
+    """The smallest engine that runs plans on a graph whose H and Z take so many words of a unit.
+
+    Depths are rounded up where that costs no further block RAM.
+    """
+    modes = tuple(dict.fromkeys(mode for plan in plans for mode in (plan.combine, plan.aggregate)))
+    shifts = {shift for plan in plans for shift in (plan.layer.linear_shift, plan.aggregate_shift)}
+    return Engine(
+        units=modes[0].units,
+        bits=widest(source),
+        modes=modes,
+        tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
+        table_words=_rounded(sum(plan.weight_words for plan in plans) + result_words),
+        own_words=OWN_WORDS_LUTRAM if own_words <= OWN_WORDS_LUTRAM else _rounded(own_words),
+        bias_words=sum(plan.tiles for plan in plans),
+        activation_words=sum(plan.activation_words for plan in plans),
+        shifts=tuple(sorted(shifts)),
+        maximum=any(plan.layer.geometry.maximum for plan in plans),
+        sum_bits=sum_bits(source),
+    )
+
+
+def _rounded(words: int) -> int:
+    return ceil_div(words, BLOCK_WORDS) * BLOCK_WORDS

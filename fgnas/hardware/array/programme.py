@@ -1,0 +1,253 @@
+"""The array's interface as data: entries, descriptors, registers and status bits.
+
+Each fact is stated here and nowhere else; the encoder, the integer reference, the cycle model, the SystemVerilog
+package and the tables of the documentation read it. What the array shares with the pipeline is in
+`fgnas.hardware.wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.hardware import wire
+from fgnas.hardware.wire import Field, Layout, Register
+
+Beats = NDArray[np.uint8]
+"""[beats, 16] bytes, little-endian within a beat."""
+
+ENTRY = Layout((
+    Field("index", 14, "word of the table, from the descriptor's base"),
+    Field("value", 10, "the factor, sign-extended"),
+    Field("last", 1, "the row ends here"),
+))  # fmt: skip
+"""One entry of a sparse stream. A beat holds ENTRIES_PER_BEAT of them from bit 0."""
+ENTRIES_PER_BEAT = wire.BEAT_BITS // ENTRY.bits
+LARGEST_INDEX = (1 << ENTRY.place("index")[1]) - 1
+
+
+class Operation(IntEnum):
+    """What a descriptor does."""
+
+    LOAD = 0
+    SPARSE = 1
+    DENSE = 2
+
+
+class Region(IntEnum):
+    """Where a descriptor's beats are."""
+
+    PARAMETERS = 0
+    FEATURES = 1
+    EDGES = 2
+
+
+class Target(IntEnum):
+    """The memory that a descriptor's results or loaded words go to."""
+
+    TABLE = 0
+    OWN = 1
+    LOGITS = 2
+    BIAS = 3
+    ACTIVATION = 4
+
+
+class Activation(IntEnum):
+    """The function behind the bias."""
+
+    NONE = 0
+    RELU = 1
+    TABLE = 2
+
+
+DESCRIPTOR = Layout((
+    Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 multiply elements of own rows"),
+    Field("mode", 3, "number of the kernel mode (m, k, n)"),
+    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges"),
+    Field("offset", 28, "first beat, counted from the start of the region"),
+    Field("beats", 28, "beats to read"),
+    Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
+    Field("entries", 12, "dense: elements of a row that a unit multiplies"),
+    Field("tiles", 4, "T: words that an entry meets, one after the other"),
+    Field("table_base", 14, "first word of the table that entries count from"),
+    Field("limit", 15, "words of the table that an entry may name"),
+    Field("own_base", 14, "dense: first word of the own rows"),
+    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
+    Field("target_base", 14, "first word of the results, or of the words to load"),
+    Field("target_tiles", 4, "words of a result's row in a unit that reads it"),
+    Field("target_columns", 3, "log2 of the units that hold a result's row side by side"),
+    Field("result_beats", 28, "beats of logits"),
+    Field("reduce", 1, "0 add, 1 maximum"),
+    Field("shift", 4, "number of the right shift behind the sum"),
+    Field("accumulate", 1, "add to an earlier result"),
+    Field("scale", 1, "multiply by the row's scale"),
+    Field("bias", 1, "add the bias"),
+    Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
+    Field("bias_base", 6, "first word of the bias"),
+    Field("residual", 1, "add the row of another memory"),
+    Field("activation", 2, "0 none, 1 relu, 2 table"),
+    Field("activation_base", 8, "first word of the activation table"),
+    Field("bits", 5, "width that results saturate to"),
+    Field("readout", 8, "rows that a graph's readout reduces; 0 without one"),
+))  # fmt: skip
+"""One step of a programme: DESCRIPTOR_BEATS beats, the first field in the lowest bits."""
+DESCRIPTOR_BEATS = 2
+LATER = ("accumulate", "scale", "residual", "readout")
+"""Fields that the format has and no engine offers yet: a programme that sets one is refused."""
+
+ARGUMENT_REGISTERS = wire.assigned(
+    ("descriptors", 32, "w", "descriptors of the programme, 0 to the capacity"),
+    ("programme", 64, "w", "address of the programme, 16-byte aligned"),
+    ("parameters", 64, "w", "address of the parameter region, 16-byte aligned"),
+    ("features", 64, "w", "address of the feature region, 16-byte aligned"),
+    ("edges", 64, "w", "address of the graph region, 16-byte aligned"),
+    ("logits", 64, "w", "address of the logit region, 16-byte aligned"),
+    ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
+)
+ARGUMENT_WORDS = sum(register.bits // 32 for register in ARGUMENT_REGISTERS if register.access == "w")
+
+STATUS_BITS = {
+    "programme_over_capacity": 0,
+    "unaligned_address": 1,
+    "bad_descriptor": 2,
+    "stream_too_short": 3,
+    "read_error": 4,
+    "write_error": 5,
+    "index_out_of_range": 6,
+    "schedule_broken": 7,
+    "memory_over_capacity": 8,
+}
+"""Bits of the status register. A programme's size and the addresses are checked before anything runs, a descriptor
+before it runs, entries while they stream."""
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """One step of a programme; the fields of DESCRIPTOR, by name. Raises ValueError where a value has no room."""
+
+    operation: int
+    mode: int
+    tiles: int
+    count: int
+    region: int = 0
+    offset: int = 0
+    beats: int = 0
+    entries: int = 0
+    table_base: int = 0
+    limit: int = 0
+    own_base: int = 0
+    target: int = 0
+    target_base: int = 0
+    target_tiles: int = 1
+    target_columns: int = 0
+    result_beats: int = 0
+    reduce: int = 0
+    shift: int = 0
+    accumulate: int = 0
+    scale: int = 0
+    bias: int = 0
+    bias_fine: int = 0
+    bias_base: int = 0
+    residual: int = 0
+    activation: int = 0
+    activation_base: int = 0
+    bits: int = 8
+    readout: int = 0
+
+    def __post_init__(self) -> None:
+        for field in DESCRIPTOR.fields:
+            value = getattr(self, field.name)
+            if not 0 <= value < 1 << field.bits:
+                raise ValueError(f"{field.name} is {value}, which {field.bits} bits do not hold")
+
+    def word(self) -> int:
+        """The bits of the descriptor."""
+        return sum(int(getattr(self, field.name)) << DESCRIPTOR.place(field.name)[0] for field in DESCRIPTOR.fields)
+
+
+assert {field.name for field in fields(Descriptor)} == {field.name for field in DESCRIPTOR.fields}
+assert DESCRIPTOR.bits <= DESCRIPTOR_BEATS * wire.BEAT_BITS
+
+
+def programme_beats(programme: Sequence[Descriptor]) -> Beats:
+    """The region of a programme."""
+    size = DESCRIPTOR_BEATS * wire.BEAT_BYTES
+    content = b"".join(descriptor.word().to_bytes(size, "little") for descriptor in programme)
+    return np.frombuffer(content, np.uint8).reshape(-1, wire.BEAT_BYTES)
+
+
+def read_programme(beats: Beats) -> list[Descriptor]:
+    """The descriptors in a region."""
+    size = DESCRIPTOR_BEATS * wire.BEAT_BYTES
+    content = beats.tobytes()
+    words = [int.from_bytes(content[at : at + size], "little") for at in range(0, len(content), size)]
+    places = {field.name: DESCRIPTOR.place(field.name) for field in DESCRIPTOR.fields}
+    return [Descriptor(**{n: word >> at & ((1 << bits) - 1) for n, (at, bits) in places.items()}) for word in words]
+
+
+def entry_beats(index: NDArray[np.int64], value: NDArray[np.int64], last: NDArray[np.int64], takers: int) -> Beats:
+    """[slot rows, takers] entries as beats: whole slot rows in a beat, or a slot row in several whole beats."""
+    packed = ENTRY.pack(index=index, value=value, last=last)
+    slot_rows, parts = slot_rows_per_beat(takers), beats_per_slot_row(takers)
+    if parts > 1:
+        padded = np.pad(packed, ((0, 0), (0, parts * ENTRIES_PER_BEAT - takers)))
+        fields = padded.reshape(-1, ENTRIES_PER_BEAT)
+    else:
+        padded = np.pad(packed, ((0, -len(packed) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
+        fields = np.pad(padded, ((0, 0), (0, ENTRIES_PER_BEAT - padded.shape[1])))
+    places = np.arange(ENTRY.bits, dtype=np.uint64)
+    bits = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
+    return np.packbits(np.pad(bits, ((0, 0), (0, wire.BEAT_BITS - bits.shape[1]))), axis=1, bitorder="little")
+
+
+def read_entries(
+    beats: Beats, takers: int, slot_rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """[slot rows, takers] index, value and last of the entries in a stream."""
+    bits = np.unpackbits(beats, axis=1, bitorder="little")[:, : ENTRIES_PER_BEAT * ENTRY.bits]
+    weights = np.int64(1) << np.arange(ENTRY.bits, dtype=np.int64)
+    words = bits.reshape(-1, ENTRIES_PER_BEAT, ENTRY.bits).astype(np.int64) @ weights
+    parts, together = beats_per_slot_row(takers), slot_rows_per_beat(takers)
+    if parts > 1:
+        words = words.reshape(-1, parts * ENTRIES_PER_BEAT)[:, :takers]
+    else:
+        words = words[:, : together * takers].reshape(-1, takers)
+    found = {field.name: words >> ENTRY.place(field.name)[0] & ((1 << field.bits) - 1) for field in ENTRY.fields}
+    sign = 1 << (ENTRY.place("value")[1] - 1)
+    value = (found["value"] ^ sign) - sign
+    return found["index"][:slot_rows], value[:slot_rows], found["last"][:slot_rows]
+
+
+def slot_rows_per_beat(takers: int) -> int:
+    """Whole slot rows in a beat; 1 where a slot row takes more than one."""
+    return max(1, ENTRIES_PER_BEAT // takers)
+
+
+def beats_per_slot_row(takers: int) -> int:
+    """Beats that a slot row takes; 1 where several share one."""
+    return -(-takers // ENTRIES_PER_BEAT)
+
+
+def register_table() -> list[tuple[str, str, str, str]]:
+    """Offsets, name, access and meaning of every register."""
+    return wire.register_table(ARGUMENT_REGISTERS)
+
+
+def descriptor_table() -> list[tuple[str, str, str, str]]:
+    """First bit, bits, name and meaning of every field of a descriptor."""
+    return [
+        (str(DESCRIPTOR.place(field.name)[0]), str(field.bits), f"`{field.name}`", field.about)
+        for field in DESCRIPTOR.fields
+    ]
+
+
+def status_table() -> list[tuple[str, str]]:
+    """Bit and meaning of every status bit."""
+    return [(str(bit), name.replace("_", " ")) for name, bit in STATUS_BITS.items()]
+
+
+REGISTERS: tuple[Register, ...] = wire.CONTROL_REGISTERS + ARGUMENT_REGISTERS

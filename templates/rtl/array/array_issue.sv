@@ -1,0 +1,227 @@
+// Issues slot rows to all units in lock step: entries of a stream, elements of the units' own rows, or words to load.
+// A slot row takes a cycle for each tile. It is issued when its beats have arrived and every queue of results has room.
+
+`default_nettype none
+
+module array_issue #(
+  parameter int unsigned Units    = 8,
+  parameter int unsigned Modes    = 2,
+  parameter logic [Modes-1:0][3:0] LogK = '0,
+  parameter logic [Modes-1:0][3:0] LogN = '0,
+  parameter int unsigned WordBits = 64,
+  parameter int unsigned Together = 2,  // words of a beat of parameters
+  parameter int unsigned Parts    = 2   // beats of the longest slot row
+) (
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+  input  wire                                start_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // most fields belong to other modules
+  input  wire  array_pkg::descriptor_t       d_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire                                beat_valid_i,
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  wire  fgnas_pkg::beat_t             beat_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic                               pop_o,
+  input  wire                                room_i,
+  output logic                               hungry_o,
+  output logic                               finished_o,
+  output logic                               index_error_o,
+  output logic [Units-1:0]                   reserve_o,    // the unit's row is issued whole in this cycle
+  // Registered: one tile of an entry for every unit.
+  output logic                               valid_o,
+  output logic [Units-1:0]                   first_o,
+  output logic [Units-1:0]                   last_o,
+  output logic [array_pkg::TileBits-1:0]     tile_o,
+  output logic [Units-1:0][array_pkg::AddressBits-1:0] address_o,
+  output logic [Units-1:0][array_pkg::ValueBits-1:0]   value_o,
+  output logic [array_pkg::AddressBits-1:0]  own_address_o,
+  output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,
+  // Registered: a word for every unit that loads one.
+  output logic [Units-1:0]                   load_o,
+  output logic [array_pkg::AddressBits-1:0]  load_address_o,
+  output logic [Units-1:0][WordBits-1:0]     load_word_o
+);
+  import array_pkg::*;
+  localparam int unsigned ModeIndexBits = (Modes > 1) ? $clog2(Modes) : 1;
+  logic [ModeIndexBits-1:0] mode;
+  assign mode = ModeIndexBits'(d_i.mode);
+  localparam int unsigned LaneBits = $clog2(Lanes);
+  localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
+  localparam int unsigned SlotBits = $clog2(EntriesPerBeat);
+
+  logic active_q, loads, sparse, dense;
+  logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
+  logic [TileBits-1:0] tile_q;
+  logic [PartBits-1:0] part_q;
+  logic [SlotBits-1:0] slot_q;       // slot row in the beat
+  assign loads      = d_i.operation == 2'(OperationLoad);
+  assign sparse     = d_i.operation == 2'(OperationSparse);
+  assign dense      = d_i.operation == 2'(OperationDense);
+  assign finished_o = !active_q;
+  assign hungry_o   = active_q && !dense;
+
+  // Facts of the mode.
+  logic [PartBits-1:0] last_part;
+  logic [SlotBits-1:0] last_slot;
+  logic [7:0] last_group;            // places of a group of units are loaded `Together` at a time
+  logic one_place;
+  always_comb begin
+    last_part  = '0;
+    last_slot  = '0;
+    last_group = '0;
+    one_place  = 1'b0;
+    for (int unsigned m = 0; m < Modes; m++) begin
+      automatic int unsigned takers = Units >> LogN[m];
+      automatic int unsigned places = 1 << (LogK[m] + LogN[m]);
+      if (d_i.mode == ModeBits'(m)) begin
+        last_part  = PartBits'((takers + EntriesPerBeat - 1) / EntriesPerBeat - 1);
+        last_slot  = (takers < EntriesPerBeat) ? SlotBits'(EntriesPerBeat / takers - 1) : '0;
+        last_group = (places > Together) ? 8'(places / Together - 1) : '0;
+        one_place  = places < Together;
+      end
+    end
+  end
+
+  logic tile_last, go, collect, slot_done;
+  assign tile_last = tile_q == d_i.tiles - 1'b1;
+  assign go        = active_q && (dense || (sparse && beat_valid_i && part_q == last_part)) &&
+                     (tile_q != '0 || room_i);
+  assign collect   = active_q && sparse && beat_valid_i && part_q != last_part;
+  assign slot_done = go && tile_last;
+
+  // Loads: one_place takes the words of a beat one after the other.
+  logic load, load_pop, word_done;
+  logic [7:0] group_q;
+  logic word_q;
+  logic [AddressBits-1:0] load_address_q;
+  assign load      = active_q && loads && beat_valid_i;
+  assign word_done = load && group_q == last_group;
+  assign load_pop  = load && (!one_place || word_q || left_q == CountBits'(1));
+
+  assign pop_o = collect || load_pop || (sparse && slot_done && (slot_q == last_slot || left_q == CountBits'(1)));
+
+  // Dense: the own words of a row are read lane by lane, the words of the table in order.
+  logic [11:0] element_q;
+  logic [LaneBits-1:0] lane_q;
+  logic [AddressBits-1:0] own_q, step_q;
+  logic row_last;
+  assign row_last = element_q == d_i.entries - 1'b1;
+
+  // The parts of a long slot row that came before the beat in front.
+  /* verilator lint_off UNUSEDSIGNAL */  // the last part is never stored; a beat may have spare bits
+  fgnas_pkg::beat_t stored_q[Parts];
+  /* verilator lint_on UNUSEDSIGNAL */
+  always_ff @(posedge clk_i) if (collect) stored_q[part_q] <= beat_i;
+
+  entry_t [Units-1:0] entry;
+  for (genvar u = 0; u < Units; u++) begin : gen_unit
+    entry_t [Modes-1:0] of_mode;
+    logic [Modes-1:0][WordBits-1:0] load_word;
+    logic [Modes-1:0] loaded;
+    for (genvar m = 0; m < Modes; m++) begin : gen_mode
+      localparam int unsigned Takers = Units >> LogN[m];
+      localparam int unsigned Taker = u >> LogN[m];
+      localparam int unsigned Own = (Takers + EntriesPerBeat - 1) / EntriesPerBeat;
+      if (Own > 1) begin : gen_long
+        localparam int unsigned Part = Taker / EntriesPerBeat;
+        localparam int unsigned Place = Taker % EntriesPerBeat;
+        assign of_mode[m] = (Part == Own - 1) ? beat_i[Place*EntryBits+:EntryBits]
+                                              : stored_q[Part][Place*EntryBits+:EntryBits];
+      end else begin : gen_short
+        localparam int unsigned Slots = EntriesPerBeat / Takers;
+        always_comb begin
+          of_mode[m] = '0;
+          for (int unsigned s = 0; s < Slots; s++) begin
+            if (slot_q == SlotBits'(s)) of_mode[m] = beat_i[(s*Takers+Taker)*EntryBits+:EntryBits];
+          end
+        end
+      end
+      localparam int unsigned Places = 1 << (LogK[m] + LogN[m]);
+      localparam int unsigned LoadPlace = u % Places;
+      localparam int unsigned Stride = fgnas_pkg::BeatBits / Together;
+      if (Places >= Together) begin : gen_wide
+        assign loaded[m]    = group_q == 8'(LoadPlace / Together);
+        assign load_word[m] = beat_i[(LoadPlace%Together)*Stride+:WordBits];
+      end else begin : gen_narrow
+        assign loaded[m]    = 1'b1;
+        assign load_word[m] = word_q ? beat_i[(Together-1)*Stride+:WordBits] : beat_i[0+:WordBits];
+      end
+    end
+    always_comb entry[u] = of_mode[mode];
+    always_ff @(posedge clk_i) begin
+      load_o[u]      <= load && loaded[mode] && !rst_i;
+      load_word_o[u] <= load_word[mode];
+    end
+  end
+
+  logic [Units-1:0] last, fresh_q, wrong;
+  always_comb begin
+    for (int unsigned u = 0; u < Units; u++) begin
+      last[u]      = dense ? row_last : entry[u].last;
+      wrong[u]     = 15'(entry[u].index) >= d_i.limit;
+      reserve_o[u] = slot_done && last[u];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    valid_o        <= go && !rst_i;
+    tile_o         <= tile_q;
+    own_address_o  <= own_q;
+    lane_o         <= lane_q;
+    load_address_o <= load_address_q;
+    index_error_o  <= go && sparse && |wrong;
+    first_o        <= fresh_q;
+    last_o         <= last;
+    for (int unsigned u = 0; u < Units; u++) begin
+      address_o[u] <= dense ? d_i.table_base + step_q
+                            : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
+      value_o[u]   <= entry[u].value;
+    end
+
+    if (go) tile_q <= tile_last ? '0 : tile_q + 1'b1;
+    if (collect) part_q <= part_q + 1'b1;
+    if (slot_done) begin
+      fresh_q <= last;
+      part_q  <= '0;
+      slot_q  <= (slot_q == last_slot) ? '0 : slot_q + 1'b1;
+    end
+    if (load) begin
+      word_q  <= one_place && !word_q;
+      group_q <= (group_q == last_group) ? '0 : group_q + 1'b1;
+    end
+    if (word_done) load_address_q <= load_address_q + 1'b1;
+
+    // Dense counters.
+    if (go && dense) step_q <= (row_last && tile_last) ? '0 : step_q + 1'b1;
+    if (slot_done && dense) begin
+      element_q <= row_last ? '0 : element_q + 1'b1;
+      lane_q    <= row_last ? '0 : lane_q + 1'b1;
+      if (row_last || &lane_q) own_q <= own_q + 1'b1;
+    end
+
+    if ((slot_done && (sparse || row_last)) || word_done) begin
+      left_q <= left_q - 1'b1;
+      if (left_q == CountBits'(1)) active_q <= 1'b0;
+    end
+
+    if (start_i) begin
+      active_q       <= 1'b1;
+      left_q         <= d_i.count;
+      tile_q         <= '0;
+      part_q         <= '0;
+      slot_q         <= '0;
+      fresh_q        <= '1;
+      word_q         <= 1'b0;
+      group_q        <= '0;
+      load_address_q <= d_i.target_base;
+      element_q      <= '0;
+      lane_q         <= '0;
+      own_q          <= d_i.own_base;
+      step_q         <= '0;
+    end
+    if (rst_i) active_q <= 1'b0;
+  end
+endmodule
+
+`default_nettype wire

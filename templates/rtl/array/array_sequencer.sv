@@ -1,0 +1,190 @@
+// Fetches the programme and runs its descriptors one after the other. A refusal is reported in the status bits, and the
+// kernel always ends.
+
+`default_nettype none
+
+module array_sequencer #(
+  parameter int unsigned Programme = 16,   // descriptors that the kernel holds
+  parameter int unsigned Units     = 8,
+  parameter int unsigned Modes     = 2,
+  parameter logic [Modes-1:0][3:0] LogN = '0,
+  parameter int unsigned Tiles     = 1,
+  parameter int unsigned Shifts    = 2,
+  parameter bit          Maximum   = 1'b0,
+  parameter bit          Tables    = 1'b0  // activation tables
+) (
+  input  wire               clk_i,
+  input  wire               rst_i,
+  input  wire               start_i,
+  output logic              idle_o,
+  output logic              done_o,
+  output logic [31:0]       status_o,
+  input  wire  [31:0]       descriptors_i,
+  input  wire  [63:0]       programme_i,
+  input  wire  [63:0]       parameters_i,
+  input  wire  [63:0]       features_i,
+  input  wire  [63:0]       edges_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // checked for alignment only
+  input  wire  [63:0]       logits_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic              stage_reset_o,    // between runs
+  output array_pkg::descriptor_t descriptor_o,
+  output logic              begin_o,          // a descriptor begins
+  output logic              read_start_o,
+  output logic              read_cancel_o,
+  output logic [63:0]       read_address_o,
+  output logic [31:0]       read_beats_o,
+  input  wire               read_outstanding_i,
+  input  wire               read_drained_i,
+  input  wire               beat_valid_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // a descriptor does not fill its beats
+  input  wire  fgnas_pkg::beat_t beat_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic              pop_o,            // a beat of the programme is taken
+  output logic              write_start_o,
+  output logic              write_flush_o,
+  input  wire               write_done_i,
+  input  wire               hungry_i,         // the descriptor needs more beats
+  input  wire               finished_i,       // everything is issued
+  input  wire               empty_i,          // every result is written
+  input  wire               broken_i,
+  input  wire               index_error_i,
+  input  wire               over_i,
+  input  wire               read_error_i,
+  input  wire               write_error_i
+);
+  import array_pkg::*;
+
+  typedef enum logic [3:0] {Idle, Check, Fetch, Decode, Address, Begin, Run, Abort, Done} state_e;
+  localparam int unsigned PlaceBits = $clog2(Programme) + 1;
+
+  state_e state_q;
+  logic first_q;                       // first cycle of Fetch
+  logic [PlaceBits:0] beat_q;          // beat of the programme that is fetched next
+  logic [PlaceBits-1:0] place_q;       // descriptor that is run
+  logic [StatusBits-1:0] status_q;
+  descriptor_t d_q;
+  assign descriptor_o  = d_q;
+  assign idle_o        = state_q == Idle;
+  assign done_o        = state_q == Done;
+  assign status_o      = 32'(status_q);
+  assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
+
+  (* ram_style = "distributed" *) logic [127:0] low[Programme];
+  (* ram_style = "distributed" *) logic [DescriptorBits-129:0] high[Programme];
+  assign pop_o = state_q == Fetch && !first_q && beat_valid_i;
+  always_ff @(posedge clk_i) begin
+    if (pop_o && !beat_q[0]) low[beat_q[PlaceBits-1:1]] <= beat_i;
+    if (pop_o && beat_q[0]) high[beat_q[PlaceBits-1:1]] <= beat_i[DescriptorBits-129:0];
+  end
+
+  logic streams, logits;
+  logic [63:0] base, address_q;
+  assign streams = d_q.operation != 2'(OperationDense);
+  assign logits  = streams && d_q.operation == 2'(OperationSparse) && d_q.target == 3'(TargetLogits);
+  always_comb begin
+    unique case (d_q.region)
+      2'(RegionParameters): base = parameters_i;
+      2'(RegionFeatures):   base = features_i;
+      default:              base = edges_i;
+    endcase
+  end
+
+  // A descriptor that this engine cannot run.
+  logic bad_q, loads, bad_target, bad_mode;
+  logic [3:0] log_n;
+  always_comb begin
+    log_n = '0;
+    for (int unsigned m = 0; m < Modes; m++) if (d_q.mode == ModeBits'(m)) log_n = LogN[m];
+  end
+  assign loads      = d_q.operation == 2'(OperationLoad);
+  assign bad_mode   = 32'(d_q.mode) >= Modes;
+  assign bad_target = loads ? (d_q.target != 3'(TargetTable) && d_q.target != 3'(TargetBias) &&
+                               !(Tables && d_q.target == 3'(TargetActivation)))
+                            : (d_q.target > 3'(TargetLogits) ||
+                               (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
+                               (d_q.target == 3'(TargetTable) && log_n > 4'(d_q.target_columns)));
+  always_ff @(posedge clk_i) begin
+    address_q <= base + {32'b0, d_q.offset, 4'b0};
+    bad_q     <= bad_mode || bad_target || d_q.operation == 2'd3 || d_q.region == 2'd3 || d_q.count == '0 ||
+                 d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
+                 32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
+                 d_q.accumulate != '0 || d_q.scale != '0 || d_q.residual != '0 || d_q.readout != '0 ||
+                 d_q.activation == 2'd3 || (d_q.activation == 2'(ActivationTable) && !Tables) ||
+                 (d_q.operation == 2'(OperationDense) && d_q.entries == '0) || (1 << d_q.target_columns) > Units ||
+                 (logits && d_q.result_beats == '0);
+  end
+
+  assign begin_o        = state_q == Begin && !bad_q;
+  assign read_start_o   = (state_q == Fetch && first_q) || (begin_o && streams);
+  assign read_address_o = (state_q == Fetch) ? programme_i : address_q;
+  assign read_beats_o   = (state_q == Fetch) ? {descriptors_i[30:0], 1'b0} : 32'(d_q.beats);
+  assign write_start_o  = begin_o && logits;
+  assign write_flush_o  = state_q == Abort;
+
+  logic phase_done, starved, broken, refused, failed;
+  logic [3:0] unaligned;
+  assign unaligned     = programme_i[3:0] | parameters_i[3:0] | features_i[3:0] | edges_i[3:0] | logits_i[3:0];
+  assign refused       = descriptors_i > Programme || unaligned != '0;
+  assign phase_done    = state_q == Run && finished_i && empty_i && (!logits || write_done_i);
+  assign starved       = state_q == Run && read_drained_i && hungry_i;
+  assign broken        = state_q == Run && broken_i;
+  assign failed        = starved || broken || index_error_i || over_i || read_error_i;
+  assign read_cancel_o = state_q == Abort || phase_done;
+
+  always_ff @(posedge clk_i) begin
+    first_q <= 1'b0;
+    if (starved) status_q[StatusStreamTooShort] <= 1'b1;
+    if (read_error_i) status_q[StatusReadError] <= 1'b1;
+    if (write_error_i) status_q[StatusWriteError] <= 1'b1;
+    if (index_error_i) status_q[StatusIndexOutOfRange] <= 1'b1;
+    if (broken) status_q[StatusScheduleBroken] <= 1'b1;
+    if (over_i) status_q[StatusMemoryOverCapacity] <= 1'b1;
+
+    unique case (state_q)
+      Idle: begin
+        beat_q  <= '0;
+        place_q <= '0;
+        if (start_i) begin
+          state_q  <= Check;
+          status_q <= '0;
+        end
+      end
+      Check: begin
+        status_q[StatusProgrammeOverCapacity] <= descriptors_i > Programme;
+        status_q[StatusUnalignedAddress]      <= unaligned != '0;
+        first_q <= 1'b1;
+        state_q <= (refused || descriptors_i == '0) ? Done : Fetch;
+      end
+      Fetch: begin
+        if (pop_o) beat_q <= beat_q + 1'b1;
+        if (read_error_i) state_q <= Abort;
+        else if (pop_o && 32'(beat_q) == read_beats_o - 1) state_q <= Decode;
+      end
+      Decode: begin
+        d_q     <= {high[place_q[PlaceBits-2:0]], low[place_q[PlaceBits-2:0]]};
+        place_q <= place_q + 1'b1;
+        state_q <= read_error_i ? Abort : Address;
+      end
+      Address: state_q <= Begin;
+      Begin: begin
+        if (bad_q) status_q[StatusBadDescriptor] <= 1'b1;
+        state_q <= bad_q ? Abort : Run;
+      end
+      Run: begin
+        if (failed) state_q <= Abort;
+        else if (phase_done && !read_outstanding_i) state_q <= (32'(place_q) == descriptors_i) ? Done : Decode;
+      end
+      Abort: if (!read_outstanding_i && write_done_i) state_q <= Done;
+      default: state_q <= Idle;
+    endcase
+
+    if (rst_i) begin
+      state_q  <= Idle;
+      first_q  <= 1'b0;
+      status_q <= '0;
+    end
+  end
+endmodule
+
+`default_nettype wire

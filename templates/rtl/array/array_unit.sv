@@ -1,0 +1,269 @@
+// One unit: its memories, its multipliers, a sum for each lane, the epilogue, and a queue of results.
+//
+// In each cycle one word of the table meets one value. At a row's end the sums leave to `sum_o`; the units of a group
+// add theirs, and the total comes back a cycle later. The epilogue shifts, adds the bias, saturates and applies the
+// activation.
+
+`default_nettype none
+
+module array_unit #(
+  parameter int unsigned Bits            = 8,
+  parameter int unsigned TableWords      = 1024,
+  parameter int unsigned OwnWords        = 512,
+  parameter int unsigned BiasWords       = 2,
+  parameter int unsigned ActivationWords = 0,
+  parameter int unsigned Tiles           = 1,
+  parameter int unsigned SumBits         = 28,
+  parameter int unsigned Shifts          = 2,
+  parameter logic signed [Shifts-1:0][7:0] ShiftBy = '0,
+  parameter int unsigned MostLeft        = 0,   // the largest left shift
+  parameter bit          Maximum         = 1'b0,
+  parameter int unsigned QueueWords      = 32,
+  localparam int unsigned WordBits = array_pkg::Lanes * Bits
+) (
+  input  wire                                      clk_i,
+  input  wire                                      rst_i,
+  input  wire                                      start_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // most fields belong to other modules
+  input  wire  array_pkg::descriptor_t             d_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire                                      valid_i,
+  input  wire                                      first_i,
+  input  wire                                      last_i,
+  input  wire  [array_pkg::TileBits-1:0]           tile_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // memories may be small
+  input  wire  [array_pkg::AddressBits-1:0]        address_i,
+  input  wire  [array_pkg::ValueBits-1:0]          value_i,
+  input  wire  [array_pkg::AddressBits-1:0]        own_address_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire  [$clog2(array_pkg::Lanes)-1:0]      lane_i,
+  input  wire                                      load_i,
+  input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
+  input  wire  [WordBits-1:0]                      load_word_i,
+  input  wire                                      table_write_i,
+  input  wire  [array_pkg::AddressBits-1:0]        table_address_i,
+  input  wire  [WordBits-1:0]                      table_word_i,
+  output logic                                     row_o,
+  output logic [array_pkg::Lanes-1:0][SumBits-1:0] sum_o,
+  input  wire                                      total_valid_i,
+  input  wire  [array_pkg::Lanes-1:0][SumBits-1:0] total_i,
+  output logic                                     ready_o,
+  output logic [array_pkg::ResultBits-1:0]         head_o,
+  input  wire                                      pop_i,
+  output logic                                     over_o
+);
+  import array_pkg::*;
+  localparam int unsigned TableBits = $clog2(TableWords);
+  localparam int unsigned OwnBits = $clog2(OwnWords);
+  localparam int unsigned BiasBits = (BiasWords > 1) ? $clog2(BiasWords) : 1;
+  localparam int unsigned SumTileBits = (Tiles > 1) ? $clog2(Tiles) : 1;
+  localparam int unsigned QueueBits = $clog2(QueueWords);
+  localparam int unsigned ProductBits = Bits + ValueBits;
+  localparam int unsigned YBits = SumBits + MostLeft + 1;
+  localparam int unsigned ResultWidth = fgnas_pkg::WordBits;
+  localparam int unsigned Fine = fgnas_pkg::LogitExtraBits;
+
+  // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
+  logic load_table, load_bias, own_write, over_table, over_own;
+  logic [AddressBits-1:0] own_write_q;
+  assign load_table = load_i && d_i.target == 3'(TargetTable);
+  assign load_bias  = load_i && d_i.target == 3'(TargetBias);
+  assign own_write  = pop_i && d_i.target == 3'(TargetOwn);
+  assign over_table = load_table ? 32'(load_address_i) >= TableWords
+                                 : table_write_i && 32'(table_address_i) >= TableWords;
+  assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
+  always_ff @(posedge clk_i) begin
+    over_o <= (over_table || over_own || (load_bias && 32'(load_address_i) >= BiasWords) ||
+               (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
+    if (own_write) own_write_q <= own_write_q + 1'b1;
+    if (start_i) own_write_q <= d_i.target_base;
+  end
+
+  // Cycle 1: addresses. Cycle 2: memories. Cycle 3: operands.
+  logic [WordBits-1:0] table_word, own_word;
+  fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
+    .clk_i(clk_i), .write_i((load_table || table_write_i) && !over_table),
+    .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i)),
+    .write_data_i(load_table ? load_word_i : table_word_i),
+    .read_address_i(TableBits'(address_i)), .read_data_o(table_word)
+  );
+  logic [WordBits-1:0] own_result;
+  if (OwnWords > 64) begin : gen_block
+    fgnas_block_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
+      .clk_i(clk_i), .write_i(own_write && !over_own), .write_address_i(OwnBits'(own_write_q)),
+      .write_data_i(own_result), .read_address_i(OwnBits'(own_address_i)), .read_data_o(own_word)
+    );
+  end else begin : gen_distributed
+    fgnas_distributed_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
+      .clk_i(clk_i), .write_i(own_write && !over_own), .write_address_i(OwnBits'(own_write_q)),
+      .write_data_i(own_result), .read_address_i(OwnBits'(own_address_i)), .read_data_o(own_word)
+    );
+  end
+
+  logic dense;
+  logic [$clog2(Lanes)-1:0] lane_q;
+  logic [WordBits-1:0] word_q;
+  logic signed [ValueBits-1:0] stream_q, value_q;
+  logic signed [Bits-1:0] element;
+  assign dense = d_i.operation == 2'(OperationDense);
+  always_comb begin
+    element = '0;
+    for (int unsigned l = 0; l < Lanes; l++) if (32'(lane_q) == l) element = own_word[l*Bits+:Bits];
+  end
+  always_ff @(posedge clk_i) begin
+    lane_q   <= lane_i;
+    stream_q <= value_i;
+    word_q   <= table_word;
+    value_q  <= dense ? ValueBits'(element) : stream_q;
+  end
+
+  // The control moves along; tiles are needed where sums and biases are.
+  logic [2:0] valid_q, first_q, last_q;
+  logic [TileBits-1:0] tile_q[5];
+  always_ff @(posedge clk_i) begin
+    valid_q <= rst_i ? '0 : {valid_q[1:0], valid_i};
+    first_q <= {first_q[1:0], first_i};
+    last_q  <= {last_q[1:0], last_i};
+    tile_q  <= '{tile_i, tile_q[0], tile_q[1], tile_q[2], tile_q[3]};
+  end
+
+  // Cycle 4: products meet the sums. A tile's sum is read, updated and written back within a cycle.
+  logic [Lanes-1:0][ProductBits-1:0] product;
+  logic [Lanes-1:0][SumBits-1:0] stored, total_d;
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+    fgnas_multiplier #(.LeftBits(Bits), .RightBits(ValueBits), .UseDsp(1'b1)) u_multiplier (
+      .clk_i(clk_i), .left_i(word_q[l*Bits+:Bits]), .right_i(value_q), .product_o(product[l])
+    );
+    logic signed [SumBits-1:0] message;
+    assign message = SumBits'(signed'(product[l]));
+    always_comb begin
+      if (first_q[2]) total_d[l] = message;
+      else if (Maximum && d_i.reduce != '0) total_d[l] = (message > signed'(stored[l])) ? message : stored[l];
+      else total_d[l] = stored[l] + message;
+    end
+  end
+  if (Tiles == 1) begin : gen_register
+    logic [Lanes-1:0][SumBits-1:0] sums_q;
+    assign stored = sums_q;
+    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= total_d;
+  end else begin : gen_memory
+    (* ram_style = "distributed" *) logic [Lanes*SumBits-1:0] sums[Tiles];
+    assign stored = sums[SumTileBits'(tile_q[2])];
+    always_ff @(posedge clk_i) if (valid_q[2]) sums[SumTileBits'(tile_q[2])] <= total_d;
+  end
+  always_ff @(posedge clk_i) begin
+    row_o <= valid_q[2] && last_q[2] && !rst_i;
+    sum_o <= total_d;
+  end
+
+  // Cycle 6: the total is shifted, rounded to nearest, ties to even. The bias is read.
+  logic [Lanes-1:0][YBits-1:0] y_d, y_q;
+  (* ram_style = "distributed" *) logic [WordBits-1:0] biases[BiasWords];
+  logic [WordBits-1:0] bias_q;
+  logic y_valid_q, u_valid_q, z_valid_q;
+  for (genvar l = 0; l < Lanes; l++) begin : gen_shift
+    logic signed [YBits-1:0] total, shifted;
+    logic up;
+    assign total = YBits'(signed'(total_i[l]));
+    always_comb begin
+      shifted = total;
+      up      = 1'b0;
+      for (int unsigned s = 0; s < Shifts; s++) begin
+        if (32'(d_i.shift) == s) begin
+          if (signed'(ShiftBy[s]) <= 0) begin
+            shifted = total <<< (-signed'(ShiftBy[s]));
+          end else begin
+            automatic int unsigned right = 32'(ShiftBy[s]);
+            automatic logic signed [YBits-1:0] rest = total & YBits'((64'd1 << (right - 1)) - 64'd1);
+            shifted = total >>> right;
+            up      = total[right-1] && (rest != '0 || shifted[0]);
+          end
+        end
+      end
+    end
+    assign y_d[l] = shifted + YBits'({1'b0, up});
+  end
+  always_ff @(posedge clk_i) begin
+    if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i;
+    bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(tile_q[4])] : '0;
+    y_q       <= y_d;
+    y_valid_q <= total_valid_i && !rst_i;
+    u_valid_q <= y_valid_q && !rst_i;
+    z_valid_q <= u_valid_q && !rst_i;
+  end
+
+  // Cycle 7: the bias is added, and the result saturates to the descriptor's width.
+  logic signed [ResultWidth-1:0] largest;
+  logic [Lanes-1:0][ResultWidth-1:0] u_q, z_q;
+  assign largest = ResultWidth'((17'd1 << (d_i.bits - 1'b1)) - 17'd1);
+  for (genvar l = 0; l < Lanes; l++) begin : gen_saturate
+    logic signed [Bits+Fine-1:0] bias;
+    logic signed [YBits:0] u;
+    assign bias = (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits])) <<< Fine
+                                        : (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits]));
+    assign u    = (YBits + 1)'(signed'(y_q[l])) + (YBits + 1)'(bias);
+    always_ff @(posedge clk_i) begin
+      if (u > (YBits + 1)'(largest)) u_q[l] <= largest;
+      else if (u < (YBits + 1)'(~largest)) u_q[l] <= ~largest;
+      else u_q[l] <= u[ResultWidth-1:0];
+    end
+  end
+
+  // Cycle 8: the activation.
+  logic [Lanes-1:0][ResultWidth-1:0] z_d;
+  if (ActivationWords > 0) begin : gen_table
+    localparam int unsigned ActivationBits = (ActivationWords > 1) ? $clog2(ActivationWords) : 1;
+    (* ram_style = "distributed" *) logic [WordBits-1:0] codes[ActivationWords];
+    always_ff @(posedge clk_i) begin
+      if (load_i && d_i.target == 3'(TargetActivation)) codes[ActivationBits'(load_address_i)] <= load_word_i;
+    end
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lookup
+      logic [ResultWidth-1:0] place;
+      logic [WordBits-1:0] word;
+      logic signed [Bits-1:0] code;
+      assign place = u_q[l] & {largest[ResultWidth-2:0], 1'b1};
+      assign word  = codes[ActivationBits'(d_i.activation_base) + ActivationBits'(place >> $clog2(Lanes))];
+      always_comb begin
+        code = '0;
+        for (int unsigned c = 0; c < Lanes; c++) begin
+          if (32'(place[$clog2(Lanes)-1:0]) == c) code = word[c*Bits+:Bits];
+        end
+      end
+      always_comb begin
+        unique case (d_i.activation)
+          2'(ActivationRelu):  z_d[l] = u_q[l][ResultWidth-1] ? '0 : u_q[l];
+          2'(ActivationTable): z_d[l] = ResultWidth'(code);
+          default:             z_d[l] = u_q[l];
+        endcase
+      end
+    end
+  end else begin : gen_relu
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lookup
+      assign z_d[l] = (d_i.activation == 2'(ActivationRelu) && u_q[l][ResultWidth-1]) ? '0 : u_q[l];
+    end
+  end
+  always_ff @(posedge clk_i) z_q <= z_d;
+
+  // Cycle 9: into the queue. The issue keeps a place for every row, so that it never overflows.
+  (* ram_style = "distributed" *) logic [ResultBits-1:0] queue[QueueWords];
+  logic [QueueBits-1:0] write_q, read_q;
+  logic [QueueBits:0] words_q;
+  assign ready_o = words_q != '0;
+  assign head_o  = queue[read_q];
+  for (genvar l = 0; l < Lanes; l++) begin : gen_own
+    assign own_result[l*Bits+:Bits] = head_o[l*ResultWidth+:Bits];
+  end
+  always_ff @(posedge clk_i) begin
+    if (z_valid_q) queue[write_q] <= z_q;
+    if (z_valid_q) write_q <= write_q + 1'b1;
+    if (pop_i) read_q <= read_q + 1'b1;
+    words_q <= words_q + (QueueBits + 1)'(z_valid_q) - (QueueBits + 1)'(pop_i);
+    if (rst_i) begin
+      write_q <= '0;
+      read_q  <= '0;
+      words_q <= '0;
+    end
+  end
+endmodule
+
+`default_nettype wire

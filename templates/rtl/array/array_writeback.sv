@@ -1,0 +1,218 @@
+// Takes results out of the units' queues: to the tables of all units that hold their columns, one row's word a cycle;
+// to the units' own rows, all at once; or to main memory, row by row across the groups.
+//
+// It also counts each group's rows between their issue and their end here, so that no queue overflows.
+
+`default_nettype none
+
+module array_writeback #(
+  parameter int unsigned Units      = 8,
+  parameter int unsigned Modes      = 2,
+  parameter logic [Modes-1:0][3:0] LogM = '0,
+  parameter logic [Modes-1:0][3:0] LogK = '0,
+  parameter logic [Modes-1:0][3:0] LogN = '0,
+  parameter int unsigned Bits       = 8,
+  parameter int unsigned QueueWords = 32,
+  localparam int unsigned WordBits  = array_pkg::Lanes * Bits
+) (
+  input  wire                                       clk_i,
+  input  wire                                       rst_i,
+  input  wire                                       start_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // most fields belong to other modules
+  input  wire  array_pkg::descriptor_t              d_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input  wire                                       issued_i,    // everything is issued
+  input  wire  [Units-1:0]                          reserve_i,
+  output logic                                      room_o,
+  input  wire  [Units-1:0]                          ready_i,
+  input  wire  [Units-1:0][array_pkg::ResultBits-1:0] head_i,
+  output logic [Units-1:0]                          pop_o,
+  output logic [Units-1:0]                          table_write_o,
+  output logic [array_pkg::AddressBits-1:0]         table_address_o,
+  output logic [Units-1:0][WordBits-1:0]            table_word_o,
+  output logic                                      valid_o,
+  output logic [array_pkg::ResultBits-1:0]          beat_o,
+  input  wire                                       ready_to_write_i,
+  output logic                                      empty_o,
+  output logic                                      broken_o
+);
+  import array_pkg::*;
+  localparam int unsigned ModeIndexBits = (Modes > 1) ? $clog2(Modes) : 1;
+  logic [ModeIndexBits-1:0] mode;
+  assign mode = ModeIndexBits'(d_i.mode);
+  localparam int unsigned CountWidth = $clog2(QueueWords) + 1;
+  localparam int unsigned UnitBits = (Units > 1) ? $clog2(Units) : 1;
+
+  logic to_table, to_own, to_logits;
+  assign to_table  = d_i.target == 3'(TargetTable) && d_i.operation != 2'(OperationLoad);
+  assign to_own    = d_i.target == 3'(TargetOwn);
+  assign to_logits = d_i.target == 3'(TargetLogits);
+
+  // The first unit of each group stands for it.
+  logic [Modes-1:0][Units-1:0] leads_of;
+  logic [Units-1:0] leads;
+  logic [3:0] log_m, log_n;
+  for (genvar m = 0; m < Modes; m++) begin : gen_mode
+    for (genvar u = 0; u < Units; u++) begin : gen_unit
+      assign leads_of[m][u] = (u % (1 << (LogK[m] + LogN[m]))) == 0;
+    end
+  end
+  assign leads = leads_of[mode];
+  assign log_m = LogM[mode];
+  assign log_n = LogN[mode];
+
+  // Who gives a word in this cycle.
+  logic [Units-1:0] waiting, later, turn, after_q, next_q, grant;
+  assign waiting = ready_i & leads;
+  assign later   = waiting & after_q;
+  assign turn    = (later != '0) ? later & (~later + 1'b1) : waiting & (~waiting + 1'b1);
+  assign grant   = to_table ? turn : to_own ? waiting : (to_logits && ready_to_write_i) ? waiting & next_q : '0;
+
+  // A group's columns leave together; the others of its k units have no results.
+  for (genvar u = 0; u < Units; u++) begin : gen_pop
+    logic [Modes-1:0] of_mode;
+    for (genvar m = 0; m < Modes; m++) begin : gen_pop_mode
+      localparam int unsigned Places = 1 << (LogK[m] + LogN[m]);
+      localparam bit Holds = (u % Places) < (1 << LogN[m]);
+      assign of_mode[m] = Holds && grant[u-u%Places];
+    end
+    assign pop_o[u] = of_mode[mode];
+  end
+
+  // Rows between issue and end, and the place of the word that leaves next.
+  logic [Units-1:0][CountWidth-1:0] count_q, count_d;
+  logic [Units-1:0][TileBits-1:0] tile_q;
+  logic [Units-1:0][AddressBits-1:0] row_q, group_base;
+  logic [Units-1:0] tile_last, release_row, full_d, holds_q;
+  logic [CountWidth-1:0] limit;
+  always_comb begin
+    limit = CountWidth'(QueueWords);
+    for (int unsigned t = 1; t < (1 << TileBits); t++) begin
+      if (d_i.tiles == TileBits'(t)) limit = CountWidth'(QueueWords >> $clog2(t));
+    end
+  end
+  for (genvar u = 0; u < Units; u++) begin : gen_group
+    logic [Modes-1:0][AddressBits-1:0] base_of;
+    for (genvar m = 0; m < Modes; m++) begin : gen_base_mode
+      localparam int unsigned Group = u >> (LogK[m] + LogN[m]);
+      always_comb begin
+        base_of[m] = '0;
+        for (int unsigned b = 0; b < TileBits; b++) begin
+          if (d_i.target_tiles[b]) base_of[m] = base_of[m] + AddressBits'(Group << b);
+        end
+      end
+    end
+    assign group_base[u]  = base_of[mode];
+    assign tile_last[u]   = tile_q[u] == d_i.tiles - 1'b1;
+    assign release_row[u] = grant[u] && tile_last[u];
+    assign count_d[u]     = count_q[u] + CountWidth'(reserve_i[u] && leads[u]) - CountWidth'(release_row[u]);
+    assign full_d[u]      = count_d[u] >= limit;
+  end
+  logic [Units-1:0] rotated[Modes];
+  for (genvar m = 0; m < Modes; m++) begin : gen_rotate
+    localparam int unsigned Places = 1 << (LogK[m] + LogN[m]);
+    if (Places == Units) begin : gen_alone
+      assign rotated[m] = next_q;
+    end else begin : gen_many
+      assign rotated[m] = {next_q[Units-Places-1:0], next_q[Units-1:Units-Places]};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    room_o <= full_d == '0;
+    for (int unsigned u = 0; u < Units; u++) begin
+      count_q[u] <= count_d[u];
+      holds_q[u] <= count_d[u] != '0;
+      if (grant[u]) begin
+        tile_q[u] <= tile_last[u] ? '0 : tile_q[u] + 1'b1;
+        if (tile_last[u]) row_q[u] <= row_q[u] + (AddressBits'(d_i.target_tiles) << log_m);
+      end
+    end
+    if (to_table && waiting != '0) after_q <= ~(turn | (turn - 1'b1));
+    if (|(grant & tile_last)) next_q <= rotated[mode];
+    if (start_i) begin
+      tile_q  <= '0;
+      after_q <= '1;
+      next_q  <= Units'(1);
+      for (int unsigned u = 0; u < Units; u++) row_q[u] <= d_i.target_base + group_base[u];
+    end
+    if (rst_i) begin
+      count_q <= '0;
+      holds_q <= '0;
+      room_o  <= 1'b1;
+    end
+  end
+
+  // To the tables: the word of each column of the chosen group, a cycle later in the units.
+  logic bus_valid_q;
+  logic [Units-1:0][WordBits-1:0] bus_d, bus_q;
+  logic [TileBits-1:0] bus_tile_d, bus_tile_q;
+  logic [AddressBits-1:0] bus_row_d, bus_row_q;
+  always_comb begin
+    bus_d      = '0;
+    bus_tile_d = '0;
+    bus_row_d  = '0;
+    for (int unsigned u = 0; u < Units; u++) begin
+      if (turn[u]) begin
+        bus_tile_d = bus_tile_d | tile_q[u];
+        bus_row_d  = bus_row_d | row_q[u];
+      end
+      for (int unsigned c = 0; c < Units; c++) begin
+        for (int unsigned l = 0; l < Lanes; l++) begin
+          if (u + c < Units && turn[u]) begin
+            bus_d[c][l*Bits+:Bits] = bus_d[c][l*Bits+:Bits] | head_i[u+c][l*fgnas_pkg::WordBits+:Bits];
+          end
+        end
+      end
+    end
+  end
+  logic [3:0] spread;  // tiles of the writing units that a reading unit holds one of, as a power of two
+  assign spread = 4'(d_i.target_columns) - log_n;
+  always_ff @(posedge clk_i) begin
+    bus_valid_q <= to_table && waiting != '0 && !rst_i;
+    bus_q       <= bus_d;
+    bus_tile_q  <= bus_tile_d;
+    bus_row_q   <= bus_row_d;
+  end
+  assign table_address_o = bus_row_q + AddressBits'(bus_tile_q >> spread);
+  for (genvar u = 0; u < Units; u++) begin : gen_table
+    logic [UnitBits-1:0] place, column;  // of the reading unit: its columns, and those of the writing unit among them
+    assign place            = UnitBits'(u) & UnitBits'((1 << d_i.target_columns) - 1);
+    assign column           = place & UnitBits'((1 << log_n) - 1);
+    assign table_word_o[u]  = bus_q[column];
+    assign table_write_o[u] = bus_valid_q &&
+                              (32'(bus_tile_q) & ((32'd1 << spread) - 1)) == 32'(place >> log_n);
+  end
+
+  // To main memory: beats in order, until the region is full.
+  logic [27:0] left_q;
+  logic none_left_q;
+  assign valid_o = to_logits && |(waiting & next_q) && !none_left_q;
+  always_comb begin
+    beat_o = '0;
+    for (int unsigned u = 0; u < Units; u++) if (next_q[u]) beat_o = beat_o | head_i[u];
+  end
+  always_ff @(posedge clk_i) begin
+    if (to_logits && |grant) begin
+      left_q      <= left_q - 1'b1;
+      none_left_q <= left_q == 28'd1;
+    end
+    if (start_i) begin
+      left_q      <= d_i.result_beats;
+      none_left_q <= 1'b0;
+    end
+  end
+
+  // A schedule that cannot go on: a queue is full, and the row that must leave first is not even issued; or rows and
+  // beats of logits differ in number.
+  logic all_ended, stuck;
+  assign all_ended = issued_i && holds_q == '0;
+  assign stuck     = !room_o && (holds_q & next_q) == '0;
+  assign empty_o   = holds_q == '0 && !bus_valid_q;
+  always_ff @(posedge clk_i) begin
+    broken_o <= to_logits && d_i.operation == 2'(OperationSparse) && !start_i && !rst_i &&
+                (stuck || (none_left_q && waiting != '0) || (all_ended && !none_left_q));
+  end
+endmodule
+
+`default_nettype wire

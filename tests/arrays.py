@@ -1,0 +1,44 @@
+"""Helpers of the array's tests: random networks that it runs, and engines of random modes for them."""
+
+import numpy as np
+from support import Choices, random_accelerator, random_design, random_graph
+
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.tasks.nodes import GraphData
+
+EXACT = ("add", "max")
+"""Aggregations whose integers are those of the pipeline; a mean is rounded into the coefficients."""
+
+
+def random_source(
+    rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT
+) -> Accelerator:
+    """A quantised network of operators that the array runs."""
+
+    def plain() -> Choices:
+        attention, aggregation = str(rng.choice(["gcn", "constant"])), str(rng.choice(aggregations))
+        return {"attention": attention, "aggregation": aggregation, "t_attn": None}
+
+    hidden = [
+        {**plain(), "d": int(rng.choice([3, 4, 8, 12, 16, 24])), "k": int(rng.choice([1, 2]))}
+        for _ in range(layers - 1)
+    ]
+    return random_accelerator(rng, random_design(rng, layers, (*hidden, {**plain(), "k": 1})), data)
+
+
+def random_data(rng: np.random.Generator) -> GraphData:
+    """A small graph, sometimes of a single node, with repeated edges and rows without a feature."""
+    nodes, edges = int(rng.integers(1, 60)), int(rng.integers(0, 150))
+    return random_graph(rng, nodes, int(rng.integers(3, 40)), int(rng.integers(2, 20)), edges)
+
+
+def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
+    """The network on 1 to 16 units, with as many columns side by side as fit, or half of them."""
+    units = int(rng.choice([1, 2, 4, 8, 16]))
+    widest = [default_columns(layer, units) for layer in source.layers[:-1]]
+    columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
+    maximum = source.layers[-1].geometry.maximum
+    split = 1 if maximum else int(rng.choice([1, 2, 4]))
+    return fit(source, data, units, columns, min(split, units))

@@ -1,0 +1,70 @@
+"""The array's RTL: clean for the linters, logits of the integer reference, phases as long as predicted."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arrays import random_array, random_data, random_source
+from support import random_graph
+
+from fgnas.backends.array import write_project, write_rtl
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.tasks.nodes import GraphData
+from fgnas.tools.lint import lint
+from fgnas.tools.simulate import run_simulation
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_warning(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    write_rtl(random_array(rng, random_source(rng, 1 + seed % 3, data), data), tmp_path)
+    long = [f"{path.name}: {line}" for path in (tmp_path / "rtl").iterdir() for line in path.read_text().splitlines()
+            if len(line) > 120]  # fmt: skip
+    assert not long
+    # The packages state the whole interface, also what no module of this kernel reads.
+    found = [line for line in lint(tmp_path / "rtl").splitlines() if re.search("warning:|error:|%", line)]
+    assert [line for line in found if "unused package" not in line] == []
+
+
+def assert_exact(array: ArrayAccelerator, data: GraphData, folder: Path, **options: int) -> dict:
+    write_project(array, data, folder)
+    report = run_simulation(folder, make_flags=QUICK_MAKE_FLAGS, **options)
+    assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
+    return report
+
+
+@pytest.mark.parametrize("seed", [1, 13])
+def test_random_networks(seed: int, tmp_path: Path) -> None:
+    """Logits and the cycles of every phase; a second run without a reset gives the same."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    array = random_array(rng, random_source(rng, 1 + seed % 3, data), data)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
+    """The other units wait for the row of 200 entries; a memory that stalls changes no logit."""
+    rng = np.random.default_rng(21)
+    data = random_graph(rng, 60, 20, 7, 40)
+    ends = np.stack([rng.integers(0, 60, 200), np.zeros(200, np.int64)])
+    data = with_edges(data, ends)
+    array = fit(random_source(rng, 2, data, ("add",)), data, 8)
+    report = assert_exact(array, data, tmp_path / "p")
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    assert assert_exact(array, data, tmp_path / "p", stall_seed=5)["cycles"] > report["cycles"]
+
+
+def with_edges(data: GraphData, ends: np.ndarray) -> GraphData:
+    """The graph with further edges, [2, E] sources and targets."""
+    from fgnas.tasks.nodes import build
+
+    given = np.stack([data.sources, data.targets])
+    return build(
+        data.name, data.features, np.concatenate([given, ends], axis=1), data.labels, data.train, data.val, data.test,
+        data.classes,
+    )  # fmt: skip

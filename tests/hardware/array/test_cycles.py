@@ -1,0 +1,61 @@
+"""Cycles in closed form where nothing waits. The simulations of tests/backends/test_array.py compare every phase."""
+
+import numpy as np
+import pytest
+from arrays import random_source
+from support import random_graph
+
+from fgnas.hardware.array import cycles
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.programme import Target
+from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY
+
+FIRST = READ_LATENCY + FETCH_CYCLES
+
+
+def one_end(slots: int) -> np.ndarray:
+    ends = np.zeros((slots, 1), bool)
+    ends[-1] = True
+    return ends
+
+
+@pytest.mark.parametrize(
+    ("tiles", "parts", "together", "slots", "issue"),
+    [
+        (1, 1, 1, 10, 10),  # a slot row a cycle, a beat each
+        (3, 1, 1, 10, 30),  # three tiles each
+        (1, 2, 1, 10, 20),  # two beats each
+        (1, 1, 5, 10, 10),  # five slot rows in a beat
+    ],
+)
+def test_one_row(tiles: int, parts: int, together: int, slots: int, issue: int) -> None:
+    stream = cycles.Stream(Target.OWN, tiles, 16, parts, together)
+    found = cycles.compute_cycles(stream, one_end(slots))
+    after = cycles.RESULT_CYCLES + cycles.END_CYCLES[Target.OWN] + cycles.DECODE_CYCLES
+    assert found == FIRST + issue - 1 + after
+
+
+def test_own_rows_need_no_beats() -> None:
+    stream = cycles.Stream(Target.TABLE, 1, 16, 0, 0)
+    after = cycles.RESULT_CYCLES + cycles.END_CYCLES[Target.TABLE] + cycles.DECODE_CYCLES
+    assert cycles.compute_cycles(stream, cycles.dense_ends(5, 8, 1)) == 5 * 8 + after
+
+
+def test_results_for_the_tables_leave_one_row_a_cycle() -> None:
+    """Eight groups that end a row in every slot: the queues fill, and then eight cycles pass for each slot row."""
+    ends = np.ones((200, 8), bool)
+    stream = cycles.Stream(Target.TABLE, 1, 16, 0, 0)
+    assert 1600 <= cycles.compute_cycles(stream, ends) <= 1600 + 20
+
+
+def test_busy_counts_the_network_alone() -> None:
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 30, 12, 5, 80)
+    source = random_source(rng, 2, data, ("add",))
+    encoded = encode_array(fit(source, data, 4), data)
+    hidden = source.layers[0].geometry.features
+    edges = len(data.sources)
+    needed = (data.features.nnz + edges) * hidden + (data.nodes * hidden + edges) * data.classes
+    assert cycles.multiplications(encoded) == needed
+    total = sum(cycles.phase_cycles(encoded))
+    assert cycles.busy(encoded, total) == needed / (32 * total)

@@ -1,0 +1,66 @@
+"""Entries and descriptors: packing and reading back, and the tables of the documentation."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fgnas.hardware import wire
+from fgnas.hardware.array import programme
+from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_beats, read_entries, read_programme
+
+
+@pytest.mark.parametrize("takers", [1, 2, 4, 8, 16, 32, 128])
+def test_entries_come_back(takers: int) -> None:
+    """Several slot rows in a beat, or several beats for a slot row; values at both ends of their range."""
+    rng = np.random.default_rng(takers)
+    shape = (23, takers)
+    index, value, last = rng.integers(0, 1 << 14, shape), rng.integers(-512, 512, shape), rng.integers(0, 2, shape)
+    value[0, 0], value[1, 0] = -512, 511
+    beats = entry_beats(index, value, last, takers)
+    per_beat, parts = programme.slot_rows_per_beat(takers), programme.beats_per_slot_row(takers)
+    assert len(beats) == -(-23 // per_beat) * parts
+    for before, after in zip((index, value, last), read_entries(beats, takers, 23), strict=True):
+        assert np.array_equal(before, after)
+
+
+def test_an_entry_by_hand() -> None:
+    """The fourth taker's entry begins at bit 75: index 5 in 14 bits, -1 in ten, and the end of its row."""
+    index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
+    word = int.from_bytes(entry_beats(index, value, last, 4).tobytes(), "little")
+    assert word == (5 | 0x3FF << 14 | 1 << 24) << 75
+
+
+def test_descriptors_come_back() -> None:
+    first = Descriptor(operation=1, mode=2, tiles=3, count=12345, offset=77, beats=99, limit=16384, bits=16)
+    second = replace(first, operation=2, entries=4095, target=2, result_beats=(1 << 28) - 1, residual=1, readout=255)
+    assert read_programme(programme_beats([first, second])) == [first, second]
+    assert len(programme_beats([first])) == programme.DESCRIPTOR_BEATS
+
+
+def test_a_value_without_room_is_refused() -> None:
+    with pytest.raises(ValueError, match="tiles is 16, which 4 bits do not hold"):
+        Descriptor(operation=1, mode=0, tiles=16, count=1)
+
+
+def test_every_status_has_a_bit_of_its_own() -> None:
+    assert sorted(programme.STATUS_BITS.values()) == list(range(len(programme.STATUS_BITS)))
+
+
+def test_offsets_are_those_that_vitis_assigns() -> None:
+    assert [register.offset for register in programme.ARGUMENT_REGISTERS] == [0x10, 0x18, 0x24, 0x30, 0x3C, 0x48, 0x54]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        (("offset", "register", "access", "meaning"), programme.register_table()),
+        (("bit", "bits", "field", "meaning"), programme.descriptor_table()),
+        (("bit", "meaning"), programme.status_table()),
+    ],
+)
+def test_the_docs_hold_the_tables(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    table = wire.markdown(header, rows)
+    text = (Path(__file__).parents[3] / "docs" / "array.md").read_text(encoding="utf-8")
+    assert table in text, f"docs/array.md must hold\n{table}"

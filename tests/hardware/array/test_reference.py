@@ -1,0 +1,112 @@
+"""The programme's integer reference against the pipeline's: the same network, the same logits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arrays import random_array, random_data, random_source
+from support import plain_layer, random_accelerator, random_design, random_graph
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.fixedpoint import shift_right_even
+from fgnas.hardware import wire
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.lowering import lower
+from fgnas.hardware.array.programme import Target
+from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.encoding import encode
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_logits_are_those_of_the_pipeline(seed: int) -> None:
+    """One to three layers, sums and maxima, on 1 to 16 units in random modes."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data)
+    encoded = encode_array(random_array(rng, source, data), data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def test_a_mean_is_rounded_into_the_coefficients() -> None:
+    """Each coefficient is 256 / |S(i)|, rounded; the sum is rounded once more, as gcn's is."""
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 30, 12, 5, 80)
+    source = random_accelerator(rng, random_design(rng, 1, ({"attention": "constant", "aggregation": "mean", "k": 1,
+                                                              "t_attn": None},)), data)  # fmt: skip
+    encoded = encode_array(fit(source, data, 4), data)
+    layer, graph = source.layers[0], encode(source, data)
+    h = pipeline.linear(layer, graph.features)
+    expected = np.empty((data.nodes, data.classes), np.int64)
+    for node in range(data.nodes):
+        sources = data.sources[data.indptr[node] : data.indptr[node + 1]]
+        total = (round(256 / len(sources)) * h[sources]).sum(axis=0)
+        expected[node] = shift_right_even(total, wire.COEFFICIENT_FRACTION_BITS - wire.LOGIT_EXTRA_BITS)
+    expected = source.logit_format.saturate(expected + (layer.bias << wire.LOGIT_EXTRA_BITS))
+    assert np.array_equal(reference.run(encoded), expected)
+
+
+def test_one_engine_runs_other_networks_and_graphs() -> None:
+    """The engine of a large graph runs another network's programme on another graph."""
+    rng = np.random.default_rng(6)
+    large, small = random_graph(rng, 80, 30, 6, 200), random_graph(rng, 17, 30, 6, 40)
+    engine = fit(random_source(rng, 2, large, ("add",)), large, 4, (1,)).engine
+    other = random_source(rng, 2, small, ("add",))
+    shifts = {shift for plan in fit(other, small, 4, (1,)).plans for shift in
+              (plan.layer.linear_shift, plan.aggregate_shift)}  # fmt: skip
+    wider = replace(
+        engine, bits=10, sum_bits=32, tiles=8, bias_words=32, activation_words=256, own_words=512,
+        table_words=4096, shifts=tuple(sorted({*engine.shifts, *shifts})),
+    )  # fmt: skip
+    encoded = encode_array(lower(other, wider, (1,)), small)
+    assert np.array_equal(reference.run(encoded), pipeline.run(other, encode(other, small)))
+
+
+def test_a_hub_empty_rows_and_more_units_than_rows() -> None:
+    """A node with 300 neighbours, nodes without features, and 16 units for 3 nodes."""
+    rng = np.random.default_rng(7)
+    for data in (random_graph(rng, 3, 9, 4, 300), random_graph(rng, 1, 9, 4, 0), random_graph(rng, 40, 9, 4, 900)):
+        source = random_source(rng, 2, data, ("max",))
+        encoded = encode_array(fit(source, data, 16), data)
+        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def design_of(**choices: object) -> Design:
+    last = plain_layer(**{"d": None, "activation": None, "t_act": None, **choices})
+    return Design(schema=1, layers=(plain_layer(), last), dsp=0)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"attention": "gat", "t_attn": 1}, "does not run attention gat"),
+        ({"k": 2}, "one head in the last layer, not 2"),
+    ],
+)
+def test_what_the_array_does_not_run_is_refused(choices: dict[str, object], message: str) -> None:
+    rng = np.random.default_rng(8)
+    data = random_graph(rng, 9, 9, 4, 20)
+    source = random_accelerator(rng, design_of(**choices), data)
+    with pytest.raises(UserError, match=message):
+        fit(source, data, 4)
+
+
+def test_a_graph_that_does_not_fit_is_refused() -> None:
+    rng = np.random.default_rng(9)
+    small, large = random_graph(rng, 9, 9, 4, 20), random_graph(rng, 900, 9, 4, 20)
+    source = random_accelerator(rng, design_of(), large)
+    array = fit(source, small, 4)
+    with pytest.raises(UserError, match=r"the graph needs table_words of \d+, the engine has 512"):
+        encode_array(array, large)
+    with pytest.raises(UserError, match="the network needs sum_bits"):
+        lower(source, replace(array.engine, sum_bits=9))
+
+
+def test_every_result_has_a_target() -> None:
+    """Of a network of three layers: tables, own rows, and logits at the end."""
+    rng = np.random.default_rng(10)
+    data = random_graph(rng, 20, 9, 4, 50)
+    encoded = encode_array(fit(random_source(rng, 3, data), data, 4), data)
+    targets = [Target(one.target) for one in encoded.programme if one.operation]
+    assert targets == [Target.TABLE, Target.OWN, Target.TABLE, Target.OWN, Target.TABLE, Target.LOGITS]
