@@ -170,3 +170,17 @@ def test_a_graph_that_does_not_fit_is_refused(
 def test_an_unknown_name_in_a_template_is_an_error() -> None:
     with pytest.raises(UndefinedError):
         render.environment().from_string("{{ nothing }}").render()
+
+
+def test_vitis_passes_the_vectors_to_the_test_bench(
+    accelerator: Accelerator, four_nodes: GraphData, tmp_path: Path
+) -> None:
+    """Both forms name the folder as the argument of the test bench, from wherever the tool runs it."""
+    write_project(accelerator, four_nodes, tmp_path / "p")
+    config = (tmp_path / "p" / "hls_config.cfg").read_text()
+    runs_in = tmp_path / "p" / "build" / "vitis" / "hls" / "csim" / "build"
+    runs_in.mkdir(parents=True)
+    given = [line.partition("=")[2] for line in config.splitlines() if ".argv=" in line]
+    assert len(given) == 2 and all((runs_in / one / "vectors.json").is_file() for one in given)
+    script = (tmp_path / "p" / "run_hls.tcl").read_text()
+    assert "csim_design -argv $vectors" in script and "-rtl verilog -argv $vectors" in script
