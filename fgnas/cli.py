@@ -466,7 +466,7 @@ def _timing(options: argparse.Namespace) -> int:
 
 def _vitis(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.tools.vitis import has_fault
+    from fgnas.tools.vitis import faults
 
     report = api.Project(options.directory).vitis(
         options.step, lambda line: None if options.quiet else print(line, file=sys.stderr)
@@ -476,7 +476,10 @@ def _vitis(options: argparse.Namespace) -> int:
         _print_json(report)
     else:
         _show_vitis(found, report["predicted"])
-    return 1 if has_fault(found) else 0
+    wrong = faults(found)
+    for line in wrong:
+        print(f"fgnas: {options.step}: {line}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fgnas.report.record import ProjectRecord
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.vitis import has_fault
+from fgnas.tools.vitis import faults
 
 RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram36", "Block RAM (36 Kb)"))
 LARGEST_MODULES = 12
@@ -158,12 +158,12 @@ def _timed(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
 
 
 def _by_vendor(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
-    """Every step so far: its difference if there is one, or else its resources and whether it met the clock."""
+    """Every step so far: what is wrong with its result, or that it passed, and its resources."""
     parts, wrong = [], False
     for step, found in report["steps"].items():
-        fault = has_fault(found) or found.get("timing_met") is False
-        wrong |= fault
-        text = "differs" if has_fault(found) else "clock not met" if fault else "passed"
+        reasons = faults(found)
+        wrong |= bool(reasons)
+        text = f"failed ({'; '.join(reasons)})" if reasons else "passed"
         if used := found.get("used"):
             text += f" with {used['lut']:,} LUT, {used['ff']:,} FF, {used['dsp']:g} DSP, {used['bram36']:g} BRAM"
         parts.append(f"{step} {text}")

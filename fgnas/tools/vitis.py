@@ -7,6 +7,7 @@ impl/report/verilog/export_impl.xml. They count block RAMs in RAMB18; this modul
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -36,6 +37,7 @@ RESOURCES = {
     "lut": ("LUT", 1.0), "ff": ("FF", 1.0), "dsp": ("DSP", 1.0), "bram36": ("BRAM_18K", 0.5), "uram": ("URAM", 1.0),
 }  # fmt: skip
 """The name here -> the name in the reports, and the number of units here that one of theirs is."""
+ESTIMATED_CLOCK = "PerformanceEstimates/SummaryOfTimingAnalysis/EstimatedClockPeriod"
 OTHER_NAMES = {"DSP": "DSP48E", "BRAM_18K": "BRAM"}
 """Other names, used by some releases and by the report of the implementation."""
 
@@ -153,8 +155,9 @@ def _why(printed: str) -> str:
 def read_csynth(path: Path) -> dict[str, Any]:
     """The report of the synthesis: estimated resources and clock, cycles, and the initiation interval of each loop.
 
-    Keys: part, clock_ns {target, estimated}, latency_cycles and interval_cycles {min, max}, used and available (by
-    resource), loops [{function, loop, ii, trip_count {min, max}}]. Values that the tool leaves open are None.
+    Keys: part, clock_ns {target, uncertainty, estimated}, latency_cycles and interval_cycles {min, max}, used and
+    available (by resource), loops [{function, loop, ii, estimated_ns, trip_count {min, max}}]. The estimated_ns of a
+    loop is the clock of its function. Values that the tool leaves open are None.
     """
     root = _parse(path)
     overall = "PerformanceEstimates/SummaryOfOverallLatency"
@@ -162,7 +165,8 @@ def read_csynth(path: Path) -> dict[str, Any]:
         "part": root.findtext("UserAssignments/Part"),
         "clock_ns": {
             "target": number(root.findtext("UserAssignments/TargetClockPeriod")),
-            "estimated": number(root.findtext("PerformanceEstimates/SummaryOfTimingAnalysis/EstimatedClockPeriod")),
+            "uncertainty": number(root.findtext("UserAssignments/ClockUncertainty")),
+            "estimated": number(root.findtext(ESTIMATED_CLOCK)),
         },
         "latency_cycles": {
             "min": number(root.findtext(f"{overall}/Best-caseLatency")),
@@ -214,6 +218,7 @@ def _loops(root: ElementTree.Element) -> Iterator[dict[str, Any]]:
                     "function": function,
                     "loop": loop.findtext("Name") or loop.tag,
                     "ii": number(loop.findtext("PipelineII")),
+                    "estimated_ns": number(module.findtext(ESTIMATED_CLOCK)),
                     "trip_count": _bounds(loop.find("TripCount")),
                 }
 
@@ -257,5 +262,37 @@ def _parse(path: Path) -> ElementTree.Element:
 
 
 def has_fault(found: Mapping[str, Any]) -> bool:
-    """Whether a step found wrong results."""
-    return bool(found.get("mismatches") or found.get("failed_checks") or found.get("status", "Pass") != "Pass")
+    """Whether the result of a step is bad; `faults` says why."""
+    return bool(faults(found))
+
+
+def faults(found: Mapping[str, Any]) -> list[str]:
+    """Why the result of a step is bad, one line for each reason; empty for a good one.
+
+    Reasons: wrong results, a loop whose initiation interval is over 1, a clock that is missed. A synthesis keeps its
+    uncertainty free: it misses the clock where the estimate exceeds the target less the uncertainty (UG1399).
+    """
+    lines = [f"{found[name]} {name.replace('_', ' ')}" for name in ("mismatches", "failed_checks") if found.get(name)]
+    if found.get("status", "Pass") != "Pass":
+        lines.append(f"the co-simulation reports {found['status']}")
+    loops = found.get("loops", ())
+    lines += [f"loop {_full_name(loop)} has II {loop['ii']}, not 1" for loop in loops if (loop["ii"] or 1) > 1]
+    clock = found.get("clock_ns", {})
+    allowed = (clock.get("target") or math.inf) - (clock.get("uncertainty") or 0)
+    if _is_over(clock.get("estimated"), allowed):
+        late = [_full_name(loop) for loop in loops if _is_over(loop.get("estimated_ns"), allowed)]
+        where = f", in the function of loop {', '.join(late)}" if late else ""
+        lines.append(f"the estimated clock of {clock['estimated']:g} ns is over {allowed:g} ns{where}")
+    if found.get("timing_met") is False:
+        missed = f"the clock of {clock['achieved']:g} ns is over {clock['target']:g} ns" if clock else "clock not met"
+        lines.append(missed)
+    return lines
+
+
+def _full_name(loop: Mapping[str, Any]) -> str:
+    return f"{loop['function']}.{loop['loop']}"
+
+
+def _is_over(clock_ns: float | None, allowed_ns: float) -> bool:
+    # The report rounds to picoseconds.
+    return clock_ns is not None and round(clock_ns - allowed_ns, 3) > 0

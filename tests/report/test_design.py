@@ -144,11 +144,13 @@ def test_a_check_is_right_only_where_nothing_is_wrong(record, name: str, report:
     ("step", "found", "state", "text"),
     [
         ("csim", {"mismatches": 0, "failed_checks": 0}, "right", "csim passed"),
-        ("csim", {"mismatches": 3, "failed_checks": 0}, "wrong", "csim differs"),
-        ("cosim", {"status": "Fail"}, "wrong", "cosim differs"),
+        ("csim", {"mismatches": 3, "failed_checks": 0}, "wrong", "csim failed (3 mismatches)"),
+        ("cosim", {"status": "Fail"}, "wrong", "cosim failed (the co-simulation reports Fail)"),
         ("csynth", {"used": {"lut": 1234, "ff": 5, "dsp": 6, "bram36": 0.5}}, "right",
          "csynth passed with 1,234 LUT, 5 FF, 6 DSP, 0.5 BRAM"),
-        ("impl", {"timing_met": False}, "wrong", "impl clock not met"),
+        ("csynth", {"loops": [{"function": "f", "loop": "L", "ii": 2}]}, "wrong",
+         "csynth failed (loop f.L has II 2, not 1)"),
+        ("impl", {"timing_met": False}, "wrong", "impl failed (clock not met)"),
     ],
 )  # fmt: skip
 def test_steps_of_the_vendors_tool(record, step: str, found: dict, state: str, text: str) -> None:

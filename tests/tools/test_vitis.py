@@ -43,6 +43,10 @@ CSYNTH = """<?xml version="1.0" encoding="UTF-8"?>
     <Module>
       <Name>aggregate_Layer0_s</Name>
       <PerformanceEstimates>
+        <SummaryOfTimingAnalysis>
+          <TargetClockPeriod>10.00</TargetClockPeriod><ClockUncertainty>2.70</ClockUncertainty>
+          <EstimatedClockPeriod>7.300</EstimatedClockPeriod>
+        </SummaryOfTimingAnalysis>
         <SummaryOfLoopLatency>
           <EDGES>
             <Name>EDGES</Name><Slack>7.30</Slack>
@@ -117,18 +121,23 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+def loop(function: str, name: str, ii: int | None, clock: float | None, least: int | None, most: int | None) -> dict:
+    trips = {"min": least, "max": most}
+    return {"function": function, "loop": name, "ii": ii, "estimated_ns": clock, "trip_count": trips}
+
+
 def test_the_report_of_the_synthesis(tmp_path: Path) -> None:
     assert read_csynth(written(tmp_path / "csynth.xml", CSYNTH)) == {
         "part": "xczu9eg-ffvb1156-2-e",
-        "clock_ns": {"target": 10, "estimated": 7.3},
+        "clock_ns": {"target": 10, "uncertainty": 2.7, "estimated": 7.3},
         "latency_cycles": {"min": 12, "max": 48211},
         "interval_cycles": {"min": 13, "max": 48212},
         "used": {"lut": 19834, "ff": 9744, "dsp": 21, "bram36": 16.5, "uram": 0},
         "available": AVAILABLE,
         "loops": [
-            {"function": "aggregate_Layer0_s", "loop": "EDGES", "ii": 2, "trip_count": {"min": 0, "max": 13264}},
-            {"function": "load_first_Layer0_s", "loop": "OUTER", "ii": None, "trip_count": {"min": 4, "max": 4}},
-            {"function": "load_first_Layer0_s", "loop": "INNER", "ii": 1, "trip_count": {"min": 96, "max": 96}},
+            loop("aggregate_Layer0_s", "EDGES", 2, 7.3, 0, 13264),
+            loop("load_first_Layer0_s", "OUTER", None, None, 4, 4),
+            loop("load_first_Layer0_s", "INNER", 1, None, 96, 96),
         ],
     }
 
@@ -137,15 +146,13 @@ def test_what_the_synthesis_leaves_open(tmp_path: Path) -> None:
     """An undefined latency; and the names and the loops of a report without modules, as older releases write it."""
     old = CSYNTH.replace("48211", "undef").replace("DSP>", "DSP48E>").replace("<URAM>0</URAM>", "")
     old = re.sub("<ModuleInformation>.*</ModuleInformation>", "", old, flags=re.DOTALL)
-    loop = (
+    load = (
         "<SummaryOfLoopLatency><LOAD><TripCount>?</TripCount><PipelineII>1</PipelineII></LOAD></SummaryOfLoopLatency>"
     )
-    found = read_csynth(written(tmp_path / "csynth.xml", old.replace("<SummaryOfLoopLatency/>", loop)))
+    found = read_csynth(written(tmp_path / "csynth.xml", old.replace("<SummaryOfLoopLatency/>", load)))
     assert found["latency_cycles"] == {"min": 12, "max": None}
     assert (found["used"]["dsp"], found["used"]["uram"]) == (21, 0)
-    assert found["loops"] == [
-        {"function": "fgnas_top", "loop": "LOAD", "ii": 1, "trip_count": {"min": None, "max": None}}
-    ]
+    assert found["loops"] == [loop("fgnas_top", "LOAD", 1, 7.3, None, None)]
 
 
 def test_the_report_of_the_implementation(tmp_path: Path) -> None:
@@ -286,13 +293,49 @@ def test_the_script_of_the_older_generation_knows_every_step(stand: Stand) -> No
 
 def test_what_people_see(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
     stand.unified()
-    assert main(["vitis", str(stand.project), "--step", "csynth"]) == 0
+    assert main(["vitis", str(stand.project), "--step", "csynth"]) == 1
     out, err = capsys.readouterr()
     assert re.search(r"lut +\| +19,834 \| +[\d,]+ \| +274,080 \| +7\.24%", out)
-    assert "clock ns: target 10, estimated 7.3" in out
+    assert "clock ns: target 10, uncertainty 2.7, estimated 7.3" in out
     assert "loop aggregate_Layer0_s.EDGES: II 2" in out
     assert "latency cycles: min 12, max 48211\n" in out
-    assert err == "****** v++ v2024.2 (64-bit)\n"
+    assert err.splitlines() == [
+        "****** v++ v2024.2 (64-bit)", "fgnas: csynth: loop aggregate_Layer0_s.EDGES has II 2, not 1"
+    ]
+
+
+PIPELINED = CSYNTH.replace("<PipelineII>2<", "<PipelineII>1<")
+
+
+@pytest.mark.parametrize(
+    ("report", "faults"),
+    [
+        (PIPELINED, []),
+        (CSYNTH, ["loop aggregate_Layer0_s.EDGES has II 2, not 1"]),
+        (PIPELINED.replace(">7.300<", ">7.301<"),
+         ["the estimated clock of 7.301 ns is over 7.3 ns, in the function of loop aggregate_Layer0_s.EDGES"]),
+        (PIPELINED.replace(">7.300<", ">7.301<", 1), ["the estimated clock of 7.301 ns is over 7.3 ns"]),
+        (PIPELINED.replace("<ClockUncertainty>2.70</ClockUncertainty>", "").replace(">7.300<", ">9.9<"), []),
+        (CSYNTH.replace(">7.300<", ">12<"),
+         ["loop aggregate_Layer0_s.EDGES has II 2, not 1",
+          "the estimated clock of 12 ns is over 7.3 ns, in the function of loop aggregate_Layer0_s.EDGES"]),
+    ],
+)  # fmt: skip
+def test_a_synthesis_with_ii_over_one_or_a_missed_clock_fails(
+    stand: Stand, report: str, faults: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its exit code is 1, and every reason names the loop."""
+    stand.leaves(csynth=report)
+    stand.unified()
+    assert main(["vitis", str(stand.project), "--step", "csynth", "--quiet"]) == (1 if faults else 0)
+    assert capsys.readouterr().err.splitlines() == [f"fgnas: csynth: {fault}" for fault in faults]
+
+
+def test_an_implementation_that_misses_its_clock_fails(stand: Stand, capsys: pytest.CaptureFixture[str]) -> None:
+    stand.leaves(impl=IMPLEMENTATION.replace(">6.311</Ach", ">10.001</Ach"))
+    stand.unified()
+    assert main(["vitis", str(stand.project), "--step", "impl", "--quiet"]) == 1
+    assert capsys.readouterr().err == "fgnas: impl: the clock of 10.001 ns is over 10 ns\n"
 
 
 def test_a_mismatch_is_a_result(stand: Stand) -> None:
