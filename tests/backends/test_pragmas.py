@@ -173,7 +173,7 @@ def check_ports(sources: Sources, accelerator: Accelerator) -> None:
         side = "write" if name == "logits" else "read"
         port = memory[name]
         assert port["bundle"] == f"gmem_{side}" and port["offset"] == "slave", name
-        assert int(port["depth"]) == depths[depth] > 0, name
+        assert int(port["depth"]) == depths[depth] > 0 and port["latency"] == "64", name
         assert int(port[f"max_{side}_burst_length"]) * wire.BEAT_BYTES == BURST_BYTES, name
 
 

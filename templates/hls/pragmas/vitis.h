@@ -38,11 +38,12 @@
 #define HLS_PRODUCT(product, style) HLS_PRAGMA(HLS BIND_OP variable=product op=mul impl=style)
 
 // ---- The kernel's arguments
-/// An address whose reads share one channel, in bursts of 4 KiB; a co-simulation copies `beats` of it.
+/// An address whose reads share one channel, in bursts of 4 KiB; a co-simulation copies `beats` of it. A request is made 64
+/// cycles before its data are wanted.
 #define HLS_READ_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats max_read_burst_length=256 num_read_outstanding=4)
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats latency=64 max_read_burst_length=256 num_read_outstanding=4)
 /// An address that is written.
 #define HLS_WRITE_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats max_write_burst_length=256 num_write_outstanding=4)
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats latency=64 max_write_burst_length=256 num_write_outstanding=4)
 /// A register of the control port.
 #define HLS_REGISTER(argument) HLS_PRAGMA(HLS INTERFACE s_axilite port=argument bundle=control)

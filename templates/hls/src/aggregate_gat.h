@@ -72,11 +72,10 @@ void aggregate_gat(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream
             total.sums = recent;
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
                 HLS_UNROLL
-                const Divisor<L> times = L::MEAN ? degree : ap_uint<L::DEGREE_BITS>(1);
-                const Divisor<L> divisor = weight.lane[lane] * times;
                 // One product per head and row; the DSP budget does not cover it.
-                HLS_PRODUCT(divisor, fabric)
-                total.divisors.lane[lane] = divisor;
+                const auto product = weight.lane[lane] * degree;
+                HLS_PRODUCT(product, fabric)
+                total.divisors.lane[lane] = L::MEAN ? Divisor<L>(product) : Divisor<L>(weight.lane[lane]);
             }
             totals.write(pack(total));
         }

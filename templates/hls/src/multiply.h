@@ -11,7 +11,7 @@ struct Multiplier {
     template <class A, class B, class P>
     static void run(const A& a, const B& b, P& result) {
         HLS_INLINE
-        const P product = a * b;
+        const auto product = a * b;  // of exactly the product's type: the binding is for no wider one
         HLS_PRODUCT(product, dsp)
         result = product;
     }
@@ -22,7 +22,7 @@ struct Multiplier<false> {
     template <class A, class B, class P>
     static void run(const A& a, const B& b, P& result) {
         HLS_INLINE
-        const P product = a * b;
+        const auto product = a * b;  // of exactly the product's type: the binding is for no wider one
         HLS_PRODUCT(product, fabric)
         result = product;
     }
