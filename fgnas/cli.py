@@ -242,11 +242,12 @@ def _reference(options: argparse.Namespace) -> str | None:
 
 
 def _load(reference: str | None) -> GraphData:
-    """Load data; remarks about it go to stderr."""
+    """Load data; notes about it go to stderr, once for each graph."""
     from fgnas.tasks.nodes import load
+    from fgnas.tasks.notes import untold
 
     data = load(reference or Options.dataset)
-    for remark in data.remarks:
+    for remark in untold(data):
         print(f"{data.label}: {remark}", file=sys.stderr)
     return data
 
@@ -339,17 +340,19 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 def _price(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    several = options.design.suffix == ".jsonl"
-    designs = api.read_designs(options.design) if several else [api.Design.load(options.design)]
     limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
-    specification = api.specification(**limits)
-    for row in api.prices(designs, _load(_reference(options) or designs[0].dataset), **limits):
-        if options.json or several:
-            _print_json(row)
-        else:
-            _show_price(row, specification)
-            for violation in row["violations"]:
-                print(violation)
+    if options.design.suffix == ".jsonl":
+        for lines in api.price_lines(options.design, lambda: _load(_reference(options)), **limits):
+            sys.stdout.writelines(lines)
+        return 0
+    design = api.Design.load(options.design)
+    row = design.price(_load(_reference(options) or design.dataset), **limits)
+    if options.json:
+        _print_json(row)
+        return 0
+    _show_price(row, api.specification(**limits))
+    for violation in row["violations"]:
+        print(violation)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +19,7 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.space import Columns
 
 SCHEMA = 1
+MOST_LAYERS = 8
 
 Attention = Literal["constant", "gcn", "gat"]
 Aggregation = Literal["add", "mean", "max"]
@@ -26,6 +27,28 @@ Activation = Literal["relu", "tanh", "sigmoid", "elu"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
+
+
+LAST_ABSENT = ("d", "activation", "t_act")
+"""Choices that are None in the last layer, and only there."""
+
+RULES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("t_aggr must be 1, 2, 4 or 8", lambda layer: layer.t_aggr & (layer.t_aggr - 1)),
+    ("k must be a power of two, so that the mean over heads is a shift", lambda layer: layer.k & (layer.k - 1)),
+    (
+        "ai + af must be 1 to 9: the kernel carries features and weights in 10 bits",
+        lambda layer: (layer.ai + layer.af < 1) | (layer.ai + layer.af > 9),
+    ),
+    (
+        "wi + wf must be 1 to 9: the kernel carries features and weights in 10 bits",
+        lambda layer: (layer.wi + layer.wf < 1) | (layer.wi + layer.wf > 9),
+    ),
+    (
+        "t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat",
+        lambda layer: layer.t_out * (layer.wi + layer.wf + 1) > 64,
+    ),
+)
+"""Rules between the choices of a layer: a message, and whether it is broken, for one layer or for arrays of choices."""
 
 
 class Layer(BaseModel):
@@ -54,15 +77,9 @@ class Layer(BaseModel):
 
     @model_validator(mode="after")
     def _widths(self) -> Self:
-        if self.t_aggr & (self.t_aggr - 1):
-            raise ValueError("t_aggr must be 1, 2, 4 or 8")
-        if self.k & (self.k - 1):
-            raise ValueError("k must be a power of two, so that the mean over heads is a shift")
-        for name, width in (("ai + af", self.ai + self.af), ("wi + wf", self.wi + self.wf)):
-            if not 1 <= width <= 9:
-                raise ValueError(f"{name} must be 1 to 9: the kernel carries features and weights in 10 bits")
-        if self.t_out * (self.wi + self.wf + 1) > 64:
-            raise ValueError("t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat")
+        for message, broken in RULES:
+            if broken(self):
+                raise ValueError(message)
         if (self.attention == "gat") != (self.t_attn is not None):
             raise ValueError("t_attn is required with attention gat and not allowed otherwise")
         return self
@@ -82,14 +99,14 @@ class Design(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     schema_version: int = Field(default=SCHEMA, alias="schema", serialization_alias="schema")
-    layers: tuple[Layer, ...] = Field(min_length=1, max_length=8, strict=False)
+    layers: tuple[Layer, ...] = Field(min_length=1, max_length=MOST_LAYERS, strict=False)
     dsp: int = Field(ge=0, description="DSP slices that the multipliers may use")
 
     @model_validator(mode="after")
     def _last_layer(self) -> Self:
         for index, layer in enumerate(self.layers):
             last = index == len(self.layers) - 1
-            for name in ("d", "activation", "t_act"):
+            for name in LAST_ABSENT:
                 if (getattr(layer, name) is None) != last:
                     state = "has no effect in the last layer: leave it null" if last else "is missing"
                     raise ValueError(f"layer {index}: {name} {state}")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas import design as choices
 from fgnas.api.data import Data, data_of
+from fgnas.api.prices import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER, write_project
 from fgnas.design import columns_of
@@ -168,14 +169,6 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-def specification(fpga: str | None = None, **limits: Any) -> Specification:
-    """A specification from limits by name (None: not given). A device, by name or file, adds its own."""
-    from fgnas.hardware.devices import find_device, limits_of
-
-    given = limits if fpga is None else limits | limits_of(find_device(fpga), limits)
-    return Specification(**{name: value for name, value in given.items() if value is not None})
 
 
 def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:

@@ -88,6 +88,7 @@ def _fill(
     values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
     peaks = peak_rows(predicted, specification.port_bits)
     values |= {"price": predicted, "specification": specification, "peaks": peaks, "compiler": compiler}
+    values |= {"notes": data.remarks}
     headers = {name: f"pragmas/{name}.h" for name in compilers()}
     render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE, *headers.values()), **values)
     shutil.copyfile(templates_directory() / "hls" / headers[compiler], built / "src" / "pragmas.h")

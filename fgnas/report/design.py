@@ -44,6 +44,7 @@ class DesignPage:
     design: dict[str, Any]
     price: dict[str, Any]
     peaks: list[tuple[str, float, float]]
+    notes: tuple[str, ...]
     clock_mhz: float
     sizes: dict[str, int]
     shape: dict[str, int]
@@ -85,6 +86,7 @@ def design_page(
         design=summary["design"],
         price=project.price,
         peaks=peak_rows(project.price, project.specification.port_bits) if "peak_beats" in project.price else [],
+        notes=data.remarks if data else (),
         clock_mhz=project.specification.clock_mhz,
         sizes=project.sizes,
         shape=summary["shape"],

@@ -10,10 +10,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import pickle
 import re
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +29,8 @@ from fgnas.tasks.files import MASKS, Split, check_mask
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 NAMES = ("digits", *PLANETOID)
 
+VALIDATION_NODES = 500
+"""Validation nodes of Planetoid's split: those that follow the training nodes."""
 DIGITS_NEIGHBOURS = 8
 DIGITS_SPLIT_SEED = 0
 
@@ -275,16 +280,39 @@ def _nearest_neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.i
 
 
 def _planetoid(name: str) -> GraphData:
-    from torch_geometric.io import read_planetoid_data
-
     folder = _planetoid_folder(name)
     try:
-        data = read_planetoid_data(str(folder), name)
+        return _read_planetoid(name, folder)
     except Exception as error:  # a damaged pickle can raise nearly anything
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{name}: cannot read the raw files in {folder} ({reason}); fetch them again") from None
-    masks = (data.train_mask.numpy(), data.val_mask.numpy(), data.test_mask.numpy())
-    return build(name, data.x.numpy(), data.edge_index.numpy(), data.y.numpy(), *masks)
+
+
+def _read_planetoid(name: str, folder: Path) -> GraphData:
+    """The graph in Planetoid's raw files, read as PyG's `read_planetoid_data` does, without importing torch.
+
+    `allx` has the features of the first nodes, `tx` those of the test nodes in the order of `test.index`; a node of
+    neither (CiteSeer has 15) has no features and the first class. Repeated edges and self-loops are removed.
+    """
+
+    def part(kind: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the pickles name modules that NumPy and SciPy have renamed
+            return pickle.loads((folder / f"ind.{name}.{kind}").read_bytes(), encoding="latin1")
+
+    tested = np.array((folder / f"ind.{name}.test.index").read_text().split(), np.int64)
+    known, trained = part("allx"), len(part("y"))
+    rows = np.concatenate([np.arange(known.shape[0]), tested])
+    nodes = int(rows.max()) + 1
+    places = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, np.arange(len(rows)))), (nodes, len(rows)))
+    features = places @ sp.vstack([sp.csr_matrix(known), sp.csr_matrix(part("tx"))]).tocsr()
+    labels = np.zeros(nodes, np.int64)
+    labels[rows] = np.concatenate([part("ally"), part("ty")]).argmax(axis=1)
+    ends = np.array([(source, target) for source, targets in part("graph").items() for target in targets], np.int64)
+    edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0).T
+    train, val, test = (np.zeros(nodes, bool) for _ in range(3))
+    train[:trained], val[trained : trained + VALIDATION_NODES], test[tested] = True, True, True
+    return build(name, features, edges, labels, train, val, test)
 
 
 def _planetoid_folder(name: str) -> Path:

@@ -16,6 +16,7 @@ from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.tasks.files import Split
 from fgnas.tasks.nodes import load, reference
+from fgnas.tasks.notes import untold
 
 NODES = 40
 
@@ -258,3 +259,17 @@ def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):
     assert main(["hls", "mine-1", "--dataset", "moved.npz", "--split", "60/20/20"]) == 0
     assert main(["csim", "hls/best", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["mismatches"] == 0
+
+
+def test_notes_are_told_once_for_each_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By content, whatever the file is called; each time where nothing can be stored."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    edges = np.array([[0, 1, 1, 2], [1, 0, 2, 2]])
+    first = load(save(tmp_path / "a.npz", fields(edge_index=edges)))
+    assert first.remarks and untold(first) == first.remarks
+    assert untold(first) == untold(load(save(tmp_path / "b.npz", fields(edge_index=edges)))) == ()
+    other = load(save(tmp_path / "c.npz", fields(edge_index=edges[:, :3])))
+    assert untold(other) == other.remarks != ()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert untold(other) == untold(other) == other.remarks

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fgnas.errors import UserError
+from fgnas.tasks import nodes
 from fgnas.tasks.nodes import load
 
 
@@ -64,6 +65,24 @@ def test_cora(cora):
     assert [int(mask.sum()) for mask in (cora.train, cora.val, cora.test)] == [140, 500, 1000]
     assert cora.features.nnz == 49216 and len(cora.sources) == 13264
     assert cora.degrees.max() == 169
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer"])
+def test_planetoid_is_read_as_pyg_reads_it(name):
+    from torch_geometric.io import read_planetoid_data
+
+    folder = nodes._planetoid_folder(name)
+    data = read_planetoid_data(str(folder), name)
+    masks = (data.train_mask.numpy(), data.val_mask.numpy(), data.test_mask.numpy())
+    expected = nodes.build(name, data.x.numpy(), data.edge_index.numpy(), data.y.numpy(), *masks)
+    found = load(name)
+    assert (found.fingerprint, found.classes, found.looped) == (expected.fingerprint, expected.classes, expected.looped)
+
+
+def test_pricing_needs_no_torch():
+    code = "import sys; from fgnas import api; api.price_lines; api.load('cora'); print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
 
 
 def test_unknown_datasets_are_named():

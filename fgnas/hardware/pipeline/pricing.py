@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import json
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -135,43 +135,58 @@ class Prices:
 
     def rows(self, specification: Specification) -> list[dict[str, Any]]:
         """The price of each design as plain JSON values."""
+        columns = self.columns(specification)
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def lines(self, specification: Specification) -> list[str]:
+        """The price of each design as a line of JSON with sorted keys: `rows`, several times as fast."""
+        columns = sorted(self.columns(specification).items())
+        line = "{" + ", ".join(f"{json.dumps(name)}: %s" for name, _ in columns) + "}\n"
+        return [line % values for values in zip(*(_json_texts(column) for _, column in columns), strict=True)]
+
+    def columns(self, specification: Specification) -> dict[str, list[Any]]:
+        """The prices as plain JSON values, [n] each by name; equal dictionaries are one object."""
         limits = specification.bounds()
         kept = feasible(self.named(), limits).tolist()
         bandwidths = self.memory_bytes * specification.clock_mhz / np.maximum(self.latency_cycles, 1)
-        clocks = clock_mhz_of(bandwidths)
-        peaks = [dict(zip(self.peak_beats, rates, strict=True)) for rates in _rows_of(self.peak_beats.values())]
-        needed = {name: mb_s_of(rates, specification.clock_mhz) for name, rates in self.peak_beats.items()}
-        peak_mb_s = [dict(zip(needed, rates, strict=True)) for rates in _rows_of(needed.values())]
-        columns = zip(
-            self.latency_cycles.tolist(), self.lut.tolist(), self.ff.tolist(), self.dsp.tolist(), self.bram36.tolist(),
-            self.memory_bytes.tolist(), bandwidths.tolist(), clocks.tolist(), peaks, peak_mb_s, kept, strict=True,
-        )  # fmt: skip
-        return [
-            {
-                "latency_cycles": cycles,
-                "latency_ms": cycles / specification.clock_mhz / 1000.0,
-                "lut": lut,
-                "ff": ff,
-                "dsp": dsp,
-                "bram36": whole(bram36),
-                "memory_bytes": memory_bytes,
-                "memory_mb_s": round(bandwidth, 1),
-                "memory_clock_mhz": round(clock, 1),
-                "peak_beats": peak,
-                "peak_mb_s": peak_mb,
-                "beat_cycles": self.beat_cycles,
-                "feasible": ok,
-                "violations": [] if ok else violations(self.named(), limits, i),
-            }
-            for i, (
-                cycles, lut, ff, dsp, bram36, memory_bytes, bandwidth, clock, peak, peak_mb, ok,
-            ) in enumerate(columns)
-        ]
+        mb_s = {name: mb_s_of(rates, specification.clock_mhz) for name, rates in self.peak_beats.items()}
+        none: list[str] = []
+        return {
+            "latency_cycles": self.latency_cycles.tolist(),
+            "latency_ms": (self.latency_cycles / specification.clock_mhz / 1000.0).tolist(),
+            "lut": self.lut.tolist(),
+            "ff": self.ff.tolist(),
+            "dsp": self.dsp.tolist(),
+            "bram36": [whole(bram36) for bram36 in self.bram36.tolist()],
+            "memory_bytes": self.memory_bytes.tolist(),
+            "memory_mb_s": [round(bandwidth, 1) for bandwidth in bandwidths.tolist()],
+            "memory_clock_mhz": [round(clock, 1) for clock in clock_mhz_of(bandwidths).tolist()],
+            "peak_beats": _named_rates(self.peak_beats),
+            "peak_mb_s": _named_rates(mb_s),
+            "beat_cycles": [self.beat_cycles] * len(kept),
+            "feasible": kept,
+            "violations": [none if ok else violations(self.named(), limits, i) for i, ok in enumerate(kept)],
+        }
 
 
-def _rows_of(columns: Iterable[Reals]) -> list[list[float]]:
-    """[n] rows of rounded values from columns [n]."""
-    return np.stack([np.round(column, 4) for column in columns], axis=1).tolist()
+def _named_rates(columns: dict[str, Reals]) -> list[dict[str, float]]:
+    """[n] rates by name, rounded; equal ones are one object."""
+    made: dict[tuple[float, ...], dict[str, float]] = {}
+    found = []
+    for rates in zip(*(np.round(column, 4).tolist() for column in columns.values()), strict=True):
+        if rates not in made:
+            made[rates] = dict(zip(columns, rates, strict=True))
+        found.append(made[rates])
+    return found
+
+
+def _json_texts(column: list[Any]) -> list[str]:
+    """Each value of a column as JSON with sorted keys; an object that occurs many times is written once."""
+    if column and type(column[0]) in (int, float):
+        return list(map(repr, column))
+    texts = {id(value): value for value in column}
+    texts = {key: json.dumps(value, sort_keys=True, allow_nan=False) for key, value in texts.items()}
+    return [texts[id(value)] for value in column]
 
 
 class Pricer:

@@ -13,6 +13,7 @@ from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
 from fgnas.systems.fgnas.target import find_target
 from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.notes import untold
 
 
 def specification_of(options: Options) -> Specification:
@@ -24,7 +25,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     """Space, target and trainer of the options. Raises UserError for unknown names and missing data."""
     check_device(options.device)
     data = data or load(options.dataset)
-    for remark in data.remarks:
+    for remark in untold(data):
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
     space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
@@ -42,6 +43,9 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "specification": specification.to_dict(),
         },
-        remark=lambda rows: f"; widest k*d {target.space.widest(rows)}",
+        remark=lambda rows: (
+            f"; the widest hidden layer that fits has k*d = {target.space.widest(rows)} features: "
+            "looser limits allow wider ones"
+        ),
         survey_draws=target.survey_draws,
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """Bytes from and to main memory: the encoded regions, in the order in which the kernel reads them."""
 
+import json
+
 import numpy as np
 import pytest
 from support import random_design, random_graph, random_network
@@ -9,6 +11,7 @@ from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, 
 from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes, peak_beats, peak_rows
 
 
@@ -53,3 +56,14 @@ def test_the_port_is_the_last_row_of_the_peaks() -> None:
 
 def test_a_slow_memory_bounds_the_clock() -> None:
     assert clock_mhz_of(1600.0) == 100.0
+
+
+def test_lines_are_the_rows_as_json() -> None:
+    """Broken limits, half blocks and peaks included."""
+    graph = random_graph(np.random.default_rng(3), 30, 20, 5, 60)
+    designs = [random_design(np.random.default_rng(seed), 2) for seed in range(20)]
+    found = Pricer(graph, beat_cycles=2.0).price(columns_of(designs), 50)
+    for wanted in (Specification(), Specification(latency_ms=0.05, lut=5000, clock_mhz=133.3)):
+        rows = found.rows(wanted)
+        assert found.lines(wanted) == [json.dumps(row, sort_keys=True, allow_nan=False) + "\n" for row in rows]
+    assert {row["feasible"] for row in rows} == {True, False}

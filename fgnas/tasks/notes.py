@@ -1,0 +1,26 @@
+"""Notes about the conversion of a graph, told once: every later command on the same graph is silent about them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fgnas.tasks.nodes import GraphData
+
+
+def untold(data: GraphData) -> tuple[str, ...]:
+    """The notes about a graph that no earlier call has returned; a graph is known by its content.
+
+    Told graphs are empty files in the cache. Where that cannot be written, the notes are returned each time.
+    """
+    if not data.remarks:
+        return ()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fgnas" / "notes"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / data.fingerprint).touch(exist_ok=False)
+    except FileExistsError:
+        return ()
+    except OSError:
+        pass
+    return data.remarks

@@ -1,0 +1,105 @@
+"""Designs read straight into columns: what `Design` reads, in the same order, with the same refusals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import random_design
+
+from fgnas import designs as module
+from fgnas.design import Design, columns_of
+from fgnas.designs import read_tables
+from fgnas.errors import UserError
+
+
+def written(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def read_back(path: Path) -> dict[int, Any]:
+    """{place: (columns of one design, its DSPs)} of a file."""
+    found = {}
+    for table in read_tables(path):
+        for i, place in enumerate(table.places.tolist()):
+            found[place] = (table.columns(i, i + 1), int(table.dsp[i]))
+    return found
+
+
+def assert_same(found: dict[int, Any], lines: list[str]) -> None:
+    """The columns are those of each line's own design."""
+    assert sorted(found) == list(range(len(lines)))
+    for place, line in enumerate(lines):
+        design = Design.from_json(line)
+        columns, dsp = found[place]
+        assert dsp == design.dsp
+        for name, expected in columns_of([design]).items():
+            assert [column.tolist() for column in columns[name]] == [column.tolist() for column in expected], name
+
+
+@pytest.mark.parametrize("block", [1, 7, 4096])
+def test_random_designs_of_any_depth(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", block)
+    rng = np.random.default_rng(block)
+    lines = [random_design(rng, int(rng.integers(1, 4))).to_json() for _ in range(40)]
+    assert all(module._parsed([line]) is not None for line in lines), "none of them takes the slow path"
+    assert_same(read_back(written(tmp_path / "d.jsonl", lines)), lines)
+
+
+def test_other_spellings_are_read_by_design(tmp_path: Path) -> None:
+    """Under `design`, without a schema, with blank lines, indented: read one by one, as before."""
+    rng = np.random.default_rng(0)
+    made = [random_design(rng, 2) for _ in range(4)]
+    bare = {name: value for name, value in made[1].to_dict().items() if name != "schema"}
+    lines = [json.dumps({"rank": 1, "design": made[0].to_dict()}), json.dumps(bare), f"  {made[2].to_json()} "]
+    path = written(tmp_path / "d.jsonl", [lines[0], "", lines[1], lines[2], "   "])
+    assert_same(read_back(path), lines)
+    assert read_tables(written(tmp_path / "empty.jsonl", ["", " "])) == []
+
+
+CHANGES: list[tuple[int | None, str, Any]] = [
+    (None, "dsp", -1), (None, "dsp", 1.0), (None, "dsp", True), (None, "dsp", "9"), (None, "schema", 2),
+    (None, "schema", True), (None, "schema", 1.0), (None, "layers", []), (None, "layers", {}), (None, "gates", 3),
+    (0, "d", 0), (0, "d", 1025), (0, "d", 4.0), (0, "d", None), (0, "d", True), (0, "k", 3), (0, "k", 128),
+    (0, "t_in", 6), (0, "t_in", False), (0, "t_in", "2"), (0, "t_out", 9), (0, "t_aggr", 3), (0, "t_act", None),
+    (0, "t_attn", 0), (0, "t_attn", 2), (0, "ai", 9), (0, "ai", -1), (0, "attention", "gin"), (0, "attention", None),
+    (0, "attention", ["gcn"]), (0, "activation", None), (0, "aggregation", "sum"), (0, "d", 10**20), (0, "d", -65535),
+    (1, "d", 4), (1, "activation", "relu"), (1, "t_act", 1), (1, "attention", "gat"), (1, "tin", 3), (1, "wf", 300),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("layer", "name", "value"), CHANGES)
+def test_a_wrong_line_is_refused_as_design_refuses_it(layer: int | None, name: str, value: Any, tmp_path: Path) -> None:
+    """Each change makes the line wrong; file and line are named, and no design of the file is returned."""
+    rng = np.random.default_rng(1)
+    plain = ({"attention": "gcn", "t_attn": None}, {"attention": "constant", "t_attn": None})
+    right = random_design(rng, 2, plain)
+    content = json.loads(right.to_json())
+    (content if layer is None else content["layers"][layer])[name] = value
+    path = written(tmp_path / "d.jsonl", [right.to_json(), "", json.dumps(content), right.to_json()])
+    with pytest.raises(UserError) as expected:
+        Design.from_json(json.dumps(content), f"{path}:3")
+    with pytest.raises(UserError) as found:
+        read_tables(path)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ai": 8, "af": 8}, {"ai": 0, "af": 0}, {"wi": 0, "wf": 0}, {"wi": 8, "wf": 8}, {"t_out": 8, "wi": 3, "wf": 6}],
+)
+def test_rules_between_choices(change: dict[str, int], tmp_path: Path) -> None:
+    content = random_design(np.random.default_rng(2), 2).to_dict()
+    content["layers"][0] |= change
+    with pytest.raises(UserError, match=r"d\.jsonl:1: layers\.0: .*must be"):
+        read_tables(written(tmp_path / "d.jsonl", [json.dumps(content)]))
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="cannot read the designs"):
+        read_tables(tmp_path / "d.jsonl")
+    with pytest.raises(UserError, match=r":1: not JSON"):
+        read_tables(written(tmp_path / "e.jsonl", ["{"]))
