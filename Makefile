@@ -14,9 +14,9 @@ spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 target_options := FPGA CLOCK_MHZ
-search_options := SYSTEM SPACE TARGET DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
+search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
 	$(target_options) CHILDREN LEADERS RETRAIN_SEEDS EPOCHS SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
-search_flags := NORMALISE RESUME
+search_flags := NORMALISE RESUME DISTINCT
 
 # Without this check a misspelt variable would be ignored silently.
 known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS PYTHON
@@ -40,7 +40,7 @@ search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and ever
 	@scripts/setup.sh
 	$(fgnas) search $(call options,$(search_options)) $(call flags,$(search_flags))
 
-hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN (default: best), FPGA CLOCK_MHZ
+hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN=best|cheapest|RANK, FPGA CLOCK_MHZ
 	@scripts/setup.sh
 	$(fgnas) hls '$(or $(RUN),latest)' --design '$(DESIGN)' --out 'hls/$(DESIGN)' $(call options,$(target_options))
 

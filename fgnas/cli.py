@@ -111,9 +111,10 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
 
 def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
-    sub.add_argument("--design", default="best", metavar="best|RANK", help="a design of the run; default: %(default)s")
+    which = "a design of the run; default: %(default)s"
+    sub.add_argument("--design", default="best", metavar="best|cheapest|RANK", help=which)
     _add_dataset(sub)
-    sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/RANK or hls/FILE")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/best, hls/cheapest, hls/RANK or hls/FILE")
     about = "a known device, or a file that describes one; default: the device of the run's search"
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help=about)
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
@@ -284,9 +285,25 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
             rows.append((f"{kind} {split}", f"{value:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"))
     seeds = len(best["retrained"]["seeds"])
     _show_table("Accuracy", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
+    if (cheapest := run.cheapest) is not None and cheapest["rank"] > 1:
+        _show_cheapest(config["costs"], best, cheapest)
     print(run.folder / "best.json")
     print(page)
     return 0
+
+
+def _show_cheapest(
+    quantities: Sequence[dict[str, Any]], best: dict[str, Any], cheapest: dict[str, Any]
+) -> None:
+    """The cheapest design within one standard error of the best, beside it."""
+    score = [(f"{entry['retrained_val']['mean']:.2%}") for entry in (best, cheapest)]
+    rows = [("Retrained validation", *score, "")]
+    for cost in quantities:
+        values = [entry["costs"][cost["name"]] for entry in (best, cheapest)]
+        share = f"{values[1] / values[0]:.1%}" if values[0] else "-"
+        rows.append((cost["label"], *(f"{value:,}" for value in values), share))
+    _show_table(f"Within one standard error: --design cheapest (rank {cheapest['rank']})",
+                ("", "best", "cheapest", "of the best"), rows)  # fmt: skip
 
 
 def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], used: dict[str, float]) -> None:

@@ -50,11 +50,14 @@ def option(
 class SearchOptions:
     """Options of every search. A system adds its own in a subclass."""
 
-    method: str = option("reinforce", "the searcher: reinforce, random, disjoint, or an installed one", TEXT, "NAME")
+    method: str = option(
+        "reinforce", "the searcher: reinforce, random, disjoint, evolution, distinct, or an installed one", TEXT, "NAME"
+    )
     controller: str = option(
         CONTROLLERS[0], f"how reinforce learns: {', '.join(CONTROLLERS)}", TEXT, "NAME", CONTROLLERS
     )
     children: int = option(500, "valid samples to evaluate, repeats included", POSITIVE, "N")
+    distinct: bool | None = option(None, "no candidate is a child twice, whatever the searcher", FLAG)
     leaders: int = option(20, "distinct designs that are retrained at the end", POSITIVE, "N")
     retrain_seeds: int = option(5, "fresh seeds for each retraining", POSITIVE, "N")
     seed: int = option(0, "seed of all random numbers", NATURAL, "N")

@@ -204,6 +204,12 @@ def test_a_search_from_start_to_project(call, elsewhere):
     (folder / "config.json").write_text(json.dumps(config))
     assert refused(call("search", "--resume"), "versions.numpy")
 
+    cheapest = json.loads((folder / "cheapest.json").read_text())
+    assert cheapest["saved"] == "latency_cycles" and set(cheapest["delivered"]["quantised"]) == {"val", "test"}
+    assert cheapest["costs"]["latency_cycles"] <= leaders[0]["costs"]["latency_cycles"]
+    called = call("hls", "latest", "--design", "cheapest")
+    assert called == (0, "hls/cheapest\n", f"design {cheapest['design_hash']} for digits\n")
+
     assert refused(call("hls", "latest", "--design", "99"), "99")
     assert refused(call("hls", "latest", "--dataset", "cora"), "digits")
     second = f"design {leaders[1]['design_hash']} for digits"

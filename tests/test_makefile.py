@@ -30,7 +30,7 @@ def options_of(command: str) -> set[str]:
 def test_every_option_of_search_is_a_variable(option: str) -> None:
     variable = option.removeprefix("--").replace("-", "_").upper()
     words = dry("search", f"{variable}=x").stdout.split()
-    value = [] if option in ("--resume", "--normalise") else ["'x'"]
+    value = [] if option in ("--resume", "--normalise", "--distinct") else ["'x'"]
     assert words[words.index("search") :] == ["search", option, *value]
 
 

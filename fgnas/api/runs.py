@@ -49,16 +49,33 @@ class Run:
         return self.store.folder
 
     @property
+    def cheapest(self) -> dict[str, Any] | None:
+        """The content of cheapest.json; None if nothing in the run's system costs anything."""
+        return self.store.cheapest()
+
+    @property
+    def front(self) -> list[dict[str, Any]]:
+        """The leaders that no other beats in retrained accuracy and in all the costs of the fronts at once."""
+        from fgnas.engine import choice
+
+        return choice.front(self.store.leaders(), choice.front_costs(self.store.config()))
+
+    @property
     def designs(self) -> list[Design]:
         """The leaders, best first, each with the weights that were scored."""
         return [self.design(rank) for rank in range(1, len(self.store.leaders()) + 1)]
 
     def design(self, rank: int | str = 1) -> Design:
-        """A leader by rank, from 1, or "best". Raises UserError for a system whose designs cannot be built."""
+        """A leader by rank, from 1, or "best" or "cheapest": the cheapest within one standard error of the best.
+
+        Raises UserError for a system whose designs cannot be built.
+        """
         entries = self.store.leaders()
-        label, text = str(rank), "1" if rank == "best" else str(rank)
+        named = {"best": 1} | ({"cheapest": self.cheapest["rank"]} if self.cheapest is not None else {})
+        label, text = str(rank), str(named.get(str(rank), rank))
         if not text.isdecimal() or not 1 <= int(text) <= len(entries):
-            raise UserError(f"--design is {label!r}: give `best` or a rank from 1 to {len(entries)}")
+            known = ", ".join(f"`{name}`" for name in named)
+            raise UserError(f"--design is {label!r}: give {known} or a rank from 1 to {len(entries)}")
         system = self.store.config().get("system", systems.DEFAULT)
         back_end = systems.find(system).back_end
         if back_end is None:

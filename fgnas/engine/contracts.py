@@ -132,7 +132,10 @@ class Trainer(Protocol):
 
 
 class Searcher(Protocol):
-    """Proposes rows and learns from their objectives."""
+    """Proposes rows and learns from their objectives.
+
+    A searcher with an attribute `distinct` that is true is told about no row twice: the engine redraws such rows.
+    """
 
     @property
     def infeasible(self) -> Infeasible:
@@ -200,6 +203,7 @@ class Composition:
         space, target, trainer, limits: the parts.
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
+        saved_cost: the cost that the cheapest of the delivered candidates saves; None: the first of the first front.
         label: a short name for runs, such as the dataset's.
         identity: everything but options and versions that determines the results, such as the data's fingerprint.
         delivered: fields of every leader's entry, such as the dataset.
@@ -213,6 +217,7 @@ class Composition:
     limits: tuple[Limit, ...]
     objectives: tuple[str, ...]
     fronts: tuple[tuple[str, ...], ...] = ()
+    saved_cost: str | None = None
     label: str = "run"
     identity: Mapping[str, Any] = field(default_factory=dict)
     delivered: Mapping[str, Any] = field(default_factory=dict)
@@ -222,6 +227,12 @@ class Composition:
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """[n] whether rows keep every limit."""
         return feasible(self.target.price(rows), self.limits)
+
+    @property
+    def saved(self) -> str | None:
+        """The name of the cost that the cheapest of the delivered candidates saves; None without costs."""
+        named = (self.saved_cost, *(name for names in self.fronts for name in names))
+        return next((name for name in (*named, *(cost.name for cost in self.target.costs)) if name is not None), None)
 
 
 class System(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.engine import choice
 from fgnas.engine.contracts import Candidate, Composition, Outcome
 from fgnas.engine.jobs import Workers
 from fgnas.engine.store import RunStore
@@ -74,13 +75,26 @@ class Leaders:
         )
 
     def deliver(self, store: RunStore) -> dict[str, Any]:
-        """Write the leaders, their models and the best of them. Only the winner's test accuracy is read, only now."""
+        """Write the leaders, their models, the cheapest and the best of them.
+
+        Test accuracies are read only now, and only of these two.
+        """
         ranking = self.ranking()
         entries = [self._entry(store, rank, name) for rank, name in enumerate(ranking, 1)]
         store.write_json("leaders.json", entries)
+        self._deliver_cheapest(store, entries)
         best = entries[0] | self._tested(ranking[0], entries[0]["repetition"] - 1)
         store.write_json("best.json", best)
         return best
+
+    def _deliver_cheapest(self, store: RunStore, entries: list[dict[str, Any]]) -> None:
+        """Write the cheapest leader within one standard error of the best, with the accuracies of its model."""
+        if (saved := self.parts.saved) is None:
+            return
+        entry = choice.cheapest(entries, saved)
+        name = entry["design_hash"]
+        tested = self.parts.trainer.test(self.candidates[name], self.refined[name][entry["repetition"] - 1])
+        store.write_json("cheapest.json", entry | {"saved": saved, "delivered": tested})
 
     def _entry(self, store: RunStore, rank: int, name: str) -> dict[str, Any]:
         trial, refined = self.trials[name], self.refined[name]

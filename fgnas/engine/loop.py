@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fgnas import progress
 from fgnas.engine.contracts import Candidate, Composition, Objectives, Score, Searcher
 from fgnas.engine.jobs import Workers
 from fgnas.engine.proposal import Proposal, propose
@@ -50,10 +52,12 @@ class SearchLoop:
         children: int,
         batch: int,
         leaders: int,
+        distinct: bool = False,
         report: Callable[[Status], None] = lambda status: None,
     ) -> None:
         self.searcher, self.parts, self.store, self.workers, self.report = searcher, parts, store, workers, report
         self.children, self.batch, self.leader_count = children, batch, leaders
+        self.seen: set[bytes] | None = set() if distinct else None
         self.ranking = parts.trainer.scores[0].name
         self.trials: list[Trial] = []
         self.draws = 0
@@ -65,14 +69,24 @@ class SearchLoop:
             return
         self.searcher.restore(state["searcher"])
         self.trials, self.draws = self.store.trials(), state["draws"]
+        self._see([np.array(trial.row, np.int16) for trial in self.trials])
         self.parts.trainer.resume(self.trials, self.store)
 
+    def _see(self, rows: Iterable[NDArray[np.int16]]) -> None:
+        """Remember rows that are not to be children again."""
+        if self.seen is not None:
+            self.seen.update(row.tobytes() for row in rows)
+
     def run(self) -> list[Trial]:
-        """Search until there are enough children; returns every trial."""
+        """Search until there are enough children, or no new ones are found; returns every trial."""
         while len(self.trials) < self.children:
             start = time.monotonic()
             count = min(self.batch, self.children - len(self.trials))
-            proposal = propose(self.searcher, self.parts, count, self.batch)
+            proposal = propose(self.searcher, self.parts, count, self.batch, self.seen)
+            if not len(proposal.rows):
+                progress.say(f"every feasible candidate found is a child: the search ends with {len(self.trials)}")
+                break
+            self._see(proposal.rows)
             priced = time.monotonic()
             candidates = [self.parts.space.candidate(row) for row in proposal.rows]
             scores = self.parts.trainer.score(candidates, self.workers)

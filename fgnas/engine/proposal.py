@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +48,14 @@ class Proposal:
         return self.asked, every
 
 
-def propose(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
-    """One to `count` rows to evaluate. Raises UserError if no feasible one is found."""
+def propose(
+    searcher: Searcher, parts: Composition, count: int, batch: int, seen: Set[bytes] | None = None
+) -> Proposal:
+    """One to `count` rows to evaluate. Raises UserError if no feasible one is found.
+
+    A searcher whose infeasible rows are redrawn gets rows in `seen` redrawn, too; there are no rows if no others are
+    found.
+    """
     if searcher.infeasible == "accept":
         asked = searcher.ask(count)
         costs = parts.target.price(asked)
@@ -56,7 +63,7 @@ def propose(searcher: Searcher, parts: Composition, count: int, batch: int) -> P
         return Proposal(asked, [plain(costs, i) for i in range(len(asked))], ok, np.arange(1, count + 1), count)
     if searcher.infeasible == "zero":
         return episodes(searcher, parts, count, batch)
-    return redrawn(searcher, parts, count)
+    return redrawn(searcher, parts, count, seen)
 
 
 def episodes(searcher: Searcher, parts: Composition, count: int, batch: int) -> Proposal:
@@ -75,26 +82,45 @@ def episodes(searcher: Searcher, parts: Composition, count: int, batch: int) -> 
     raise UserError(f"no feasible design in {MAX_FRUITLESS_EPISODES:,} draws: {nearest}")
 
 
-def redrawn(searcher: Searcher, parts: Composition, count: int) -> Proposal:
-    """The first `count` feasible rows, redrawn in batches that grow to 2,000."""
+def redrawn(searcher: Searcher, parts: Composition, count: int, seen: Set[bytes] | None = None) -> Proposal:
+    """The first `count` feasible rows, redrawn in batches that grow to 2,000.
+
+    With `seen` none of them is in it and no two are equal; there are fewer if many draws find no other.
+    """
     rows: list[Rows] = []
     priced: list[dict[str, int | float]] = []
     draws: list[int] = []
     drawn, fruitless, size = 0, 0, 4 * count
+    known, repeated = None if seen is None else set(seen), False
     nearest = Nearest(parts.limits)
     while len(draws) < count:
         asked = searcher.ask(size)
         costs: Costs = parts.target.price(asked)
-        accepted = np.flatnonzero(feasible(costs, parts.limits))[: count - len(draws)]
+        fits = np.flatnonzero(feasible(costs, parts.limits))
+        accepted = (fits if known is None else unseen(asked, fits, known))[: count - len(draws)]
+        repeated |= len(fits) > 0
+        if known is not None:
+            known.update(asked[place].tobytes() for place in accepted)
         for place in map(int, accepted):
             rows.append(asked[place])
             priced.append(plain(costs, place))
             draws.append(drawn + place + 1)
         drawn += size
         fruitless = 0 if len(accepted) else fruitless + size
-        if not len(accepted):
+        if not len(fits):
             nearest.see(costs)
         if fruitless >= MAX_FRUITLESS_DRAWS:
+            if known is not None and repeated:
+                break
             raise UserError(f"no feasible design in {fruitless:,} draws: {nearest}")
         size = min(4 * size, DRAWS_AT_ONCE)
-    return Proposal(np.array(rows), priced, np.ones(count, bool), np.array(draws), draws[-1])
+    chosen = np.array(rows, np.int16).reshape(-1, len(parts.space.decisions))
+    return Proposal(chosen, priced, np.ones(len(draws), bool), np.array(draws, np.int64), draws[-1] if draws else drawn)
+
+
+def unseen(rows: Rows, places: NDArray[np.int64], seen: Set[bytes]) -> NDArray[np.int64]:
+    """The places of rows that are not in `seen`, each row once."""
+    first: dict[bytes, int] = {}
+    for place in map(int, places):
+        first.setdefault(rows[place].tobytes(), place)
+    return np.array([place for name, place in first.items() if name not in seen], np.int64)

@@ -56,6 +56,7 @@ def configuration(system: str, options: dict[str, Any], parts: Composition) -> d
         "limits": {limit.cost: limit.bound for limit in parts.limits},
         "objectives": list(parts.objectives),
         "fronts": [list(costs) for costs in parts.fronts],
+        "saved": parts.saved,
         "identity": dict(parts.identity),
         "versions": versions(),
     }  # fmt: skip
@@ -109,12 +110,13 @@ def search(
         progress.say(f"{surveyed}{parts.remark(surveyed.found)}")
         problem = Problem(parts.space, parts.target, parts.limits, surveyed, plan.seed, plan.children, plan.options)
         searcher = make_searcher(problem)
+        distinct = bool(plan.options.get("distinct")) or getattr(searcher, "distinct", False)
         store = open_store()
         parts.trainer.prepare(store, workers)
         with progress.counted("search", plan.children) as bar:
             loop = SearchLoop(
                 searcher, parts, store, workers, children=plan.children, batch=searcher.batch, leaders=plan.leaders,
-                report=lambda status: bar.show(status.done, told(status)),
+                distinct=distinct, report=lambda status: bar.show(status.done, told(status)),
             )  # fmt: skip
             if resume:
                 loop.resume()

@@ -72,6 +72,10 @@ class RunStore:
         """The delivered design, once the run is finished."""
         return self._read_json("best.json") if (self.folder / "best.json").is_file() else None
 
+    def cheapest(self) -> dict[str, Any] | None:
+        """The cheapest leader within one standard error of the best, if the run is finished and has costs."""
+        return self._read_json("cheapest.json") if (self.folder / "cheapest.json").is_file() else None
+
     def leaders(self) -> list[dict[str, Any]]:
         """The retrained designs, best first."""
         if not (self.folder / "leaders.json").is_file():

@@ -28,19 +28,21 @@ CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The content of a run's folder. `best` is None and `leaders` is empty until the run is finished."""
+    """The content of a run's folder. `best` and `cheapest` are None and `leaders` is empty until it is finished."""
 
     name: str
     config: dict[str, Any]
     trials: list[Trial]
     leaders: list[dict[str, Any]]
     best: dict[str, Any] | None
+    cheapest: dict[str, Any] | None = None
 
     @classmethod
     def read(cls, store: RunStore) -> RunRecord:
         """The record of a run, finished or not."""
         best = store.best()
-        return cls(store.name, store.config(), store.trials(), store.leaders() if best else [], best)
+        leaders, cheapest = (store.leaders(), store.cheapest()) if best else ([], None)
+        return cls(store.name, store.config(), store.trials(), leaders, best, cheapest)
 
     @functools.cached_property
     def scores(self) -> list[Quantity]:

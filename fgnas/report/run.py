@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.costs import Quantity
+from fgnas.engine import choice
 from fgnas.engine.front import front
 from fgnas.engine.trial import Trial
 from fgnas.report import axis, chart
@@ -113,6 +114,15 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """A design that a finished run offers: its names for `--design`, the index of its design, and its entry."""
+
+    names: tuple[str, ...]
+    index: int
+    entry: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class RunPage:
     """The content of the page of a run.
 
@@ -130,6 +140,7 @@ class RunPage:
     preferences: list[Preference]
     has_chance: bool
     delivered: int | None
+    offers: list[Offer]
     leaders: list[dict[str, Any]]
     fronts: dict[str, list[int]]
     designs: list[Design]
@@ -140,6 +151,11 @@ class RunPage:
     def finished(self) -> bool:
         """Whether the run has delivered a design."""
         return self.run.best is not None
+
+    @property
+    def saved_label(self) -> str:
+        """The label of the cost that the cheapest design saves."""
+        return next(cost.label for cost in self.run.costs if cost.name == self.run.config["saved"])
 
     @property
     def top(self) -> list[int]:
@@ -219,12 +235,28 @@ def run_page(
         preferences=preferences(rows, run.decisions, chance),
         has_chance=chance is not None,
         delivered=place[run.best["design_hash"]] if run.best else None,
+        offers=offers(run, place),
         leaders=[{**entry, "index": place[entry["design_hash"]]} for entry in run.leaders],
         fronts=fronts,
         designs=designs,
         columns=columns,
         payload=payload(run, designs, columns, fronts),
     )
+
+
+def offers(run: RunRecord, place: dict[str, int]) -> list[Offer]:
+    """The best leader, the cheapest within one standard error of it, and their front, by rank."""
+    if not run.leaders:
+        return []
+    members = choice.front(run.leaders, choice.front_costs(run.config))
+    named: dict[int, list[str]] = {entry["rank"]: [] for entry in members}
+    named.setdefault(1, []).append("best")
+    if run.cheapest is not None:
+        named.setdefault(run.cheapest["rank"], []).append("cheapest")
+    return [
+        Offer((*named[entry["rank"]], str(entry["rank"])), place[entry["design_hash"]], entry)
+        for entry in run.leaders if entry["rank"] in named
+    ]  # fmt: skip
 
 
 def distinct_designs(trials: Sequence[Trial]) -> list[Design]:

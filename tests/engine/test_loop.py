@@ -19,6 +19,7 @@ from fgnas.systems.fgnas import back_end
 METHODS = {
     "reinforce": ("reinforce", "conditioned"), "warm": ("reinforce", "warm"), "masked": ("reinforce", "masked"),
     "random": ("random", None), "paper": ("reinforce", "paper"), "disjoint": ("disjoint", None),
+    "evolution": ("evolution", None), "distinct": ("distinct", None),
 }  # fmt: skip
 
 
@@ -34,7 +35,10 @@ def make_loop(compose, problem_of, tmp_path, workers):
         parts = compose()
         module, controller = METHODS[method]
         searcher = searchers.find(module)(problem_of(parts, controller=controller))
-        return SearchLoop(searcher, parts, store, by, children=children, batch=4, leaders=3, report=report)
+        distinct = getattr(searcher, "distinct", False)
+        return SearchLoop(
+            searcher, parts, store, by, children=children, batch=4, leaders=3, distinct=distinct, report=report
+        )
 
     return make
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from fgnas.cli import parser
+from fgnas.engine import choice
 from fgnas.report import run as report
+from fgnas.report.page import run_html
 from fgnas.report.run import run_page
 from fgnas.systems.fgnas import Options
 
@@ -119,3 +121,17 @@ def test_gauges_hold_use_against_limits(small_run) -> None:
     assert shares["Latency"] == pytest.approx(costs["latency_cycles"] / 400)
     assert shares["DSP"] == costs["dsp"] / 30
     assert shares["FF"] is None
+
+
+def test_a_finished_run_offers_the_best_the_cheapest_and_their_front(small_run) -> None:
+    cheapest = {**small_run.leaders[2], "saved": "latency_cycles"}
+    page = run_page(dataclasses.replace(small_run, cheapest=cheapest))
+    offered = {offer.names: offer.entry["rank"] for offer in page.offers}
+    front = choice.front(small_run.leaders, ["latency_cycles", "lut"])
+    assert set(offered.values()) == {1, 3} | {entry["rank"] for entry in front}
+    assert offered["best", "1"] == 1 and offered["cheapest", "3"] == 3
+    for offer in page.offers:
+        assert page.designs[offer.index].trial.design_hash == offer.entry["design_hash"]
+    html = run_html(page)
+    assert "best, 1" in html and "cheapest, 3" in html and "cheapest in latency" in html
+    assert "cheapest" not in run_html(run_page(small_run)).split("<script>")[0]

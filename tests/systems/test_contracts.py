@@ -48,6 +48,7 @@ def test_the_page_shows_the_system_that_runs_here():
 
 @pytest.mark.parametrize("method, controller", [
     ("random", None), ("reinforce", "warm"), ("reinforce", "masked"), ("reinforce", "paper"), ("hillclimber", None),
+    ("evolution", None), ("distinct", None),
 ])  # fmt: skip
 def test_every_searcher_runs_a_system_it_does_not_know(shelves, hill_climber, method, controller):
     options = {"method": method, "controller": controller, "children": 30, "leaders": 4, "seed": 2}
@@ -80,6 +81,17 @@ def test_the_command_line_takes_the_options_of_the_system(shelves, capsys):
     assert "known: fgnas, shelves" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [{"method": "distinct"}, {"method": "evolution"}, {"distinct": True}])
+def test_a_seen_candidate_is_never_a_child_again(shelves, options):
+    """The search ends when every shelf that fits has been a child."""
+    run = fgnas.search(system="shelves", grams=2000, children=500, leaders=2, workers=1, **options)
+    parts = systems.find("shelves").compose(systems.find("shelves").Options(grams=2000))
+    every = np.array(list(np.ndindex(*(len(decision.options) for decision in parts.space.decisions))), np.int16)
+    children = [trial.row for trial in run.trials()]
+    assert len(children) == len(set(children))
+    assert set(children) == set(map(tuple, every[parts.feasible(every)].tolist()))
+
+
 PROGRAM = """
 import sys, time
 from pathlib import Path
@@ -93,22 +105,24 @@ systems.SYSTEMS["shelves"] = "shelves"
 carries = shelves.Workbench.carries
 shelves.Workbench.carries = lambda *given: time.sleep(0.01) or carries(*given)
 name, begun = sys.argv[2], (Path("runs") / sys.argv[2] / "config.json").is_file()
-fgnas.search(system=None if begun else "shelves", children=60, leaders=3, run=name, resume=begun, workers=1)
+new = {} if begun else {"system": "shelves", "method": sys.argv[3]}
+fgnas.search(children=80, leaders=3, run=name, resume=begun, workers=1, **new)
 """
 
 
-def test_killed_and_resumed_it_gives_the_same_bytes(shelves):
+@pytest.mark.parametrize("method", ["reinforce", "evolution"])
+def test_killed_and_resumed_it_gives_the_same_bytes(shelves, method):
     command = [sys.executable, "-c", PROGRAM, str(ROOT / "tests")]
-    subprocess.run([*command, "whole"], check=True)
+    subprocess.run([*command, "whole", method], check=True)
     trials = Path("runs/cut/trials.jsonl")
-    for wanted in (10, 30):
-        process = subprocess.Popen([*command, "cut"])
+    for wanted in (10, 60):
+        process = subprocess.Popen([*command, "cut", method])
         while process.poll() is None and (not trials.is_file() or trials.read_bytes().count(b"\n") < wanted):
             time.sleep(0.01)
         assert process.poll() is None, "it ended before it could be killed"
         process.send_signal(signal.SIGKILL)
         process.wait()
-    subprocess.run([*command, "cut"], check=True)
+    subprocess.run([*command, "cut", method], check=True)
     for name in FILES:
         assert Path("runs/whole", name).read_bytes() == Path("runs/cut", name).read_bytes(), name
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from fgnas import progress
+from fgnas.costs import Quantity
 from fgnas.engine.contracts import Composition
+from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.training import check_device, recipe_for
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
@@ -19,6 +22,15 @@ from fgnas.tasks.notes import untold
 def specification_of(options: Options) -> Specification:
     """The limits, clock and part from the options."""
     return Specification(**{name: getattr(options, name) for name in (*SPECIFICATION, "part", "port_bits", "port_mhz")})
+
+
+def objectives_of(names: str, quantities: Sequence[Quantity]) -> tuple[str, ...]:
+    """Objectives by name, separated by commas. Raises UserError for a name that is no score or cost."""
+    known = {quantity.name for quantity in quantities}
+    found = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
+    if unknown := [name for name in found if name not in known]:
+        raise UserError(f"--objectives: unknown {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    return found
 
 
 def composed(options: Options, data: GraphData | None = None) -> Composition:
@@ -36,8 +48,9 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         target=target,
         trainer=DesignTrainer(data, options.seed, recipe),
         limits=specification.bounds(),
-        objectives=("val",),
+        objectives=objectives_of(options.objectives, (*DesignTrainer.scores, *target.costs)),
         fronts=(("latency_cycles",), ("lut",), ("latency_cycles", "lut")),
+        saved_cost=target.saved,
         label=data.label,
         identity={"dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe)},
         delivered={

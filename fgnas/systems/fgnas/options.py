@@ -21,6 +21,7 @@ class Options(SearchOptions):
     )
     normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
     space: str = option("fgnas", "the search space", TEXT, "NAME")
+    objectives: str = option("val", "scores and costs to search for, such as val,latency_cycles", TEXT, "NAMES")
     target: str = option(
         "pipeline", "the hardware: pipeline; or solved-cycles, solved-lut, solved-dsp: solved for each architecture",
         TEXT, "NAME",

@@ -308,7 +308,7 @@ class SolvedTarget:
     survey_draws: int | None = 10_000
 
     def __init__(self, space: DesignSpace, target: Target, limits: Sequence[Limit], cheapest: str) -> None:
-        self.solver, self.inner = Solver(space, target, limits, cheapest), target
+        self.solver, self.inner, self.saved = Solver(space, target, limits, cheapest), target, cheapest
         choices = tuple(choice for choice in space.choices if choice.kind == "architecture")
         self.space = ArchitectureSpace(f"{space.name} architectures", space.layers, choices, space.dsp, self.solver)
 

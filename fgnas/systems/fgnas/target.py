@@ -24,6 +24,7 @@ class Hardware(Target, Protocol):
     Attributes:
         space: the space to search.
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
+        saved: the cost that it keeps low.
     """
 
     @property
@@ -32,11 +33,15 @@ class Hardware(Target, Protocol):
     @property
     def survey_draws(self) -> int | None: ...
 
+    @property
+    def saved(self) -> str: ...
+
 
 class PipelineTarget:
     """The pipeline on one graph: exact cycles, DSPs and block RAMs, characterised LUTs and flip-flops."""
 
     survey_draws: int | None = None
+    saved = "latency_cycles"
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
         self.space, self.pricer = space, Pricer(data, specification.family, specification.beat_cycles)

@@ -1,0 +1,40 @@
+"""What a finished run offers: the best leader, the cheapest one that is as good within the error, and their front.
+
+Pure functions of the entries of leaders.json, whose retrained scores are means over fresh seeds. The test split has no
+part in any choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgnas import pareto
+
+Entry = dict[str, Any]
+
+
+def standard_error(entry: Entry) -> float:
+    """The standard error of an entry's mean over its seeds; 0 for a single seed."""
+    seeds = len(entry["retrained_val"]["values"])
+    return float(entry["retrained_val"]["std"] / np.sqrt(seeds))
+
+
+def cheapest(entries: Sequence[Entry], cost: str) -> Entry:
+    """The entry of the lowest cost whose mean is within one standard error of the best one's; of equals the best."""
+    least = entries[0]["retrained_val"]["mean"] - standard_error(entries[0])
+    as_good = [entry for entry in entries if entry["retrained_val"]["mean"] >= least]
+    return min(as_good, key=lambda entry: (entry["costs"][cost], entry["rank"]))
+
+
+def front(entries: Sequence[Entry], costs: Sequence[str]) -> list[Entry]:
+    """The entries that no other beats in retrained mean and in all the costs at once, best first."""
+    objectives = [[entry["retrained_val"]["mean"], *(-entry["costs"][cost] for cost in costs)] for entry in entries]
+    return [entry for entry, kept in zip(entries, pareto.front(objectives), strict=True) if kept]
+
+
+def front_costs(config: dict[str, Any]) -> list[str]:
+    """The names of the costs of a run's fronts, each once."""
+    return list(dict.fromkeys(cost for costs in config["fronts"] for cost in costs))

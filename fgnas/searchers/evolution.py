@@ -1,0 +1,89 @@
+"""Age-regularised evolution (Real et al., AAAI 2019): the fittest of a few has a child, the oldest dies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas import pareto
+from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Space
+from fgnas.space import Rows, offered
+
+
+@dataclass(frozen=True)
+class EvolutionSettings:
+    """The parameters of evolution.
+
+    Attributes:
+        population: number of the latest children that may be parents; the first ones are drawn uniformly.
+        sample: number of them that compete to be the parent of one child.
+    """
+
+    population: int = 50
+    sample: int = 10
+
+
+class Evolution:
+    """Every child is a parent with one decision changed. A parent is the fittest of a sample of the population.
+
+    Children leave the population by age, not by fitness, so luck in one training does not last. With several objectives
+    the fitness is the rank by nondominated sorting; of equally fit candidates the youngest wins.
+    """
+
+    infeasible: Infeasible = "redraw"
+    batch = BATCH
+    distinct = True
+
+    def __init__(self, space: Space, seed: int, settings: EvolutionSettings | None = None) -> None:
+        self.settings = settings or EvolutionSettings()
+        self.space, self.rng = space, np.random.default_rng(seed)
+        self.rows: Rows = np.empty((0, len(space.decisions)), np.int16)
+        self.objectives: Objectives = np.empty((0, 0))
+
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] uniform rows until the population is full, then mutated parents."""
+        if len(self.rows) < self.settings.population:
+            return self.space.draw(count, self.rng)
+        competing = self.rng.integers(0, len(self.rows), (count, self.settings.sample))
+        order = self._order()
+        return self._mutated(self.rows[order[np.argsort(order)[competing].min(axis=1)]])
+
+    def _order(self) -> NDArray[np.int64]:
+        """[population] from the fittest to the least fit, of equals the youngest first."""
+        rank = pareto.ranks(self.objectives)
+        return np.lexsort((-np.arange(len(rank)), rank))
+
+    def _mutated(self, rows: Rows) -> Rows:
+        """The rows with another option of one decision that has an effect and a choice, uniform over both."""
+        sizes = np.array([len(decision.options) for decision in self.space.decisions])
+        here = [offered(self.space.decisions, rows, column) & (size > 1) for column, size in enumerate(sizes)]
+        free = np.stack(here, axis=1)
+        column = np.where(free, self.rng.random(rows.shape), -1.0).argmax(axis=1)
+        place, size = np.arange(len(rows)), np.maximum(2, sizes[column])
+        step = 1 + np.floor(self.rng.random(len(rows)) * (size - 1)).astype(np.int64)
+        changed = rows.copy()
+        changed[place, column] = np.where(free[place, column], (rows[place, column] + step) % size, rows[place, column])
+        return self.space.repaired(changed)
+
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
+        """Take the children into the population; the oldest leave it."""
+        known = self.objectives if len(self.objectives) else np.empty((0, objectives.shape[1]))
+        self.rows = np.concatenate([self.rows, rows])[-self.settings.population :]
+        self.objectives = np.concatenate([known, objectives])[-self.settings.population :]
+
+    def state(self) -> dict[str, Any]:
+        """The population by age, and the random state."""
+        return {"rows": self.rows, "objectives": self.objectives, "rng": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a saved state."""
+        self.rows, self.objectives = state["rows"], state["objectives"]
+        self.rng.bit_generator.state = state["rng"]
+
+
+def searcher(problem: Problem) -> Evolution:
+    """Evolution on a problem."""
+    return Evolution(problem.space, problem.seed)
