@@ -5,9 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from fgnas.errors import UserError
-from fgnas.networks.training import Recipe, check_device, child_seed, float_accuracy, input_scale, recipe_for, train
+from fgnas.networks.model import Field
+from fgnas.networks.training import (
+    Recipe,
+    check_device,
+    child_seed,
+    float_accuracy,
+    input_scale,
+    recipe_for,
+    restored,
+    train,
+)
 from fgnas.tasks.nodes import load
 
 GCN = [
@@ -46,6 +57,25 @@ def test_the_first_of_the_best_epochs_is_kept(four_nodes):
     assert float_accuracy(GCN, full.network, four_nodes)["val"] == full.val
 
 
+def test_the_epoch_of_the_least_validation_loss_is_kept(four_nodes):
+    """Trained for any number of epochs, the network has the least loss of all epochs so far."""
+
+    def loss(epochs):
+        trained = train(four_nodes, GCN, 3, Recipe(epochs=epochs, checkpoint="loss"))
+        child, (target,) = restored(GCN, trained.network, four_nodes), np.flatnonzero(four_nodes.val)
+        logits = child(Field(four_nodes, np.array([target]), 2))
+        return float(cross_entropy(logits.detach(), torch.tensor([four_nodes.labels[target]]))), trained
+
+    found = [loss(epochs) for epochs in range(1, 31)]
+    losses = [value for value, _ in found]
+    assert losses == sorted(losses, reverse=True)
+    last = found[-1][1]
+    assert found[last.epoch][1].network.to_bytes() == last.network.to_bytes()
+    assert last.epoch == 0 or losses[last.epoch - 1] > losses[last.epoch]
+    assert last.val == float_accuracy(GCN, last.network, four_nodes)["val"]
+    assert last.epoch != train(four_nodes, GCN, 3, Recipe(epochs=30)).epoch
+
+
 def test_input_scale_brings_the_mean_below_one_half(four_nodes):
     # Stored features: 1/2, 1/2, 1/2, 1/2, 1, so the mean is 0.6 and 2**-1 of it is 0.3.
     assert input_scale(four_nodes) == -1
@@ -81,6 +111,7 @@ def test_a_gat_keeps_its_vectors_and_learns_cora(cora):
 def test_recipe_is_plain_data():
     assert dataclasses.asdict(SHORT) == {
         "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "device": "cpu",
+        "checkpoint": "accuracy",
     }  # fmt: skip
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, PERCENTAGE, POSITIVE, TEXT, SearchOptions, option
+from fgnas.options import (
+    ABOVE_ZERO,
+    CHECKPOINTS,
+    FLAG,
+    NATURAL,
+    PERCENTAGE,
+    POSITIVE,
+    TEXT,
+    SearchOptions,
+    option,
+)
 
 SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "bram36", "clock_mhz", "family", "guard_band")
 """The options that bound the hardware."""
@@ -47,6 +57,9 @@ class Options(SearchOptions):
     port_mhz: float | None = None
     """Width and clock of the device's memory port; --fpga sets them."""
     epochs: int = option(200, "epochs of each training", POSITIVE, "N")
+    checkpoint: str = option(
+        CHECKPOINTS[0], "the epoch that is kept: the best in validation accuracy or loss", TEXT, "NAME", CHECKPOINTS
+    )
     device: str = option("cpu", "where networks are trained: cpu or cuda", TEXT, "NAME", ("cpu", "cuda"))
 
     @classmethod
