@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas import progress
+from fgnas import pareto, progress
 from fgnas.engine.contracts import Candidate, Composition, Objectives, Score, Searcher
 from fgnas.engine.jobs import Workers
 from fgnas.engine.proposal import Proposal, propose
@@ -59,6 +59,8 @@ class SearchLoop:
         self.children, self.batch, self.leader_count = children, batch, leaders
         self.seen: set[bytes] | None = set() if distinct else None
         self.ranking = parts.trainer.scores[0].name
+        quantities = (*parts.trainer.scores, *parts.target.costs)
+        self.signs = {one.name: -1.0 if one.lower_is_better else 1.0 for one in quantities}
         self.trials: list[Trial] = []
         self.draws = 0
 
@@ -92,7 +94,7 @@ class SearchLoop:
             scores = self.parts.trainer.score(candidates, self.workers)
             self.searcher.tell(*proposal.told(self._objectives(scores, proposal)))
             new = self._record(candidates, scores, proposal)
-            self.parts.trainer.keep(leaders(self.trials, self.leader_count, self.ranking), self.store)
+            self.parts.trainer.keep(self.leaders(), self.store)
             self.store.commit(new, {"searcher": self.searcher.state(), "draws": self.draws})
             self.store.record_timing({
                 "trials": len(self.trials),
@@ -105,13 +107,20 @@ class SearchLoop:
 
     def _objectives(self, scores: Sequence[Score], proposal: Proposal) -> Objectives:
         """[m, objectives] of a batch: scores and costs by name, turned so that more is better."""
-        signs = {quantity.name: -1.0 if quantity.lower_is_better else 1.0
-                 for quantity in (*self.parts.trainer.scores, *self.parts.target.costs)}  # fmt: skip
-        rows = [
-            [signs[name] * {**costs, **score.values}[name] for name in self.parts.objectives]
-            for score, costs in zip(scores, proposal.costs, strict=True)
-        ]
+        rows = [self._told(score.values, costs) for score, costs in zip(scores, proposal.costs, strict=True)]
         return np.array(rows, np.float64)
+
+    def _told(self, scores: Mapping[str, float], costs: Mapping[str, float]) -> list[float]:
+        """The objectives of one candidate."""
+        return [self.signs[name] * {**costs, **scores}[name] for name in self.parts.objectives]
+
+    def leaders(self) -> list[Trial]:
+        """The candidates to retrain: the best by score; with several objectives half of them come from the front."""
+        if len(self.parts.objectives) == 1:
+            return leaders(self.trials, self.leader_count, self.ranking)
+        ranked = leaders(self.trials, len(self.trials), self.ranking)
+        objectives = np.array([self._told(trial.scores, trial.costs) for trial in ranked]).reshape(len(ranked), -1)
+        return with_front(ranked, objectives, self.leader_count) if ranked else []
 
     def _record(self, candidates: Sequence[Candidate], scores: Sequence[Score], proposal: Proposal) -> list[Trial]:
         """The batch as trials, appended to the earlier ones."""
@@ -139,6 +148,13 @@ class SearchLoop:
     def _status(self, share: float) -> Status:
         best = max((trial.scores[self.ranking] for trial in self.trials if trial.feasible), default=0.0)
         return Status(len(self.trials), self.children, best, share, sum(trial.trained for trial in self.trials))
+
+
+def with_front(ranked: Sequence[Trial], objectives: Objectives, count: int) -> list[Trial]:
+    """Half of `count` by rank, then those on the front of the objectives, [ranked, objectives], then the others."""
+    half, members = count - count // 2, pareto.front(objectives)
+    order = sorted(range(len(ranked)), key=lambda place: (place >= half, place >= half and not members[place], place))
+    return [ranked[place] for place in order[:count]]
 
 
 def leaders(trials: Sequence[Trial], count: int, ranking: str) -> list[Trial]:

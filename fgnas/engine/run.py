@@ -18,7 +18,7 @@ from fgnas.engine.contracts import Composition, MakeSearcher, Problem
 from fgnas.engine.finish import Leaders
 from fgnas.engine.front import fronts
 from fgnas.engine.jobs import ExecutorFactory, Workers
-from fgnas.engine.loop import SearchLoop, Status, leaders
+from fgnas.engine.loop import SearchLoop, Status
 from fgnas.engine.store import RunStore, compare
 from fgnas.engine.survey import survey
 from fgnas.errors import UserError
@@ -122,7 +122,7 @@ def search(
                 loop.resume()
             trials = loop.run()
         store.write_json("pareto.json", fronts(trials, parts.trainer.scores[0].name, parts.fronts))
-        chosen = leaders(trials, plan.leaders, loop.ranking)
+        chosen = loop.leaders()
         candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
         finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds)
         progress.say("the best designs are trained again with fresh seeds")

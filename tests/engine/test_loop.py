@@ -10,7 +10,7 @@ from fgnas import searchers
 from fgnas.design import Design
 from fgnas.engine.finish import Leaders, spread
 from fgnas.engine.jobs import Workers
-from fgnas.engine.loop import SearchLoop, leaders
+from fgnas.engine.loop import SearchLoop, leaders, with_front
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
@@ -162,6 +162,15 @@ def test_leaders_that_differ_in_parallelism_alone_stand_behind_all_others():
     trials = [ranked_trial(place, name, 0.9, "wide", score=of) for place, (name, of) in enumerate(named)]
     trials.append(ranked_trial(4, "e", 0.1, "slim"))
     assert [trial.trial for trial in leaders(trials, 9, "val")] == [0, 2, 4, 1, 3]
+
+
+def test_half_of_the_leaders_come_from_the_front_of_several_objectives():
+    ranked = [ranked_trial(place, str(place), 0.9 - place / 100, str(place)) for place in range(6)]
+    objectives = np.array([[0.90, -9], [0.89, -9], [0.88, -9], [0.87, -9], [0.86, -2], [0.85, -1]])
+    assert [trial.trial for trial in with_front(ranked, objectives, 4)] == [0, 1, 4, 5]
+    assert [trial.trial for trial in with_front(ranked, objectives, 5)] == [0, 1, 2, 4, 5]
+    assert [trial.trial for trial in with_front(ranked, objectives, 9)] == [0, 1, 2, 3, 4, 5]
+    assert [trial.trial for trial in with_front(ranked[:3], objectives[:3], 2)] == [0, 1]
 
 
 def test_the_best_children_are_kept_on_disk(make_loop):
