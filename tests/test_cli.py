@@ -207,8 +207,8 @@ def test_a_search_from_start_to_project(call, elsewhere):
     cheapest = json.loads((folder / "cheapest.json").read_text())
     assert cheapest["saved"] == "latency_cycles" and set(cheapest["delivered"]["quantised"]) == {"val", "test"}
     assert cheapest["costs"]["latency_cycles"] <= leaders[0]["costs"]["latency_cycles"]
-    called = call("hls", "latest", "--design", "cheapest")
-    assert called == (0, "hls/cheapest\n", f"design {cheapest['design_hash']} for digits\n")
+    written = json.loads(call("hls", "latest", "--design", "cheapest", "--json", "--quiet")[1])
+    assert written["directory"] == "hls/cheapest" and written["design_hash"] == cheapest["design_hash"]
 
     assert refused(call("hls", "latest", "--design", "99"), "99")
     assert refused(call("hls", "latest", "--dataset", "cora"), "digits")

@@ -1,13 +1,20 @@
 """Solved hardware: it keeps the limits, its costs are exact, and it is compared with every combination of lanes."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from support import random_graph
 
 from fgnas.costs import feasible
+from fgnas.engine.jobs import Workers
+from fgnas.engine.loop import SearchLoop
+from fgnas.engine.store import RunStore
+from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.searchers.evolution import Evolution, EvolutionSettings
+from fgnas.systems.fgnas import jobs
 from fgnas.systems.fgnas.composition import composed
 from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.solved import SolvedTarget, first_least, formats_of
@@ -136,3 +143,57 @@ def test_the_searched_space_has_architectures_alone(four_nodes):
 def test_the_first_of_equal_candidates_wins():
     keys = [np.array([[1, 0], [0, 0], [0, 0]]), np.array([[0, 2], [3, 1], [3, 1]])]
     assert first_least(keys).tolist() == [1, 1]
+
+
+class Killed(Exception):
+    """Represents a signal."""
+
+
+@pytest.fixture
+def make_loop(four_nodes, workers, tmp_path, monkeypatch):
+    """Makes a loop of evolution over solved architectures, with two objectives and a population of six."""
+    monkeypatch.setattr(jobs, "load", lambda name: four_nodes)
+    options = Options(
+        target="solved-lut", dsp=20, latency_ms=0.0025, lut=100_000, epochs=2, objectives="val,latency_cycles"
+    )
+
+    def make(name, by=workers, report=lambda status: None):
+        store = RunStore(tmp_path / name) if (tmp_path / name).exists() else RunStore.create(tmp_path, name, {})
+        parts = composed(options, four_nodes)
+        searcher = Evolution(parts.space, 3, EvolutionSettings(population=6, sample=3))
+        return SearchLoop(searcher, parts, store, by, children=16, batch=4, leaders=4, distinct=True, report=report)
+
+    return make
+
+
+def trials_of(loop):
+    return (loop.store.folder / "trials.jsonl").read_bytes()
+
+
+def test_evolution_over_architectures_is_the_same_killed_resumed_and_by_any_workers(make_loop):
+    whole = make_loop("whole")
+    trials = whole.run()
+    assert len({trial.training_key for trial in trials}) == 16 and all(trial.trained for trial in trials)
+    assert all(trial.costs["latency_cycles"] <= 250 for trial in trials)
+
+    def kill(status):
+        if status.done == 12:
+            raise Killed
+
+    cut = make_loop("cut", report=kill)
+    with pytest.raises(Killed):
+        cut.run()
+    again = make_loop("cut")
+    again.resume()
+    assert len(again.trials) == 12
+    again.run()
+    with Workers(lambda: ThreadPoolExecutor(2)) as two:
+        several = make_loop("several", by=two)
+        several.run()
+    assert trials_of(whole) == trials_of(again) == trials_of(several)
+    assert [trial.row for trial in whole.leaders()] == [trial.row for trial in again.leaders()]
+
+
+def test_an_unknown_objective_is_one_line(four_nodes):
+    with pytest.raises(UserError, match="--objectives: unknown 'power'; known: .*latency_cycles.*val"):
+        composed(Options(objectives="val,power"), four_nodes)
