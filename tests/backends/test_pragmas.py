@@ -272,15 +272,15 @@ def test_every_kind_is_explained(project: tuple[Sources, Accelerator]) -> None:
 def test_another_compiler_changes_only_the_pragmas(
     compiler: str, project: tuple[Sources, Accelerator], tmp_path: Path
 ) -> None:
-    """The other header defines every macro; with it the same C++ still gives the reference's logits."""
+    """The other header defines every macro; with it the same stages still give the reference's logits."""
     sources, accelerator = project
     data = random_graph(np.random.default_rng(5), 9, 8, 5, 12)
     write_project(accelerator, data, tmp_path / "p", compiler=compiler)
     written = {path.name: path.read_text() for path in sorted((tmp_path / "p" / "src").iterdir())}
     changed = {name for name, source in sources.items() if source != written[name]}
-    assert changed == {PRAGMAS}
+    assert changed == {PRAGMAS, TOP, "fgnas_top.h"}
     vitis, other = (set(re.findall(r"^#define (HLS_\w+)", one[PRAGMAS], re.MULTILINE)) for one in (sources, written))
-    assert vitis == other
+    assert vitis - {"HLS_PRAGMA"} == other
     assert "HLS_" not in "".join(cpp.expanded(written).values())
     assert run_csim(tmp_path / "p")["mismatches"] == 0
 

@@ -1,8 +1,6 @@
-// The pragmas of PandA-bambu, behind the macros that the stages name. It has fewer than Vitis HLS: an empty macro is a
-// matter that it decides itself.
+// The macros of the stages for PandA-bambu. It decides by itself what most pragmas of Vitis HLS ask for, and it takes no
+// pragma out of a macro: those of the region and of the kernel's ports are in fgnas_top.cpp and fgnas_top.h.
 #pragma once
-
-#define HLS_PRAGMA(...) _Pragma(#__VA_ARGS__)
 
 // ---- Loops: bambu pipelines functions only, and unrolls loops with a constant number of iterations on its own
 #define HLS_PIPELINE
@@ -10,11 +8,12 @@
 #define HLS_UNROLL
 
 // ---- Functions
-#define HLS_INLINE HLS_PRAGMA(HLS inline)
-#define HLS_DATAFLOW HLS_PRAGMA(HLS dataflow)
+#define HLS_INLINE
+#define HLS_DATAFLOW
 
 // ---- Streams and arrays
-#define HLS_STREAM(stream, words, ...) Stream<__VA_ARGS__> stream;
+/// Outside of functions: in a region, a stream's constructor would be a process. Depths are set in the Verilog.
+#define HLS_STREAM(stream, words, ...) static Stream<__VA_ARGS__> stream;
 #define HLS_REGISTERS(array)
 #define HLS_BANKS(array)
 #define HLS_STORAGE(array, kind, style)
@@ -23,7 +22,7 @@
 // ---- Products
 #define HLS_PRODUCT(product, style)
 
-// ---- The kernel's arguments: addresses are arguments, and so are the registers
-#define HLS_READ_PORT(argument, beats) HLS_PRAGMA(HLS interface port=argument mode=m_axi offset=direct bundle=gmem_read)
-#define HLS_WRITE_PORT(argument, beats) HLS_PRAGMA(HLS interface port=argument mode=m_axi offset=direct bundle=gmem_write)
+// ---- The kernel's arguments
+#define HLS_READ_PORT(argument, beats)
+#define HLS_WRITE_PORT(argument, beats)
 #define HLS_REGISTER(argument)
