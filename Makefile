@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint lint-rtl bench bench-search bench-tables bench-efficiency bench-designs bench-mapping characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-mapping characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -92,7 +92,7 @@ lint-rtl: ## lint the RTL of 30 random designs with Verilator and slang
 	OMP_NUM_THREADS=1 $(python) benchmarks/rtl_lint.py
 
 bench: ## measure every figure in docs/results again
-	@scripts/setup.sh compiler simulator
+	@scripts/setup.sh compiler simulator clang
 	@for benchmark in benchmarks/*.py; do echo "$$benchmark"; $(python) "$$benchmark" || exit; done
 
 characterise: ## measure every operator with Yosys again, for the resource model: WORKERS (default: 2)
@@ -106,6 +106,10 @@ bench-model: ## compare the resource model with synthesis of held-out designs: W
 bench-memory: ## block RAM of 200 designs of both families, built and predicted; continues where it stopped
 	@scripts/setup.sh
 	$(python) benchmarks/block_ram.py
+
+bench-ii: ## the longest recurrence of every loop of the C++, 200 designs, both families; resumable: WORKERS (default: 2)
+	@scripts/setup.sh clang
+	$(python) benchmarks/initiation_interval.py --workers $(or $(WORKERS),2)
 
 bench-search: ## throughput of the search: pricing, children, trainings, compared with plain PyG
 	@scripts/setup.sh

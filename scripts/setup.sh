@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepare this checkout: the environment .venv with the pinned packages, and the named tools.
 #
-#   scripts/setup.sh [compiler] [simulator] [router]
+#   scripts/setup.sh [compiler] [simulator] [router] [clang]
 #
 # It can run again at any time, and only installs what is missing. PYTHON=… chooses the Python.
 set -euo pipefail
@@ -114,6 +114,14 @@ install_router() {
     pip_install --quiet --editable '.[timing]'
 }
 
+# clang, as the wheel of a compiler that carries it; its version has to be that of llvmlite's LLVM.
+check_clang() { :; }
+install_clang() {
+    installed ziglang && return
+    say "installing clang (0.1 GB to download)"
+    pip_install --quiet --editable '.[clang]'
+}
+
 for tool in "$@"; do "check_$tool"; done
 
 # One setup at a time. The lock is on this script, so that no lock file is left behind.
@@ -131,3 +139,4 @@ if [[ " $* " == *" simulator "* ]]; then
     check_libpython
 fi
 if [[ " $* " == *" router "* ]]; then install_router; fi
+if [[ " $* " == *" clang "* ]]; then install_clang; fi

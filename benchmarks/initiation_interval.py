@@ -1,0 +1,144 @@
+"""The longest recurrence of every loop in the C++ of random designs, compared with the clock period.
+
+Run by `make bench-ii`. `recurrence.py` measures a project; a project of the same C++ is not measured again, so an
+interrupted run continues. `--as before` files the figures as those of an earlier state of the sources, for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import recurrence
+from block_ram import SHAPE, lowered, random_designs
+from pages import RESULTS, read_record, render, write_page, write_record
+
+from fgnas.backends.project import write_project
+from fgnas.design import Design
+from fgnas.hardware.devices import FAMILIES
+from fgnas.tasks.nodes import GraphData, build
+
+CLOCK_NS, UNCERTAINTY = 10.0, 0.27
+"""100 MHz, and the share of it that Vitis HLS keeps by default (UG1399, Specifying the Clock Frequency)."""
+BUDGET = CLOCK_NS * (1 - UNCERTAINTY)
+DESIGNS = 200
+COMMAND = "make bench-ii"
+NAME = "initiation-interval"
+
+Measured = dict[str, dict[str, dict[str, Any]]]
+"""family -> stage -> ns, file, line and path of its worst loop."""
+
+
+def graph() -> GraphData:
+    """A few nodes with Cora's columns and classes: recurrences depend on the capacities, not on the graph."""
+    rng, nodes = np.random.default_rng(1), 8
+    everyone, labels = np.ones(nodes, bool), np.arange(nodes) % SHAPE.classes
+    ends = rng.integers(0, nodes, (2, 2 * nodes))
+    return build("few nodes", np.eye(nodes, SHAPE.width_in), ends, labels, everyone, everyone, everyone, SHAPE.classes)
+
+
+def stage_of(function: str) -> str:
+    """The name of a stage without its template arguments."""
+    return re.sub("<.*>", "", function)
+
+
+def measured(design: Design, folder: Path) -> Measured:
+    """The worst loop of each stage of a design; of sources that were measured before, from the file in `folder`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch) / "project"
+        write_project(lowered(design), graph(), project)
+        place = folder / f"{digest_of(project)}.json"
+        if place.is_file():
+            return dict(json.loads(place.read_text(encoding="utf-8")))
+        loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(project)))
+    found: Measured = {}
+    for family in FAMILIES:
+        delays, worst = recurrence.Delays.of(family), found.setdefault(family, {})
+        for loop in loops:
+            one = recurrence.worst_recurrence(loop, delays)
+            if (stage := stage_of(one.function)) not in worst or one.ns > worst[stage]["ns"]:
+                ns = None if math.isinf(one.ns) else round(one.ns, 3)
+                worst[stage] = {"ns": ns, "file": one.file, "line": one.line, "path": list(one.path)}
+    folder.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(found), encoding="utf-8")
+    return found
+
+
+def digest_of(project: Path) -> str:
+    """A digest of what a measurement depends on: the C++ of a project, the delays, and the measurement itself."""
+    digest = hashlib.sha256()
+    own = [recurrence.DELAYS, Path(recurrence.__file__), *sorted(recurrence.SHIM.iterdir())]
+    for path in [*sorted((project / "src").iterdir()), *own]:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def summary(results: list[Measured]) -> dict[str, list[dict[str, Any]]]:
+    """For each family its stages, the worst first: the worst loop of all designs."""
+    worst: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        for family, stages in result.items():
+            for stage, one in stages.items():
+                kept = worst.setdefault(family, {}).get(stage)
+                if kept is None or nanoseconds(one) > nanoseconds(kept):
+                    worst[family][stage] = one
+    return {
+        family: sorted(({"stage": stage, **one} for stage, one in stages.items()), key=nanoseconds, reverse=True)
+        for family, stages in worst.items()
+    }
+
+
+def nanoseconds(one: dict[str, Any]) -> float:
+    """The ns of a loop, infinite where no iteration can start every cycle."""
+    return math.inf if one["ns"] is None else one["ns"]
+
+
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    now, before = record["now"], record.get("before")
+    earlier = {
+        family: {one["stage"]: nanoseconds(one) for one in stages}
+        for family, stages in (before["stages"] if before else {}).items()
+    }
+    return render(
+        "initiation-interval.md", budget=BUDGET, clock=CLOCK_NS, uncertainty=UNCERTAINTY, designs=now["designs"],
+        stages=now["stages"], before=before, earlier=earlier, sources=record["sources"],
+        worst={family: nanoseconds(stages[0]) for family, stages in now["stages"].items()},
+        worst_before={family: max(each.values()) for family, each in earlier.items()},
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Measure, and write docs/results/initiation-interval.{md,json}."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=DESIGNS, help="number of designs; default: all")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--as", dest="state", choices=("now", "before"), default="now")
+    parser.add_argument("--folder", type=Path, default=Path("build") / NAME, help="of the measurements; %(default)s")
+    options = parser.parse_args()
+    results: list[Measured] = []
+    with ProcessPoolExecutor(options.workers) as pool:
+        designs = random_designs(options.count)
+        for result in pool.map(measured, designs, [options.folder] * len(designs)):
+            results.append(result)
+            print(f"\r{len(results)}/{len(designs)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    record = read_record(NAME) if (RESULTS / f"{NAME}.json").is_file() else {}
+    record |= {"command": COMMAND, "sources": recurrence.sources()}
+    record[options.state] = {"designs": len(designs), "stages": summary(results)}
+    write_record(NAME, record)
+    if "now" in record:
+        write_page(f"{NAME}.md", page(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The measurement of recurrences: loops whose longest chain is known, and the shim's integers against the vendor's."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fgnas.tools.find import find_ap_types, find_compiler
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+LOOP = """
+#include <ap_int.h>
+#include <hls_stream.h>
+#include "pragmas.h"
+void stage(hls::stream<ap_uint<16> >& in, hls::stream<ap_uint<16> >& out) {
+    ap_uint<16> sum = 0, sums[8];
+    %(array)s
+    ap_uint<3> at = 0;
+    bool more = true;
+    while (more) {
+        HLS_PIPELINE
+        const ap_uint<16> x = in.read();
+        %(body)s
+        out.write(sum);
+        ++at;
+        more = x != 0;
+    }
+}
+"""
+ADDS = {"array": "", "body": "sum = sum + x;"}
+MEMORY = {
+    "array": "HLS_STORAGE(sums, ram_s2p, lutram) HLS_RETURNS_AFTER_TWO(sums)",
+    "body": "sum = sums[at] + x; sums[at] = sum;",
+}
+VALUES = (0, 1, 2, 5, 100, 1023, 1024, 2047, 4095, 70000, (1 << 40) + 12345, -1, -2, -77, -2048, -70001)
+EXPRESSIONS = (
+    "ap_int<11>(a) + ap_uint<13>(b)", "ap_uint<9>(a) - ap_uint<16>(b)", "ap_int<7>(a) * ap_uint<9>(b)",
+    "-ap_int<8>(a)",
+    "ap_int<8>(a) & ap_uint<8>(b)", "ap_uint<5>(a) | ap_int<9>(b)", "ap_uint<6>(a) ^ 3", "~ap_uint<10>(a)",
+    "ap_uint<16>(ap_uint<16>(a) << 3)", "ap_int<12>(a) >> 2", "ap_uint<16>(a) >> 2", "ap_int<9>(ap_int<20>(a))",
+    "ap_uint<9>(ap_int<20>(a))", "ap_int<30>(ap_uint<8>(a))", "ap_int<8>(a) < ap_uint<8>(b)",
+    "ap_uint<8>(a) >= ap_uint<5>(b)",
+    "ap_int<9>(a) == ap_int<14>(b)", "ap_int<9>(a) > 4", "ap_uint<30>(a).range(11, 4).to_uint()",
+    "ap_uint<16>(a)[3] ? 1 : 2",
+    "(ap_uint<4>(a) + 1) * (ap_int<5>(b) - 1)", "ap_int<34>(a) + ap_int<34>(b)", "ap_uint<60>(a) + ap_uint<60>(b)",
+)  # fmt: skip
+
+
+@pytest.fixture
+def recurrence(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    pytest.importorskip("ziglang", reason="needs clang: pip install 'fgnas[clang]'")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("recurrence")
+
+
+@pytest.fixture
+def measure(recurrence: ModuleType, tmp_path: Path) -> Callable:
+    """The recurrence of the hand-made loop with other parts, on 7 series."""
+
+    def measured(parts: dict[str, str]):
+        source = tmp_path / "stage.cpp"
+        source.write_text(LOOP % parts)
+        (one,) = recurrence.measure(recurrence.compile_ir(source), recurrence.Delays.of("xc7"))
+        return one
+
+    return measured
+
+
+def test_an_accumulator(recurrence: ModuleType, measure: Callable) -> None:
+    """The sum is a register behind an adder of its width; its input multiplexer sets the first value."""
+    delays = recurrence.Delays.of("xc7")
+    found = measure(ADDS)
+    wanted = delays.operator("add", 16) + delays.operator("select", 1)
+    read = delays.accesses["stream_read"]
+    # The read of an iteration waits for the end condition of the one before, which compares what that one read.
+    ends = read + delays.operator("compare", 16) + delays.operator("select", 1)
+    assert found.ns == pytest.approx(max(wanted, ends)) and found.iterations == 1
+    assert found.function == "stage" and found.file == "stage.cpp" and found.line == 10
+
+
+def test_a_longer_chain_is_found(measure: Callable) -> None:
+    """Additions that each wait for the sum before make the recurrence longer, and are named."""
+    body = "sum = ((sum ^ x) + x) ^ 5; sum = (sum | x) + 77; sum = (sum ^ x) + x;"
+    short, long = measure(ADDS), measure(ADDS | {"body": body})
+    assert long.ns > short.ns
+    added = [step for step in long.path if step.startswith("add ")]
+    assert len(added) == 3 and all("(stage.cpp:" in step for step in added)
+
+
+def test_a_memory_takes_its_own_clock(recurrence: ModuleType, measure: Callable) -> None:
+    """With a distance of two, read, addition and write share the one cycle that the read's clock leaves."""
+    delays = recurrence.Delays.of("xc7")
+    access = delays.accesses["memory_read"] + delays.accesses["memory_write"]
+    assert measure(MEMORY).ns == pytest.approx(access + delays.operator("add", 16))
+
+
+def test_a_memory_without_a_distance_has_no_schedule(measure: Callable) -> None:
+    found = measure(MEMORY | {"array": "HLS_STORAGE(sums, ram_s2p, lutram)"})
+    assert math.isinf(found.ns)
+
+
+def test_a_loop_that_is_not_unrolled_is_refused(recurrence: ModuleType, measure: Callable) -> None:
+    body = "for (int lane = 0; lane < x; ++lane) { HLS_UNROLL sum = sum * 3 + 1; out.write(sum); }"
+    with pytest.raises(recurrence.MeasurementError, match="unrolled"):
+        measure(ADDS | {"body": body})
+
+
+def test_delays_between_and_beyond_the_table(recurrence: ModuleType) -> None:
+    delays = recurrence.Delays({"add": {8: 1.0, 16: 2.0, 32: 3.0}}, {})
+    assert [delays.operator("add", width) for width in (8, 12, 32, 64, 128)] == [1.0, 1.5, 3.0, 4.0, 5.0]
+
+
+def test_the_shim_computes_as_the_vendors_headers(recurrence: ModuleType, tmp_path: Path) -> None:
+    cases = "\n".join(f"    case {at}: return (long long)({one});" for at, one in enumerate(EXPRESSIONS))
+    source = tmp_path / "expressions.cpp"
+    source.write_text(
+        "#include <ap_int.h>\n"
+        'extern "C" long long value(int which, long long a, long long b) {\n'
+        f"    switch (which) {{\n{cases}\n    }}\n    return 0;\n}}\n"
+    )
+    library = tmp_path / "vendor.so"
+    flags = ("-std=c++17", "-w", "-shared", "-fPIC", "-isystem", find_ap_types())
+    subprocess.run([find_compiler(), *flags, source, "-o", library], check=True)
+    wanted = ctypes.CDLL(str(library)).value
+    wanted.restype, wanted.argtypes = ctypes.c_longlong, (ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
+    llvm = recurrence.llvm
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(recurrence.compile_ir(source)), recurrence.target_machine())
+    engine.finalize_object()
+    found = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)(
+        engine.get_function_address("value")
+    )
+    for which, expression in enumerate(EXPRESSIONS):
+        for a in VALUES:
+            for b in VALUES:
+                assert found(which, a, b) == wanted(which, a, b), (re.sub(r"\s+", " ", expression), a, b)
