@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-mapping characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-mapping characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -19,7 +19,7 @@ search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER
 search_flags := NORMALISE RESUME DISTINCT
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS PYTHON
+known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
@@ -90,6 +90,10 @@ lint: ## ruff and mypy alone
 lint-rtl: ## lint the RTL of 30 random designs with Verilator and slang
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/rtl_lint.py
+
+prove: ## prove the rules of the reader, the writer, the control slave, the queue and the row buffer: SECONDS (a limit)
+	@scripts/setup.sh
+	$(python) -m fgnas.tools.prove $(call option,SECONDS,seconds)
 
 bench: ## measure every figure in docs/results again
 	@scripts/setup.sh compiler simulator clang

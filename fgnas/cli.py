@@ -132,6 +132,8 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
     _add_check(sub)
     about = "other RTL with the same interface: a folder of .v and .sv files or a list of them; its top is fgnas_top"
     sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
+    about = "simulate on every memory whose channels wait for each other as AXI allows, with N stall seeds each"
+    _add_number(sub, "--couplings", POSITIVE, about)
 
 
 def _add_timing(sub: argparse.ArgumentParser) -> None:
@@ -196,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return options.run(options)
     except UserError as error:
         print(f"fgnas: {as_here(str(error))}", file=sys.stderr)
-        return 2
+        return error.exit_code
     except KeyboardInterrupt as interrupt:
         how = str(interrupt) or f"; start again with: fgnas {shlex.join(given)}"
         print(f"fgnas: interrupted{as_here(how)}", file=sys.stderr)
@@ -455,7 +457,17 @@ def _csim(options: argparse.Namespace) -> int:
 def _sim(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    return _show_check(api.Project(options.directory).simulate(options.rtl), options.json)
+    project = api.Project(options.directory)
+    if options.couplings is None:
+        return _show_check(project.simulate(options.rtl), options.json)
+    if options.rtl is not None:
+        raise UserError("--couplings simulates the project's own RTL: leave out --rtl")
+    report = project.couplings(options.couplings)
+    if not options.json:
+        for name, found in report.pop("couplings").items():
+            counts = (f"{key.replace('_', ' ')} {value:,}" for key, value in found.items() if value is not None)
+            print(f"{name.replace('_', ' ')}: {', '.join(counts)}")
+    return _show_check(report, options.json)
 
 
 def _synth(options: argparse.Namespace) -> int:

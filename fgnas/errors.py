@@ -7,5 +7,13 @@ class UserError(Exception):
     The command line prints only the message and ends with exit code 2.
     """
 
+    exit_code = 2
+
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
+
+
+class CheckFailed(UserError):
+    """A check that found a fault and cannot continue; the command line ends with exit code 1."""
+
+    exit_code = 1

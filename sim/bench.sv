@@ -1,12 +1,15 @@
 // The bench around a kernel, generated or a vendor's: the reference memory and a cycle counter.
 //
 // Python (cocotb) drives s_axi_control; main memory answers here, so that whole graphs run at the simulator's speed.
-// The memory accepts addresses and write data at once, sends the first beat of a burst `read_latency` cycles after
-// its address and a beat a cycle from there, and answers a write `write_latency` cycles after its last beat. With
-// `stall_seed` set, every channel also stalls at random. Beats outside the memory answer SLVERR.
+// The memory accepts addresses at once and write data once their address is accepted, sends the first beat of a burst
+// `read_latency` cycles after its address and a beat a cycle from there, and answers a write `write_latency` cycles
+// after its last beat. With `stall_seed` set, every channel also stalls at random. `coupling` chooses another legal
+// subordinate (`coupling_e`). Beats outside the memory answer SLVERR.
 //
 // A narrow or slow port is a width converter in front of that memory: each beat occupies its channel for `beat_pace`
 // / 1024 cycles, and its handshake is in the last of them.
+//
+// The rules of the bus are assertions of their own, which every simulation binds to the kernel: rules/axi.sv.
 
 `default_nettype none
 `timescale 1ns / 1ps
@@ -38,10 +41,13 @@ module bench #(
   // knobs of the memory, set by Python before a run
   input  wire  [15:0]            read_latency_i,
   input  wire  [15:0]            write_latency_i,
-  input  wire  [31:0]            stall_seed_i,
+  input  wire  [31:0]            stall_seed_i,   // takes effect at a reset
   input  wire  [31:0]            beat_pace_i,    // of a beat of data on either channel, in 1/1024 cycles, 1024 or more
+  input  wire  [2:0]             coupling_i,     // a coupling_e
   // first beats of the regions that the kernel reads; a read of one begins a phase. Unused ones are all ones.
   input  wire  [8*32-1:0]        regions_i,
+  // reads the file that +blank= names into the memory
+  input  wire                    blank_i,
   // the region to write out, in beats
   input  wire                    dump_i,
   input  wire  [31:0]            dump_first_i,
@@ -102,11 +108,31 @@ module bench #(
   string image;
   initial if ($value$plusargs("memory=%s", image)) $readmemh(image, memory);
 
+  // Python overwrites the result of the run before.
+  string blank;
+  always_ff @(posedge ap_clk) begin
+    if (blank_i && $value$plusargs("blank=%s", blank)) $readmemh(blank, memory);
+  end
+
   // Python asks for a region, which is written to the file that +dump= names.
   string dump;
   always_ff @(posedge ap_clk) begin
     if (dump_i && $value$plusargs("dump=%s", dump)) $writememh(dump, memory, dump_first_i, dump_last_i);
   end
+
+  // Subordinates that AXI allows. Each accepts and answers whatever a correct manager sends.
+  typedef enum logic [2:0] {
+    AddressFirst,     // WREADY waits until the burst's address is accepted
+    AddressAfterData, // AWREADY waits for WVALID, and WREADY until the address is accepted
+    DataFirst,        // AWREADY waits until the last beat of the burst is accepted
+    Together,         // AWREADY and the first WREADY of a burst wait until AWVALID and WVALID are both high
+    SlowWrites,       // AWREADY comes long after AWVALID, and WREADY long after the address
+    LateAnswers,      // BVALID comes long after the last beat
+    OneAtATime,       // an address is accepted when the burst before it is complete
+    SlowReads         // ARREADY comes long after ARVALID, the first beat long after that, and beats pause
+  } coupling_e;
+  coupling_e coupling;
+  assign coupling = coupling_e'(coupling_i);
 
   // A stall generator for each channel: a 32-bit xorshift, low half against a threshold.
   function automatic logic [31:0] xorshift(input logic [31:0] x);
@@ -133,7 +159,9 @@ module bench #(
   burst_t reads[QueueDepth];
   int unsigned read_head, read_tail;
   logic [63:0] now;
-  assign arready = !stall[0] && (read_tail - read_head < QueueDepth);
+  logic [5:0] ar_wait_q, r_wait_q;  // of SlowReads: cycles that the next address waits, and the next beat
+  assign arready = !stall[0] && (read_tail - read_head < QueueDepth) && (coupling != SlowReads || ar_wait_q == '0) &&
+      (coupling != OneAtATime || (read_tail == read_head && !rvalid));
 
   logic [8:0] read_place;
   logic [63:0] read_free, read_sent;  // when the port has sent the last beat, and the next one
@@ -145,15 +173,20 @@ module bench #(
   end
   always_ff @(posedge ap_clk) begin
     now <= now + 1'b1;
+    if (arvalid && ar_wait_q != '0) ar_wait_q <= ar_wait_q - 1'b1;
+    if (r_wait_q != '0) r_wait_q <= r_wait_q - 1'b1;
     if (arvalid && arready) begin
-      reads[read_tail%QueueDepth] <= '{araddr >> 4, 9'(arlen) + 1'b1, now + 64'(read_latency_i)};
+      reads[read_tail%QueueDepth] <= '{
+        araddr >> 4, 9'(arlen) + 1'b1,
+        now + 64'(read_latency_i) + (coupling == SlowReads ? 64'(random_q[1][17:9]) : 64'd0)
+      };
       read_tail <= read_tail + 1;
-      if (araddr[3:0] != '0 || arsize != 3'd4 || arburst != 2'b01 || 12'(araddr[11:4]) + 12'(arlen) > 12'd255)
-        protocol_errors_o <= protocol_errors_o + 1'b1;
+      ar_wait_q <= random_q[0][14:9];
+      if (!in_whole_beats(araddr, arsize, arburst)) protocol_errors_o <= protocol_errors_o + 1'b1;
     end
     if (!rvalid || rready) begin
       rvalid <= 1'b0;
-      if (read_head != read_tail && read_due && !stall[1]) begin
+      if (read_head != read_tail && read_due && !stall[1] && (coupling != SlowReads || r_wait_q == '0)) begin
         automatic logic [63:0] place = reads[read_head%QueueDepth].address + 64'(read_place);
         rvalid <= 1'b1;
         read_free <= read_sent > now << PaceBits ? read_sent : now << PaceBits;
@@ -161,6 +194,7 @@ module bench #(
         rresp  <= (place < MemoryBeats) ? 2'b00 : 2'b10;
         rlast  <= read_place == reads[read_head%QueueDepth].beats - 1'b1;
         beats_read_o <= beats_read_o + 1'b1;
+        if (random_q[1][25:20] == '0) r_wait_q <= random_q[1][14:9];
         if (read_place == reads[read_head%QueueDepth].beats - 1'b1) begin
           read_place <= '0;
           read_head  <= read_head + 1;
@@ -169,6 +203,7 @@ module bench #(
         end
       end
     end
+    if (awvalid && awready && !in_whole_beats(awaddr, awsize, awburst)) protocol_errors_o <= protocol_errors_o + 1'b1;
     if (!ap_rst_n) begin
       now               <= '0;
       read_head         <= 0;
@@ -176,67 +211,119 @@ module bench #(
       read_place        <= '0;
       read_free         <= '0;
       rvalid            <= 1'b0;
+      ar_wait_q         <= '1;
+      r_wait_q          <= '0;
       beats_read_o      <= '0;
       protocol_errors_o <= '0;
     end
-    if (ap_rst_n && (read_side_writes || write_side_reads)) protocol_errors_o <= protocol_errors_o + 1'b1;
   end
 
+  // All that this memory serves.
+  function automatic logic in_whole_beats(input logic [63:0] address, input logic [2:0] size, input logic [1:0] burst);
+    return address[3:0] == '0 && size == 3'd4 && burst == 2'b01;
+  endfunction
+
   // ---- write channels ----
-  burst_t writes[QueueDepth];
-  int unsigned write_head, write_tail, answer_head, answer_tail;
+  typedef struct packed {
+    logic [127:0] data;
+    logic [15:0]  enabled;
+  } beat_t;
+  typedef struct packed {
+    logic [63:0] due;
+    logic [1:0]  code;
+  } answer_t;
+  // Accepted, and not yet written because the data or the address is missing; then answers that were not sent.
+  burst_t writes[$];
+  beat_t beats[$];
+  answer_t answers[$];
   logic [8:0] write_place;
   logic write_bad;
-  logic [63:0] answers[QueueDepth];
-  logic [1:0] answer_codes[QueueDepth];
-  assign awready = !stall[2] && (write_tail - write_head < QueueDepth);
-  logic [31:0] offered_q;  // cycles for which the beat on the channel has been offered
-  assign wready = !stall[3] && (write_tail != write_head) && (answer_tail - answer_head < QueueDepth) &&
-      (offered_q + 1'b1) << PaceBits >= beat_pace_i;
-  always_ff @(posedge ap_clk) begin
-    if (awvalid && awready) begin
-      writes[write_tail%QueueDepth] <= '{awaddr >> 4, 9'(awlen) + 1'b1, 64'd0};
-      write_tail <= write_tail + 1;
-      if (awaddr[3:0] != '0 || awsize != 3'd4 || awburst != 2'b01 || 12'(awaddr[11:4]) + 12'(awlen) > 12'd255)
-        $error("write burst crosses 4 KiB or is no whole beats");
-    end
-    offered_q <= (wvalid && !wready) ? offered_q + 1'b1 : '0;
-    if (wvalid && wready) begin
-      automatic logic [63:0] place = writes[write_head%QueueDepth].address + 64'(write_place);
-      automatic logic last = write_place == writes[write_head%QueueDepth].beats - 1'b1;
-      automatic logic bad = (write_place == '0 ? 1'b0 : write_bad) || place >= MemoryBeats;
-      for (int b = 0; b < 16; b++) if (wstrb[b] && place < MemoryBeats) memory[place%MemoryBeats][8*b+:8] <= wdata[8*b+:8];
-      beats_written_o <= beats_written_o + 1'b1;
-      write_bad       <= bad;
-      if (last != wlast) $error("WLAST is not on the last beat of its burst");
-      if (last) begin
-        write_place <= '0;
-        write_head  <= write_head + 1;
-        answers[answer_tail%QueueDepth]      <= now + 64'(write_latency_i);
-        answer_codes[answer_tail%QueueDepth] <= bad ? 2'b10 : 2'b00;
-        answer_tail <= answer_tail + 1;
-      end else begin
-        write_place <= write_place + 1'b1;
+  // Their numbers, for the READYs: addresses without all their data, bursts whose data came before their address,
+  // whether a burst's data are incomplete, bursts without an answer.
+  int unsigned addresses_q, leading_q, answers_q;
+  logic within_q;
+  logic [5:0] aw_wait_q, w_wait_q;  // of SlowWrites
+  logic [31:0] offered_q;           // cycles for which the beat on the channel has been offered
+  logic burst_first;                // the next beat is the first of a burst whose address was not accepted
+  assign burst_first = !within_q && addresses_q == 0;
+  always_comb begin
+    awready = !stall[2] && addresses_q < QueueDepth;
+    wready  = !stall[3] && addresses_q != 0 && answers_q < QueueDepth;
+    unique case (coupling)
+      AddressAfterData: awready = awready && wvalid;
+      DataFirst: begin
+        awready = !stall[2] && leading_q != 0;
+        wready  = !stall[3] && leading_q < 2 && answers_q < QueueDepth;
       end
-    end
+      Together: begin
+        awready = !stall[2] && awvalid && wvalid && burst_first;
+        wready  = burst_first ? awready : !stall[3];
+      end
+      SlowWrites: begin
+        awready = awready && aw_wait_q == '0;
+        wready  = wready && w_wait_q == '0;
+      end
+      OneAtATime: awready = awready && addresses_q == 0 && answers_q == 0;
+      default: ;
+    endcase
+    wready = wready && (offered_q + 1'b1) << PaceBits >= beat_pace_i;
+  end
+
+  always @(posedge ap_clk) begin
     if (!bvalid || bready) begin
       bvalid <= 1'b0;
-      if (answer_head != answer_tail && now + 1 >= answers[answer_head%QueueDepth] && !stall[4]) begin
-        bvalid      <= 1'b1;
-        bresp       <= answer_codes[answer_head%QueueDepth];
-        answer_head <= answer_head + 1;
+      if (answers.size() != 0 && now + 1 >= answers[0].due && !stall[4]) begin
+        bvalid <= 1'b1;
+        bresp  <= answers[0].code;
+        void'(answers.pop_front());
+      end
+    end
+    offered_q <= (wvalid && !wready) ? offered_q + 1'b1 : '0;
+    if (awvalid && aw_wait_q != '0) aw_wait_q <= aw_wait_q - 1'b1;
+    if (w_wait_q != '0) w_wait_q <= w_wait_q - 1'b1;
+    if (awvalid && awready) begin
+      writes.push_back('{awaddr >> 4, 9'(awlen) + 1'b1, 64'd0});
+      aw_wait_q <= random_q[2][14:9];
+      w_wait_q  <= random_q[3][14:9];
+    end
+    if (wvalid && wready) begin
+      beats.push_back('{wdata, wstrb});
+      within_q <= !wlast;
+      beats_written_o <= beats_written_o + 1'b1;
+    end
+    if (coupling == DataFirst) leading_q <= leading_q + 32'(wvalid && wready && wlast) - 32'(awvalid && awready);
+    while (writes.size() != 0 && beats.size() != 0) begin
+      automatic logic [63:0] place = writes[0].address + 64'(write_place);
+      automatic beat_t beat = beats.pop_front();
+      for (int b = 0; b < 16; b++) begin
+        if (beat.enabled[b] && place < MemoryBeats) memory[place%MemoryBeats][8*b+:8] <= beat.data[8*b+:8];
+      end
+      write_bad   = (write_place != '0 && write_bad) || place >= MemoryBeats;
+      write_place = write_place + 1'b1;
+      if (write_place == writes[0].beats) begin
+        answers.push_back('{
+          now + 64'(write_latency_i) + (coupling == LateAnswers ? 64'(random_q[4][17:9]) : 64'd0),
+          write_bad ? 2'b10 : 2'b00
+        });
+        write_place = '0;
+        void'(writes.pop_front());
       end
     end
     if (!ap_rst_n) begin
-      write_head      <= 0;
-      write_tail      <= 0;
-      answer_head     <= 0;
-      answer_tail     <= 0;
+      writes.delete();
+      beats.delete();
+      answers.delete();
+      write_place = '0;
       offered_q       <= '0;
-      write_place     <= '0;
+      within_q        <= 1'b0;
+      leading_q       <= 0;
+      aw_wait_q       <= '1;
+      w_wait_q        <= '0;
       bvalid          <= 1'b0;
       beats_written_o <= '0;
     end
+    addresses_q <= writes.size();
+    answers_q   <= answers.size();
   end
 
   // ---- cycles, from the accepted start write to the interrupt ----

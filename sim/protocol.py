@@ -12,7 +12,7 @@ from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, First, RisingEdge
+from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
 
 PERIOD_NS = 10
@@ -65,23 +65,62 @@ class Kernel:
         self.host = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi_control"), **reset)
         for slave in (self.reads, self.writes, self.host.read_if, self.host.write_if):
             slave.log.setLevel("ERROR")
+        cocotb.start_soon(self.count_writes())
 
     async def reset(self):
         """Hold the reset for some cycles."""
         self.dut.ap_rst_n.value = 0
+        self.asked = self.ended = 0
+        self.within = False  # a burst, some of whose beats were accepted
         await ClockCycles(self.dut.ap_clk, 8)
         self.dut.ap_rst_n.value = 1
         await ClockCycles(self.dut.ap_clk, 2)
 
-    def stall(self, seed, share):
-        """Pause all five channels of the memory at random, independently; a share of 0 ends the pauses."""
+    async def count_writes(self):
+        """Count the addresses that the memory accepted, and the bursts of which it accepted the last beat."""
+        bus = self.dut
+        while True:
+            await FallingEdge(bus.ap_clk)  # all signals are settled: what is high now is accepted at the next edge
+            self.asked += int(bus.m_axi_gmem_write_AWVALID.value) & int(bus.m_axi_gmem_write_AWREADY.value)
+            if int(bus.m_axi_gmem_write_WVALID.value) & int(bus.m_axi_gmem_write_WREADY.value):
+                self.within = not int(bus.m_axi_gmem_write_WLAST.value)
+                self.ended += not self.within
+
+    def waits(self, coupling):
+        """(whether AWREADY waits, whether WREADY waits) in a memory that couples the two; see bench.sv."""
+        address, data = (int(getattr(self.dut, f"m_axi_gmem_write_{name}").value) for name in ("AWVALID", "WVALID"))
+        if coupling == "address_after_data":
+            return not data, self.asked == self.ended
+        if coupling == "data_first":
+            return self.asked >= self.ended, False
+        if coupling == "together":
+            apart = not (address and data)
+            return apart or self.within, apart and not self.within and self.asked == self.ended
+        return False, False
+
+    def stall(self, seed, share, coupling):
+        """Pause all five channels of the memory at random, independently, and those of writes as they are coupled."""
         channels = (
             self.reads.ar_channel, self.reads.r_channel,
-            self.writes.aw_channel, self.writes.w_channel, self.writes.b_channel,
+            self.writes.b_channel, self.writes.aw_channel, self.writes.w_channel,
         )  # fmt: skip
+
+        def coupled(rests, place):
+            for rest in rests:
+                yield rest or self.waits(coupling)[place]
+
+        # By default it keeps two beats that precede their address.
+        self.writes.w_channel.queue_occupancy_limit = -1 if coupling == "data_first" else 2
         for number, channel in enumerate(channels):
-            channel.set_pause_generator(pauses(f"{seed}.{number}", share) if share else None)
-            channel.pause = False
+            rests = pauses(f"{seed}.{number}", share)
+            if coupling != "address_first" and number >= 3:
+                rests = coupled(rests, number - 3)
+                channel.pause = True
+            elif not share:
+                rests = None
+            channel.set_pause_generator(rests)
+            if rests is None:
+                channel.pause = False
 
     async def run(self, job):
         """Run from one start to one interrupt; returns the view of the host and of the memory."""
@@ -89,7 +128,7 @@ class Kernel:
         self.memory[: len(image)] = image
         self.reads.bad, self.writes.bad = range(*job["bad_reads"]), range(*job["bad_writes"])
         self.writes.touched = set()
-        self.stall(job["stall_seed"], job["stall_share"])
+        self.stall(job["stall_seed"], job["stall_share"], job["coupling"])
         if job["reset_before"]:
             await self.reset()
         for address, value in job["registers"]:
@@ -125,6 +164,6 @@ async def protocol(dut):
     for job in jobs["runs"]:
         results.append(await kernel.run(job))
         if not results[-1]["ended"]:
-            kernel.stall(0, 0)
+            kernel.stall(0, 0, "address_first")
             await kernel.reset()
     Path(jobs["results"]).write_text(json.dumps(results))

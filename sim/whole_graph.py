@@ -24,7 +24,9 @@ class Bench:
         for name in ("AWVALID", "WVALID", "BREADY", "ARVALID", "RREADY"):
             getattr(dut, f"s_axi_control_{name}").value = 0
         dut.dump_i.value = 0
+        dut.blank_i.value = 0
         dut.stall_seed_i.value = 0
+        dut.coupling_i.value = 0
         Clock(dut.ap_clk, PERIOD_NS, unit="ns", impl="gpi").start()
 
     async def reset(self):
@@ -83,9 +85,23 @@ class Bench:
         cycles = int(self.dut.phase_cycles_o.value)
         return [cycles >> (64 * phase) & (2**64 - 1) for phase in range(int(self.dut.phases_o.value))]
 
+    async def pulse(self, signal):
+        """Set a signal for one clock edge."""
+        signal.value = 1
+        await RisingEdge(self.dut.ap_clk)
+        await RisingEdge(self.dut.ap_clk)
+        signal.value = 0
+        await RisingEdge(self.dut.ap_clk)
+
+    async def dump(self, job):
+        """Write the kernel's result to a file."""
+        self.dut.dump_first_i.value, self.dut.dump_last_i.value = job["dump"]
+        await self.pulse(self.dut.dump_i)
+
     async def run(self, job):
         """Start the kernel and wait for its interrupt; returns the bench's counts, or {"timeout": True}."""
         dut = self.dut
+        await self.pulse(dut.blank_i)
         dut.read_latency_i.value = job["read_latency"]
         dut.write_latency_i.value = job["write_latency"]
         dut.beat_pace_i.value = job["beat_pace"]
@@ -125,19 +141,15 @@ async def whole_graph(dut):
     """Do every run of the job, dump the output region, and write the results."""
     job = json.loads(Path(os.environ["FGNAS_SIM_JOB"]).read_text())
     bench = Bench(dut)
-    dut.stall_seed_i.value = job["stall_seed"]
-    await bench.reset()
     results = []
-    for run in job["runs"]:
+    for number, run in enumerate(job["runs"]):
+        dut.stall_seed_i.value = run["stall_seed"]
+        dut.coupling_i.value = run["coupling"]
+        if number == 0 or run["reset_before"]:
+            await bench.reset()
         results.append(await bench.run(run))
         if results[-1]["timeout"]:
             break
-    first, last = job["dump"]
-    dut.dump_first_i.value = first
-    dut.dump_last_i.value = last
-    dut.dump_i.value = 1
-    await RisingEdge(dut.ap_clk)
-    await RisingEdge(dut.ap_clk)
-    dut.dump_i.value = 0
-    await RisingEdge(dut.ap_clk)
+        await bench.dump(job)
+        os.replace(job["dump_file"], f"{job['dump_file']}.{number}")
     Path(job["result"]).write_text(json.dumps(results))

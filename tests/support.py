@@ -76,7 +76,7 @@ def run_on_face(test_module: str, folder: Path, **environment: str) -> None:
     """
     from cocotb_tools.runner import get_runner
 
-    with tools_on_path(find_verilator().path), suppress(SystemExit):
+    with tools_on_path(find_verilator().path), suppress(SystemExit, RuntimeError):
         get_runner("verilator").test(
             test_module=test_module,
             hdl_toplevel_lang="verilog",

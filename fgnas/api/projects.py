@@ -43,6 +43,15 @@ class Project:
             report["first_wrong_stage"] = mismatch_of_rtl(self.directory)
         return report
 
+    def couplings(self, seeds: int) -> dict[str, Any]:
+        """Simulate the RTL on every memory that AXI allows, with `seeds` stall seeds each; returns mismatches, hangs, …
+
+        Every run begins with a reset, and all its logits are compared.
+        """
+        from fgnas.tools.simulate import run_couplings
+
+        return run_couplings(self.directory, seeds)
+
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
         """Synthesise with Yosys; returns total and predicted LUT, FF, DSP and block RAM, and those of every instance.
 
@@ -90,7 +99,9 @@ class Project:
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 
 
-FAULTS = ("mismatches", "failed_checks", "protocol_errors", "status", "cycle_difference", "phase_differences")
+FAULTS = (
+    "mismatches", "hangs", "failed_checks", "protocol_errors", "status", "cycle_difference", "phase_differences",
+)  # fmt: skip
 """Fields of a check's report that must be zero."""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.errors import UserError
+from fgnas.errors import CheckFailed, UserError
 from fgnas.files import replace_file
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
@@ -27,6 +27,13 @@ from fgnas.progress import seconds_before, step
 from fgnas.tools.verilator import MAKE_FLAGS, build, execute, read_sources
 
 OUTPUT = wire.OUTPUT_REGION
+COUPLINGS = (
+    "address_first", "address_after_data", "data_first", "together", "slow_writes", "late_answers", "one_at_a_time",
+    "slow_reads",
+)  # fmt: skip
+"""The subordinates of sim/bench.sv that AXI allows, in the order of its coupling_e."""
+UNWRITTEN = 0x5A
+"""A byte of the result before a run."""
 PAGE_BEATS = 256
 LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""
@@ -139,6 +146,47 @@ def run_other_rtl(directory: Path, rtl: Path) -> dict[str, Any]:
     return report
 
 
+def run_couplings(directory: Path, seeds: int, make_flags: str = MAKE_FLAGS) -> dict[str, Any]:
+    """Simulate a project's own RTL on every subordinate of `COUPLINGS`, with `seeds` stall seeds each.
+
+    Writes report/sim_couplings.json and returns its content: `runs` and the total `mismatches` and `hangs` (runs
+    without an interrupt, after which a coupling is given up), and `couplings`: {name: {runs, mismatches, hangs,
+    least_cycles, most_cycles}}. Raises CheckFailed where an assertion fails.
+    """
+    vectors = Vectors.read(directory)
+    work = build_simulator(vectors, own_sources(vectors.directory), "sim", make_flags)
+    write_memory(vectors, work)
+    found = {}
+    for number, name in enumerate(COUPLINGS):
+        with step(f"simulate {name.replace('_', ' ')}"):
+            found[name] = _coupled(vectors, work, number, seeds)
+    totals = {key: sum(each[key] for each in found.values()) for key in ("runs", "mismatches", "hangs")}
+    report = totals | {"couplings": found}
+    _write_report(vectors, "sim_couplings", report)
+    return report
+
+
+def _coupled(vectors: Vectors, work: Path, coupling: int, seeds: int) -> dict[str, Any]:
+    """The runs of one coupling of the channels; each begins with a reset."""
+    golden = np.fromfile(vectors.directory / "vectors" / f"{OUTPUT}.bin", "<i2")
+    behaviour = {"coupling": coupling, "reset_before": True, "limit_cycles": 40 * vectors.predicted + SPARE_CYCLES}
+    runs = [_run(vectors, seed) | behaviour for seed in range(1, seeds + 1)]
+    results = execute(work, _job_of(vectors, work, runs))
+    ended = [result for result in results if not result["timeout"]]
+    wrong = sum(
+        compare(vectors.sizes, golden, _result(work, run))["mismatches"] + result["status"] + result["protocol_errors"]
+        for run, result in enumerate(ended)
+    )
+    cycles = [result["cycles"] for result in ended]
+    return {
+        "runs": len(results),
+        "mismatches": wrong,
+        "hangs": len(results) - len(ended),
+        "least_cycles": min(cycles, default=None),
+        "most_cycles": max(cycles, default=None),
+    }
+
+
 def run_traced(directory: Path, folder: Path, make_flags: str = MAKE_FLAGS) -> int:
     """Simulate a project's own RTL while every stage writes its results to a file in `folder`; returns the nodes.
 
@@ -179,16 +227,20 @@ def _simulated(
     begin = time.monotonic()
     work = build_simulator(vectors, sources, name, make_flags)
     built = time.monotonic()
-    write_memory(vectors, work / "memory.hex")
+    write_memory(vectors, work)
     rows = work / "rows"
     shutil.rmtree(rows, ignore_errors=True)
     rows.mkdir()
     job = _job(vectors, work, **knobs) | {"plusargs": {"rows": str(rows), **(plusargs or {})}}
     with step("simulate", seconds_before(_report(vectors, name), "run_seconds")):
-        last = execute(work, job)[-1]
+        try:
+            last = execute(work, job)[-1]
+        except CheckFailed:
+            _report(vectors, name).unlink(missing_ok=True)  # it would tell of an earlier run
+            raise
     _check_ended(last, vectors.directory, job)
     golden = np.fromfile(vectors.directory / "vectors" / f"{OUTPUT}.bin", "<i2")
-    report = compare(vectors.sizes, golden, read_dump(work / f"{OUTPUT}.hex").view("<i2").ravel()) | {
+    report = compare(vectors.sizes, golden, _result(work, len(job["runs"]) - 1)) | {
         "cycles": last["cycles"],
         "predicted_cycles": vectors.predicted,
         "beat_cycles": vectors.beat_cycles,
@@ -242,14 +294,25 @@ def _placed(beats: Mapping[str, int]) -> tuple[dict[str, int], int]:
     return first, max(LEAST_MEMORY_BEATS, 1 << (end - 1).bit_length())
 
 
-def write_memory(vectors: Vectors, path: Path) -> None:
-    """Write the bench's memory image: the regions that the kernel reads."""
-    with path.open("w") as out:
+def write_memory(vectors: Vectors, folder: Path) -> None:
+    """Write the bench's images: memory.hex with the kernel's input, and blank.hex, which overwrites an old result."""
+    with (folder / "memory.hex").open("w") as out:
         for name in vectors.inputs:
             beats = np.fromfile(vectors.directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, wire.BEAT_BYTES)
             digits = beats[:, ::-1].tobytes().hex()
             lines = (digits[i : i + 2 * wire.BEAT_BYTES] for i in range(0, len(digits), 2 * wire.BEAT_BYTES))
             out.write(f"@{vectors.first[name]:x}\n" + "\n".join(lines) + "\n")
+    blank = f"{UNWRITTEN:02x}" * wire.BEAT_BYTES + "\n"
+    (folder / "blank.hex").write_text(f"@{vectors.first[OUTPUT]:x}\n" + blank * max(1, _output_beats(vectors)))
+
+
+def _output_beats(vectors: Vectors) -> int:
+    return _beats(vectors.directory / "vectors" / f"{OUTPUT}.bin")
+
+
+def _result(work: Path, run: int) -> NDArray[Any]:
+    """Every 16-bit word of the region that the kernel wrote in a run of the last job."""
+    return read_dump(work / f"{OUTPUT}.hex.{run}").view("<i2").ravel()
 
 
 def read_dump(path: Path) -> NDArray[np.uint8]:
@@ -273,9 +336,25 @@ def compare(sizes: Mapping[str, int], golden: NDArray[Any], got: NDArray[Any]) -
 
 
 def _job(vectors: Vectors, work: Path, stall_seed: int = 0, runs: int = 1) -> dict[str, Any]:
-    """The job that sim/whole_graph.py reads."""
-    beats = _beats(vectors.directory / "vectors" / f"{OUTPUT}.bin")
-    run = {
+    """The job of so many equal runs that sim/whole_graph.py reads."""
+    return _job_of(vectors, work, [_run(vectors, stall_seed)] * runs)
+
+
+def _job_of(vectors: Vectors, work: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The job of some runs."""
+    return {
+        "runs": runs,
+        "dump": [vectors.first[OUTPUT], vectors.first[OUTPUT] + max(1, _output_beats(vectors)) - 1],
+        "memory_file": str(work / "memory.hex"),
+        "blank_file": str(work / "blank.hex"),
+        "dump_file": str(work / f"{OUTPUT}.hex"),
+        "result": str(work / "result.json"),
+    }
+
+
+def _run(vectors: Vectors, stall_seed: int = 0) -> dict[str, Any]:
+    """One run of a job: the kernel's arguments, and the behaviour of the memory."""
+    return {
         "registers": vectors.arguments(),
         "regions": [vectors.first[name] for name in vectors.inputs],
         "status_register": vectors.offset("status"),
@@ -285,14 +364,9 @@ def _job(vectors: Vectors, work: Path, stall_seed: int = 0, runs: int = 1) -> di
         "write_latency": WRITE_LATENCY,
         "beat_pace": round(STEPS * vectors.beat_cycles),
         "limit_cycles": 4 * max(vectors.predicted, 1_000_000) + SPARE_CYCLES,
-    }
-    return {
-        "runs": [run] * runs,
         "stall_seed": stall_seed,
-        "dump": [vectors.first[OUTPUT], vectors.first[OUTPUT] + max(1, beats) - 1],
-        "memory_file": str(work / "memory.hex"),
-        "dump_file": str(work / f"{OUTPUT}.hex"),
-        "result": str(work / "result.json"),
+        "coupling": 0,
+        "reset_before": False,
     }
 
 

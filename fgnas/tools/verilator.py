@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fgnas.errors import UserError
+from fgnas.errors import CheckFailed, UserError
 from fgnas.paths import sim_directory
 from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator, require
 
@@ -49,7 +50,10 @@ def read_sources(place: Path) -> list[Path]:
 def build(
     rtl: list[Path], work: Path, parameters: dict[str, int], bench: str = "bench", make_flags: str = MAKE_FLAGS
 ) -> None:
-    """Build the simulator of a bench from sim/ in `work`; an existing one for the same sources and tool is kept."""
+    """Build the simulator of a bench from sim/ in `work`; an existing one for the same sources and tool is kept.
+
+    The rules of sim/rules are part of it: those of the bus, and those of every module that `rtl` contains.
+    """
     require("cocotb_tools", "sim")
     from cocotb_tools.runner import get_runner
 
@@ -57,7 +61,7 @@ def build(
     find_compiler(), find_make()
     contents = [path for path in rtl if path.suffix == ".dat"]
     sources = [path for path in rtl if path not in contents]
-    sources += [sim_directory() / f"{bench}.vlt", sim_directory() / f"{bench}.sv"]
+    sources += [sim_directory() / f"{bench}.vlt", *rules_of(sources), sim_directory() / f"{bench}.sv"]
     key = _digest([*sources, *contents], f"{verilator.version} {parameters} {make_flags}")
     stamp = work / "built"
     if stamp.is_file() and stamp.read_text() == key:
@@ -78,7 +82,8 @@ def build(
                 parameters=parameters,
                 build_args=[
                     # Only signals in the bench's .vlt are public: the runner's default forbids most optimisations.
-                    "-O3", "--no-public-flat-rw", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+                    "-O3", "--no-public-flat-rw", "--x-assign", "fast", "--x-initial", "fast",
+                    "--no-assert-case",
                     "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-Wno-BLKSEQ", "-Wno-PINMISSING", *link,
                 ],
                 build_dir=work,
@@ -91,17 +96,29 @@ def build(
     stamp.write_text(key)
 
 
+def rules_of(rtl: list[Path]) -> list[Path]:
+    """The files of sim/rules for a kernel: the rules of the bus, and those of the modules that its files are named for.
+
+    A vendor's kernel has only the former.
+    """
+    folder = sim_directory() / "rules"
+    own = {f"{path.stem}.sv" for path in rtl} | {"fgnas_top.sv"}
+    return [folder / "axi.sv", *sorted(path for path in folder.glob("fgnas_*.sv") if path.name in own)]
+
+
 def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Run the built simulator on a job; returns one result per run."""
+    """Run the built simulator on a job; returns one result per run.
+
+    Raises CheckFailed where an assertion failed, and UserError where the simulation stopped for another reason.
+    """
     from cocotb_tools.runner import get_runner
 
     path = work / "job.json"
     path.write_text(json.dumps(job))
     result = Path(job["result"])
     result.unlink(missing_ok=True)
-    Path(job["dump_file"]).unlink(missing_ok=True)
-    # A failed test ends the runner, and then the result file is missing.
-    with tools_on_path(find_verilator().path), suppress(SystemExit):
+    # A failed test or assertion ends the runner, and then the result file is missing.
+    with tools_on_path(find_verilator().path), suppress(SystemExit, RuntimeError):
         get_runner("verilator").test(
             test_module="whole_graph",
             hdl_toplevel_lang="verilog",
@@ -109,7 +126,7 @@ def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
             build_dir=work,
             test_dir=work,
             plusargs=[
-                f"+memory={job['memory_file']}", f"+dump={job['dump_file']}",
+                f"+memory={job['memory_file']}", f"+blank={job['blank_file']}", f"+dump={job['dump_file']}",
                 *(f"+{name}={value}" for name, value in job.get("plusargs", {}).items()),
             ],
             extra_env={"FGNAS_SIM_JOB": str(path)},
@@ -117,8 +134,16 @@ def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
             results_xml=str(work / "results.xml"),
         )  # fmt: skip
     if not result.is_file():
+        if failed := failed_assertion(work / "run.log"):
+            raise CheckFailed(failed)
         raise UserError(f"the simulation stopped early: see {work / 'run.log'}")
     return list(json.loads(result.read_text()))
+
+
+def failed_assertion(log: Path) -> str:
+    """The first assertion that failed in a simulation, as one line; "" where none did."""
+    found = re.search(r"^(?:\[(\d+)\] )?%Error: \S+ Assertion failed in (\S+?): (.*)$", log.read_text(), re.MULTILINE)
+    return f"an assertion failed: {found[3]} ({found[2]}, at {found[1]} ps; see {log})" if found else ""
 
 
 @contextmanager

@@ -203,6 +203,53 @@ def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
     return {"version": version()}
 
 
+def write_graphs(job: dict[str, Any]) -> dict[str, Any]:
+    """Write a module and its assertions as and-inverter graphs, one for each kind of assertion.
+
+    `job` has `files`, `top`, `parameters`, `defines` and `outputs`: {kind: path} of the kinds `rules` and `reach`, the
+    latter for assertions whose label begins with reach_. The result has `names`, {kind: path and label of every
+    assertion, in the order of the graph's outputs}. Registers begin with any value, and so does what nobody drives.
+    """
+    design = ys.Design()
+    options = [f"-G {name}={value}" for name, value in job["parameters"].items()]
+    options += [f"-D {name}" for name in job["defines"]]
+    ys.run_pass(f"read_slang --top {job['top']} {' '.join(options)} {' '.join(job['files'])}", design)
+    ys.run_pass(f"prep -flatten -top {job['top']}", design)
+    for module in own_modules(design):
+        untime_checks(module)
+    # The outputs of the module are no assertions. What is undefined is free before anything may simplify it.
+    ys.run_pass(
+        "delete -output *; opt_clean -purge; memory_map; setundef -undriven -anyseq; setundef -anyseq; opt -full",
+        design,
+    )
+    names = {}
+    for kind, others in (("rules", "*/*reach_*"), ("reach", "t:$assert */*reach_* %d")):
+        ys.run_pass("design -save all", design)
+        ys.run_pass(f"chformal -assert -remove {others}; opt_clean; techmap; opt -fast; dffunmap; aigmap", design)
+        path = Path(job["outputs"][kind])
+        ys.run_pass(f"setundef -anyseq; opt_clean; write_aiger -zinit -ywmap {path}.json {path}", design)
+        written = json.loads(Path(f"{path}.json").read_text())["asserts"]
+        names[kind] = [".".join(parts).replace("\\", "") for parts in written]
+        ys.run_pass("design -load all", design)
+    return {"version": version(), "names": names}
+
+
+def untime_checks(module: Any) -> None:
+    """Turn the clocked assertions of a module into conditions on the registers and inputs of a cycle.
+
+    Yosys would otherwise delay each by a register, which takes the hypothesis of an induction a cycle away.
+    """
+    checks = [cell for cell in module.cells_.values() if cell.type.str() == "$check"]
+    for check in checks:
+        kind = check.getParam(ys.IdString("\\FLAVOR")).decode_string()
+        name, condition = check.name.str(), check.getPort(ys.IdString("\\A"))
+        enable = check.getPort(ys.IdString("\\EN"))
+        module.remove(check)
+        cell = module.addCell(ys.IdString(name), ys.IdString(f"${kind}"))
+        cell.setPort(ys.IdString("\\A"), condition)
+        cell.setPort(ys.IdString("\\EN"), enable)
+
+
 def version() -> str:
     """Name and version of the Yosys in use."""
     import importlib.metadata
@@ -341,6 +388,7 @@ JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "block rams": count_block_rams,
     "memories": list_memories,
     "netlist": write_netlist,
+    "graphs": write_graphs,
 }
 """By the `kind` of a job."""
 

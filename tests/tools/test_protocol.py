@@ -25,6 +25,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
+from fgnas.tools.simulate import COUPLINGS
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
 
 PAGE = 4096
@@ -46,6 +47,7 @@ class Run:
         nodes, feature_beats, edge_beats: values of the registers.
         bad_reads, bad_writes: addresses that answer SLVERR.
         stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
+        coupling: how the memory's write channels wait for each other, as in `COUPLINGS`.
         limit_cycles: cycle at which the watchdog fires.
     """
 
@@ -59,6 +61,7 @@ class Run:
     bad_writes: range = range(0)
     stall_seed: int = 0
     stall_share: float = 0.0
+    coupling: str = COUPLINGS[0]
     reset_before: bool = False
     limit_cycles: int = LIMIT_CYCLES
 
@@ -95,6 +98,7 @@ class Run:
             "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
             "stall_seed": self.stall_seed,
             "stall_share": self.stall_share,
+            "coupling": self.coupling,
             "reset_before": self.reset_before,
             "limit_cycles": self.limit_cycles,
             "result": [first, first + len(self.expected)],
@@ -138,7 +142,11 @@ class Bench:
         self.accelerator = self.lowered(self.network)
         self.plain = run_of(self.accelerator, self.data)
         write_rtl(self.accelerator, folder)
-        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, "face", QUICK_MAKE_FLAGS)
+        self.build()
+
+    def build(self) -> None:
+        """Build the simulator of the RTL as it is in the folder now."""
+        build(read_sources(self.folder / "rtl" / "files.f"), self.folder / "build", {}, "face", QUICK_MAKE_FLAGS)
 
     def lowered(self, network: Network) -> Accelerator:
         """The accelerator with other weights: the same hardware."""
@@ -205,6 +213,39 @@ def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
     ]
     for run, result in zip(runs, bench.run(*runs), strict=True):
         assert_right(run, result)
+
+
+COUPLED = COUPLINGS[1:4]
+"""The couplings of AW and W, which cocotbext-axi can do; sim/bench.sv has all."""
+
+
+def test_coupled_write_channels(bench: Bench) -> None:
+    """The memory accepts an address only with or after data, in every way that AXI allows."""
+    runs = [
+        replace(bench.plain, coupling=coupling, stall_seed=seed + 1, stall_share=0.3 * seed).at(16 * (101 * seed % 256))
+        for coupling in COUPLED for seed in range(3)
+    ]  # fmt: skip
+    for run, result in zip(runs, bench.run(*runs), strict=True):
+        assert_right(run, result)
+
+
+def test_a_writer_whose_data_wait_for_awready_hangs(bench: Bench) -> None:
+    """The mutation is what the writer once did: it counted a burst as open when its address was accepted."""
+    source, listing = bench.folder / "rtl" / "fgnas_writer.sv", bench.folder / "rtl" / "files.f"
+    text, rule, names = source.read_text(), "assign present = awvalid_o && !presented_q;", listing.read_text()
+    assert rule in text
+    # Under another name, because the writer's own rules would end the simulation before it hangs.
+    (source.parent / "other_writer.sv").write_text(text.replace(rule, "assign present = asked;"))
+    listing.write_text(names.replace(source.name, "other_writer.sv"))
+    try:
+        bench.build()
+        runs = [replace(bench.plain, coupling=coupling, limit_cycles=20_000) for coupling in (*COUPLED, COUPLINGS[0])]
+        *hung, plain = bench.run(*runs)
+    finally:
+        listing.write_text(names)
+        bench.build()
+    assert hung == [{"ended": False}] * len(COUPLED)
+    assert_right(bench.plain, plain)
 
 
 def test_bursts_that_would_cross_a_page(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.timeline import Timeline
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import run_other_rtl, run_simulation
+from fgnas.tools.simulate import COUPLINGS, run_couplings, run_other_rtl, run_simulation
 from fgnas.tools.verilator import read_sources
 
 CASES: list[tuple[Choices, Choices]] = [
@@ -72,6 +72,48 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     assert assert_right(accelerator, data, tmp_path / "p", stall_seed=5)["cycles"] > exact["cycles"]
     assert late_rows(tmp_path / "p", times_of(accelerator, data)).endswith("cycles late")
     assert "cycle_difference" not in json.loads((tmp_path / "p" / "report" / "sim.json").read_text())
+    coupled = run_couplings(tmp_path / "p", 2)
+    assert (coupled["runs"], coupled["mismatches"], coupled["hangs"]) == (2 * len(COUPLINGS), 0, 0)
+    assert coupled == json.loads((tmp_path / "p" / "report" / "sim_couplings.json").read_text())
+    by_name = coupled["couplings"]
+    assert len({found["most_cycles"] for found in by_name.values()}) > 4, "the memories behave alike"
+    assert by_name["slow_reads"]["least_cycles"] > by_name["address_first"]["most_cycles"]
+
+
+def _tiny_project(folder: Path) -> Path:
+    rng = np.random.default_rng(17)
+    data = random_graph(rng, 6, 8, 3, 9)
+    write_project(random_accelerator(rng, random_design(rng, 2, ({"d": 4, "k": 1},)), data), data, folder)
+    return folder
+
+
+def test_couplings_reach_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hang or a mismatch on any memory ends with exit code 1."""
+    monkeypatch.setattr("fgnas.tools.simulate.COUPLINGS", COUPLINGS[:3])
+    project = _tiny_project(tmp_path / "p")
+    assert main(["sim", str(project), "--couplings", "1"]) == 0
+    assert "data first: runs 1, mismatches 0, hangs 0" in capsys.readouterr().out
+    golden = project / "vectors" / "logits.bin"
+    golden.write_bytes(bytes([golden.read_bytes()[0] ^ 1]) + golden.read_bytes()[1:])
+    assert main(["sim", str(project), "--couplings", "1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 3
+    assert main(["sim", str(project), "--couplings", "1", "--rtl", "x"]) == 2
+
+
+def test_a_broken_bus_rule_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A WLAST in the wrong place: exit code 1, one line that names the rule, and no report of an earlier run."""
+    project = _tiny_project(tmp_path / "p")
+    (project / "report" / "sim.json").write_text("{}")
+    writer = project / "rtl" / "fgnas_writer.sv"
+    right = "wlast_o     <= last;"
+    assert right in writer.read_text()
+    writer.write_text(writer.read_text().replace(right, "wlast_o     <= last || place_q == 8'd3;"))
+    assert main(["sim", str(project)]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("fgnas: an assertion failed: AXI: WLAST is not on the last beat (")
+    assert not (project / "report" / "sim.json").exists()
 
 
 def test_a_narrow_port(tmp_path: Path) -> None:

@@ -1,0 +1,208 @@
+"""Prove the rules of the hand-written modules that touch a bus or keep data: `python -m fgnas.tools.prove`.
+
+Yosys reads a module with its rules (sim/rules), which are the assertions that every simulation checks, and writes both
+as an and-inverter graph. ABC, which comes with Yosys, then looks for an inductive invariant that implies every rule
+(PDR: induction whose hypothesis the tool strengthens by itself). Rules for which it finds none in time are checked by
+bounded model checking, cycle by cycle from the reset. Labels that begin with `reach_` are the opposite of rules: states
+that a proof must be able to reach, because assumptions that exclude them would prove anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from fgnas.backends.rtl import package_text
+from fgnas.errors import UserError
+from fgnas.paths import sim_directory, templates_directory
+from fgnas.tools.find import require
+from fgnas.tools.synth import run_yosys
+
+CYCLES = 40
+"""Depth of the bounded check of what induction leaves open."""
+SECONDS = 600
+"""Time limit of each attempt on a module."""
+SMALL_BUS: Mapping[str, int] = {
+    "BeatBits": 8, "BeatBytes": 128, "AlignBits": 7, "AddressBits": 20, "RegisterBits": 10,
+}  # fmt: skip
+"""Constants of the package for modules that count beats: a page has 32 beats, a region up to 1,023."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A module with its parameters, and the modules that it instantiates.
+
+    Attributes:
+        module: name of the module, of its file and of the file of its rules.
+        below: modules that it instantiates; their rules are proven too, those of their user included.
+        parameters: {parameter: value} of the module.
+        package: constants of the package that differ from the kernel's.
+    """
+
+    module: str
+    below: tuple[str, ...] = ()
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    package: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The module with everything that is smaller than in the kernel."""
+        sizes = ", ".join(f"{name} {value}" for name, value in {**self.parameters, **self.package}.items())
+        return f"{self.module}{f' ({sizes})' if sizes else ''}"
+
+
+PROOFS: tuple[Proof, ...] = (
+    Proof("fgnas_fifo", parameters={"Depth": 8, "Width": 2}),
+    Proof("fgnas_row_buffer", parameters={
+        "Bits": 1, "Features": 4, "WriteLanes": 3, "ReadLanes": 2, "SkipLanes": 2, "Rows": 3}),
+    Proof("fgnas_row_buffer", parameters={
+        "Bits": 1, "Features": 5, "WriteLanes": 2, "ReadLanes": 4, "SkipLanes": 4, "Rows": 2}),
+    Proof("fgnas_row_buffer", parameters={
+        "Bits": 1, "Features": 6, "WriteLanes": 4, "ReadLanes": 3, "SkipLanes": 1, "Rows": 2, "Rewinds": 1}),
+    Proof("fgnas_control"),
+    Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),
+    Proof("fgnas_writer", package=SMALL_BUS),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found about a rule.
+
+    Attributes:
+        name: path and label of the assertion.
+        proven: whether an inductive invariant implies it.
+        bound: cycles from the reset in which it was found to hold, where it is not proven.
+        fails_in: the cycle in which it fails, None where none was found.
+    """
+
+    name: str
+    proven: bool = False
+    bound: int = 0
+    fails_in: int | None = None
+
+    @property
+    def must_fail(self) -> bool:
+        """Whether it is a state that must be reachable."""
+        return self.name.rsplit(".", 1)[-1].startswith("reach_")
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing is wrong: a rule holds, or a state is reached."""
+        return (self.fails_in is not None) == self.must_fail
+
+    def __str__(self) -> str:
+        if self.fails_in is not None:
+            return f"{'reached' if self.must_fail else 'FAILS'} in cycle {self.fails_in}"
+        if self.must_fail:
+            return f"NOT REACHED in {self.bound} cycles"
+        return "proven by induction" if self.proven else f"holds for {self.bound} cycles"
+
+
+def prove(
+    proof: Proof,
+    folder: Path,
+    seconds: int = SECONDS,
+    change: Callable[[str], str] = lambda text: text,
+) -> list[Result]:
+    """Prove the rules of a module; `folder` takes the files in between.
+
+    `change` is applied to the module's text, for tests with a faulty one. Raises UserError without Yosys.
+    """
+    require("pyosys", "synth")
+    sources = _sources(proof, folder, change)
+    macro = proof.module.removeprefix("fgnas_").upper()
+    job = {
+        "kind": "graphs", "files": sources, "top": proof.module, "parameters": dict(proof.parameters),
+        "defines": ["FORMAL", f"PROVE_{macro}"], "outputs": {"rules": "rules.aig", "reach": "reach.aig"},
+    }  # fmt: skip
+    names = run_yosys(job, folder, folder / "yosys.log")["names"]
+    # A short bounded check finds most faults at once, with the name of the rule.
+    shallow = _bounded(folder / "rules.aig", names["rules"], max(1, seconds // 4), CYCLES // 4)
+    if any(result.fails_in is not None for result in shallow):
+        return shallow
+    reached = _bounded(folder / "reach.aig", names["reach"], seconds)
+    if _has_invariant(folder / "rules.aig", seconds):
+        return [Result(name, proven=True) for name in names["rules"]] + reached
+    return _bounded(folder / "rules.aig", names["rules"], seconds) + reached
+
+
+def _sources(proof: Proof, folder: Path, change: Callable[[str], str]) -> list[str]:
+    """Write the package and the module, and name every file of the proof in compile order."""
+    package = package_text()
+    for name, value in proof.package.items():
+        package, found = re.subn(rf"(int unsigned {name} = )\d+", rf"\g<1>{value}", package)
+        if found != 1:
+            raise UserError(f"the package has no constant {name}")
+    rtl, rules = templates_directory() / "rtl", sim_directory() / "rules"
+    (folder / "package.sv").write_text(package, encoding="utf-8")
+    module = (rtl / f"{proof.module}.sv").read_text(encoding="utf-8")
+    (folder / "module.sv").write_text(change(module), encoding="utf-8")
+    bound = [rules / "axi.sv", *(rules / f"{name}.sv" for name in (*proof.below, proof.module))]
+    files = [folder / "package.sv", *(rtl / f"{name}.sv" for name in proof.below), folder / "module.sv", *bound]
+    return [str(path) for path in files]
+
+
+def _bounded(graph: Path, names: Sequence[str], seconds: int, cycles: int = CYCLES) -> list[Result]:
+    """Check every assertion for so many cycles, or as many as the time allows."""
+    if not names:
+        return []
+    text = _abc(graph, f"fold; bmc3 -a -F {cycles} -T {seconds}")
+    found = re.findall(r"Output +(\d+) was asserted in frame +(\d+)", text)
+    failing = {int(index): int(cycle) for index, cycle in found}
+    # The last frame that was finished, or all where the text does not say otherwise.
+    reached = [int(number) for number in re.findall(r"(?:in|after) +(\d+) frames", text)]
+    bound = min(reached, default=0)
+    return [Result(name, bound=bound, fails_in=failing.get(number)) for number, name in enumerate(names)]
+
+
+def _has_invariant(graph: Path, seconds: int) -> bool:
+    """Whether an inductive invariant implies all assertions together."""
+    return "Property proved" in _abc(graph, f"fold; orpos; pdr -T {seconds}")
+
+
+def _abc(graph: Path, commands: str) -> str:
+    """The output of commands of ABC on a graph."""
+    spec = find_spec("pyosys")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    run = subprocess.run(
+        [str(Path(places[0]) / "yosys-abc"), "-c", f"read_aiger {graph.name}; {commands}"],
+        cwd=graph.parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    # It may crash at its end, after it has written what it found.
+    if run.returncode != 0 and "asserted in frame" not in run.stdout:
+        raise UserError(f"ABC failed on {graph}: {run.stdout.strip().splitlines()[-1:]}")
+    return run.stdout
+
+
+def main() -> int:
+    """Prove every module and print a line for each rule; returns 1 where one fails."""
+    parser = argparse.ArgumentParser(prog="make prove", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="limit of each attempt; default: %(default)s")
+    options = parser.parse_args()
+    wrong = 0
+    for proof in PROOFS:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            results = prove(proof, Path(folder), options.seconds)
+        print(f"{proof.title}: {time.monotonic() - begun:.0f} s")
+        for result in results:
+            print(f"  {result.name}: {result}", flush=True)
+        wrong += sum(not result.right for result in results)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UserError as error:
+        print(f"make prove: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,73 @@
+"""The proofs find their rules proven, and a faulty module is found."""
+
+from pathlib import Path
+
+import pytest
+
+from fgnas.tools.prove import PROOFS, Proof, Result, prove
+
+SECONDS = 120
+"""Far more than the small modules need."""
+SMALL_QUEUE = Proof("fgnas_fifo", parameters={"Depth": 4, "Width": 1})
+
+
+def replaced(old: str, new: str):
+    def change(text: str) -> str:
+        assert text.count(old) == 1
+        return text.replace(old, new)
+
+    return change
+
+
+def broken(results: list[Result]) -> set[str]:
+    return {result.name.rsplit(".", 1)[-1] for result in results if not result.right}
+
+
+def test_the_queue_is_proven(tmp_path: Path) -> None:
+    results = prove(SMALL_QUEUE, tmp_path, SECONDS)
+    assert not broken(results)
+    assert len(results) == 13
+    assert all(result.proven != result.must_fail for result in results)
+
+
+@pytest.mark.parametrize("old, new, rule", [
+    # The spare is dropped while the front is held.
+    ("!advance && (spare_valid_q || fetched_q);", "!advance && fetched_q;", "claimed"),
+    # An entry is fetched although front, spare and the memory's register are taken.
+    ("assign fetch   = any_q && room_q;", "assign fetch   = any_q;", "claimed"),
+    # The front repeats the spare.
+    ("if (advance) data_o <= spare_valid_q ? spare_q : word_q;", "if (advance) data_o <= spare_q;", "in_order"),
+])  # fmt: skip
+def test_a_faulty_queue_is_found(old: str, new: str, rule: str, tmp_path: Path) -> None:
+    assert rule in broken(prove(SMALL_QUEUE, tmp_path, SECONDS, replaced(old, new)))
+
+
+def test_a_control_slave_that_reports_a_done_twice_is_found(tmp_path: Path) -> None:
+    """It once returned a done that came in the cycle of the read, and kept it for the next read."""
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_control")
+    change = replaced("done_i, idle_i, done_q, start_q", "done_i, idle_i, done_q || done_i, start_q")
+    assert broken(prove(proof, tmp_path, SECONDS, change)) == {"done_once"}
+
+
+def test_a_control_slave_that_loses_an_interrupt_is_found(tmp_path: Path) -> None:
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_control")
+    change = replaced("(interrupt_q ^ wdata_i[1:0]) | (done_i ? enable_q : 2'b00)", "interrupt_q ^ wdata_i[1:0]")
+    assert broken(prove(proof, tmp_path, SECONDS, change)) == {"interrupt_kept"}
+
+
+def test_a_writer_whose_data_wait_for_awready_is_found(tmp_path: Path) -> None:
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_writer")
+    change = replaced("assign present = awvalid_o && !presented_q;", "assign present = asked;")
+    assert broken(prove(proof, tmp_path, SECONDS, change))
+
+
+def test_a_row_buffer_whose_short_tile_reaches_the_next_row_is_found(tmp_path: Path) -> None:
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_row_buffer")
+    change = replaced("32'(lane) < (write_last_i ? LastLanes : WriteLanes)", "32'(lane) < WriteLanes")
+    assert "never_overwritten" in broken(prove(proof, tmp_path, SECONDS, change))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.title)
+def test_every_module_is_proven_or_holds(proof: Proof, tmp_path: Path) -> None:
+    assert not broken(prove(proof, tmp_path))
