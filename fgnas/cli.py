@@ -120,6 +120,9 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
     about = "the HLS compiler whose pragmas the C++ has; default: %(default)s"
     sub.add_argument("--compiler", default="vitis", metavar="vitis|bambu", help=about)
+    about = "units for each layer, or one array of multipliers for all; default: %(default)s"
+    sub.add_argument("--target", default="pipeline", metavar="pipeline|array", help=about)
+    _add_number(sub, "--multipliers", POSITIVE, "most multipliers of an array; default: the design's DSP budget")
     _add_json(sub)
 
 
@@ -333,7 +336,8 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     rows = [
         (label, f"{prices[name]:,}") for label, name in (
             ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
-            ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"),
+            ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"), ("Multipliers", "multipliers"),
+            ("Multiplications that the network needs", "multiplications"), ("Share of multiplier cycles", "busy"),
         )
     ]  # fmt: skip
     _show_table("Traffic", ("", "Used"), rows)
@@ -423,6 +427,7 @@ def _import(options: argparse.Namespace) -> int:
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.backends.project import check_compiler, check_replaceable, held_by
+    from fgnas.backends.targets import find_writer
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -432,11 +437,14 @@ def _hls(options: argparse.Namespace) -> int:
     else:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
-    check_compiler(options.compiler)  # both are checked before a training, which takes time
+    check_compiler(options.compiler)  # these are checked before a training, which takes time
+    find_writer(options.target)
     check_replaceable(directory)
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))
-    project = accelerator.write(directory, options.fpga, options.clock_mhz, options.compiler)
+    project = accelerator.write(
+        directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers
+    )
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})
@@ -639,7 +647,12 @@ def _show_check(result: dict[str, Any], as_json: bool) -> int:
         _print_json(result)
     else:
         for name, value in result.items():
-            if name == "phase_cycles" and value:
+            if name == "phases":
+                for phase in value:
+                    print(f"{phase['name']}: {phase['cycles']:,} cycles, {phase['predicted_cycles']:,} predicted")
+            elif name == "phase_cycles" and "phases" in result:
+                continue  # an array asks for beats in some phases only
+            elif name == "phase_cycles" and value:
                 names = ("load", *(f"phase {number}" for number in range(len(value) - 2)), "output")
                 # Other RTL may request data in fewer phases than the project's own.
                 begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=False))

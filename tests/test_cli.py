@@ -63,9 +63,11 @@ def test_price_as_json_has_exactly_its_keys(call, designs):
     assert code == 0 and err == ""
     assert set(row) == {
         "latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "memory_bytes", "memory_mb_s",
-        "memory_clock_mhz", "peak_beats", "peak_mb_s", "beat_cycles", "feasible", "violations",
+        "memory_clock_mhz", "peak_beats", "peak_mb_s", "beat_cycles", "multipliers", "multiplications",
+        "busy", "feasible", "violations",
     }  # fmt: skip
     assert row["latency_ms"] == pytest.approx(row["latency_cycles"] / 100_000)
+    assert row["busy"] == round(row["multiplications"] / (row["multipliers"] * row["latency_cycles"]), 4)
     assert not row["feasible"] and len(row["violations"]) == 1
 
 

@@ -20,7 +20,8 @@ from fgnas import design as choices
 from fgnas.api.data import Data, data_of
 from fgnas.api.prices import specification
 from fgnas.api.projects import Project
-from fgnas.backends.project import DEFAULT_COMPILER, write_project
+from fgnas.backends.project import DEFAULT_COMPILER
+from fgnas.backends.targets import DEFAULT_TARGET, Request, find_writer
 from fgnas.design import columns_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
@@ -270,8 +271,13 @@ class Accelerator:
         fpga: str | None = None,
         clock_mhz: float | None = None,
         compiler: str = DEFAULT_COMPILER,
+        target: str = DEFAULT_TARGET,
+        multipliers: int | None = None,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
+
+        With the target "array" the network runs on a multiplier array (docs/array.md): the fastest one for this graph
+        with up to `multipliers`, by default the design's DSP budget.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -283,8 +289,9 @@ class Accelerator:
             wanted = replace(wanted, **limits_of(find_device(fpga), {}))
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
+        request = Request(wanted, self.design.network, compiler, multipliers)
         with step("write the project"):
-            write_project(self.hardware, self.data, Path(directory), wanted, self.design.network, compiler)
+            find_writer(target)(self.hardware, self.data, Path(directory), request)
         return Project(Path(directory))
 
     @functools.cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
 from fgnas.backends.project import MARK
+from fgnas.errors import UserError
 
 if TYPE_CHECKING:
     from fgnas.tools.doctor import Part
@@ -25,6 +27,7 @@ class Project:
         """Compile the C++ and compare every logit with the reference; returns nodes, logits, mismatches, …"""
         from fgnas.tools.csim import run_csim
 
+        self._needs_pipeline("C++")
         return run_csim(self.directory)
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
@@ -37,7 +40,7 @@ class Project:
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
         report = run_simulation(self.directory)
-        if report["mismatches"]:
+        if report["mismatches"] and not self._is_array:
             from fgnas.tools.trace import mismatch_of_rtl
 
             report["first_wrong_stage"] = mismatch_of_rtl(self.directory)
@@ -61,6 +64,7 @@ class Project:
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
 
+        self._needs_pipeline("a model of LUTs and flip-flops to compare synthesis with")
         device = find_device(fpga) if fpga else None
         if device is not None:
             family = limits_of(device, {"family": family})["family"]
@@ -79,7 +83,22 @@ class Project:
         """Run csim, csynth, cosim or impl in Vitis HLS; returns all figures so far and the predicted ones."""
         from fgnas.tools.vitis import run_vitis
 
+        self._needs_pipeline("C++")
         return run_vitis(self.directory, step, progress)
+
+    @property
+    def _is_array(self) -> bool:
+        """Whether the project is a multiplier array; False where the folder holds none."""
+        try:
+            summary = json.loads((self.directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(summary, dict) and summary.get("target") == "array"
+
+    def _needs_pipeline(self, what: str) -> None:
+        """Raise UserError for something that an array's project does not have."""
+        if self._is_array:
+            raise UserError(f"{self.directory} is a multiplier array, which has no {what}: see docs/array.md")
 
     @property
     def exists(self) -> bool:
@@ -95,6 +114,7 @@ class Project:
         from fgnas.hardware.devices import find_device
         from fgnas.report.make import report_project
 
+        self._needs_pipeline("a page")
         device = find_device(fpga) if fpga else None
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 

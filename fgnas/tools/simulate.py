@@ -113,9 +113,23 @@ def run_simulation(
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
         report |= compare_phases(vectors.directory, work / PHASES, report["cycles"])
+    report |= multiplier_use(vectors.directory, report["cycles"])
     _write_report(vectors, "sim", report)
     write_rows(vectors.directory, work / "rows", vectors.sizes["nodes"])
     return report
+
+
+def multiplier_use(directory: Path, cycles: int) -> dict[str, Any]:
+    """Multipliers, the multiplications that the network needs on this graph, and their ratio over the cycles.
+
+    Empty for a project whose report/price.json does not count them.
+    """
+    predicted = _read_json(directory / "report" / "price.json")
+    if "multipliers" not in predicted:
+        return {}
+    multipliers, needed = predicted["multipliers"], predicted["multiplications"]
+    busy = round(needed / (multipliers * cycles), 4) if multipliers and cycles else None
+    return {"multipliers": multipliers, "multiplications": needed, "busy": busy}
 
 
 def compare_phases(directory: Path, recorded: Path, cycles: int) -> dict[str, Any]:

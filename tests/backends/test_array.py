@@ -1,5 +1,6 @@
 """The array's RTL: clean for the linters, logits of the integer reference, phases as long as predicted."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,9 +10,13 @@ from arrays import random_array, random_data, random_source
 from support import random_graph
 
 from fgnas.backends.array import write_project, write_rtl
+from fgnas.backends.targets import Request, find_writer
+from fgnas.cli import main
+from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.tasks.nodes import GraphData
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS
@@ -61,10 +66,28 @@ def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
 
 def with_edges(data: GraphData, ends: np.ndarray) -> GraphData:
     """The graph with further edges, [2, E] sources and targets."""
-    from fgnas.tasks.nodes import build
-
     given = np.stack([data.sources, data.targets])
     return build(
         data.name, data.features, np.concatenate([given, ends], axis=1), data.labels, data.train, data.val, data.test,
         data.classes,
     )  # fmt: skip
+
+
+def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The fastest array within the budget; what an array's project does not have is refused in a line."""
+    rng = np.random.default_rng(31)
+    data = random_graph(rng, 20, 9, 4, 30)
+    source = random_source(rng, 2, data, ("add",))
+    project = tmp_path / "p"
+    find_writer("array")(source, data, project, Request(Specification(), None, multipliers=20))
+    price = json.loads((project / "report" / "price.json").read_text())
+    assert price["multipliers"] <= 20 and price["dsp"] == price["multipliers"]
+    assert price["busy"] == price["multiplications"] / (price["multipliers"] * price["latency_cycles"])
+    assert sum(phase["cycles"] for phase in price["phases"]) == price["latency_cycles"]
+    for command in ("csim", "synth", "report"):
+        assert main([command, str(project)]) == 2
+        assert "is a multiplier array, which has no" in capsys.readouterr().err
+    with pytest.raises(UserError, match="--multipliers is for --target array"):
+        find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20))
+    with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):
+        find_writer("none")

@@ -24,6 +24,7 @@ from fgnas.hardware.array.programme import (
     beats_per_slot_row,
     slot_rows_per_beat,
 )
+from fgnas.hardware.pipeline import work
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
 RESULT_CYCLES = 10
@@ -130,15 +131,10 @@ def total_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> int
 
 
 def multiplications(encoded: EncodedArray) -> int:
-    """Multiplications that the network needs on this graph: the non-zeros of X W, A H and Z W, no padding."""
-    layers = encoded.accelerator.source.layers
-    edges, nodes = len(encoded.graph.sources), encoded.nodes
-    total = 0
-    for layer in layers:
-        g = layer.geometry
-        combined = encoded.graph.features.nnz if g.first else nodes * g.input_width
-        total += (combined + edges) * g.features
-    return total
+    """Multiplications that the network needs on this graph, see `fgnas.hardware.pipeline.work`."""
+    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
+    edges = len(encoded.graph.sources)
+    return int(work.multiplications(geometries, encoded.graph.features.nnz, encoded.nodes, edges))
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

@@ -13,6 +13,8 @@ LANES = 8
 """Multipliers of a unit: as many as logits fit in a beat."""
 VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
+QUEUE_WORDS = 32
+"""Words of results that a unit holds back, unless an engine is built with more or fewer."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
@@ -74,7 +76,7 @@ class Engine:
     shifts: tuple[int, ...]
     maximum: bool
     sum_bits: int
-    queue_words: int = 32
+    queue_words: int = QUEUE_WORDS
     programme: int = 16
     lanes: int = field(default=LANES, init=False)
 
@@ -116,7 +118,7 @@ class Engine:
 
     def queue_rows(self, tiles: int) -> int:
         """Rows of so many words that a unit can hold back."""
-        return self.queue_words >> (tiles - 1).bit_length()
+        return rows_held(self.queue_words, tiles)
 
     def mode_number(self, mode: Mode) -> int:
         """The place of a mode. Raises UserError where the engine does not offer it."""
@@ -133,6 +135,11 @@ class Engine:
     def summary(self) -> dict[str, Any]:
         """The engine as plain JSON values."""
         return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
+
+
+def rows_held(words: int, tiles: int) -> int:
+    """Rows of so many words that a queue of `words` is used for."""
+    return words >> (tiles - 1).bit_length()
 
 
 def _power_of_two(value: int) -> bool:

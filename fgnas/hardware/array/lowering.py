@@ -242,11 +242,11 @@ def plan_layers(
             aggregate=aggregate,
             write_tiles=ceil_div(words, combine.n),
             tiles=ceil_div(words, n),
-            elements=0 if before is None else _elements(g.input_width, before.n),
+            elements=0 if before is None else int(dense_elements(g.input_width, before.n)),
             table_base=table_base,
             bias_base=bias_base,
             activation_base=activation_base,
-            activation=_activation(layer),
+            activation=activation_of(layer),
             aggregate_shift=_aggregate_shift(layer),
         )
         table_base += plan.weight_words
@@ -264,14 +264,18 @@ def default_columns(layer: LayerAccelerator, units: int) -> int:
     return min(units, 1 << (words.bit_length() - 1))
 
 
-def _elements(width: int, n: int) -> int:
-    """Elements of a row of `width` that a unit multiplies, words being dealt to n units in turn; the most of any."""
+def dense_elements(width: Any, n: Any) -> Any:
+    """Elements of a row of `width` that a unit multiplies, words being dealt to n units in turn; the most of any.
+
+    Integers, or arrays of them.
+    """
     words = ceil_div(width, LANES)
     last = (words - 1) // n  # the last word of the fullest unit
-    return last * LANES + (LANES if words > last * n + 1 else width - (words - 1) * LANES)
+    return last * LANES + np.where(words > last * n + 1, LANES, width - (words - 1) * LANES)
 
 
-def _activation(layer: LayerAccelerator) -> Activation:
+def activation_of(layer: LayerAccelerator) -> Activation:
+    """How the array computes a layer's activation."""
     if layer.geometry.last:
         return Activation.NONE
     plain = is_plain_relu(layer.activation, layer.value_format, layer.output_format)

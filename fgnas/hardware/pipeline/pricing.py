@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
-from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, OneDesign, geometry, over_designs
+from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, ManyDesigns, OneDesign, geometry, over_designs
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
 from fgnas.hardware.pipeline.tables import layer_tables
 from fgnas.hardware.pipeline.traffic import Reals, clock_mhz_of, mb_s_of, memory_bytes, peak_beats
+from fgnas.hardware.pipeline.work import multiplications
 from fgnas.hardware.port import beat_cycles
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
@@ -113,7 +115,8 @@ class Prices:
     bram36 counts halves. peak_beats is the highest rate of each phase, see `fgnas.hardware.pipeline.traffic`, and
     beat_cycles the cycles of the memory port for a beat, of all designs. Of a row, memory_mb_s is the mean bandwidth at
     the specification's clock, memory_clock_mhz the clock at which a memory port of the kernel's width, a beat a cycle,
-    carries just that, and peak_mb_s the bandwidth of peak_beats.
+    carries just that, and peak_mb_s the bandwidth of peak_beats; busy is the share of multiplier cycles that the
+    network's multiplications need.
     """
 
     latency_cycles: Ints
@@ -123,6 +126,8 @@ class Prices:
     bram36: NDArray[np.float64]
     memory_bytes: Ints
     peak_beats: dict[str, Reals]
+    multipliers: Ints
+    multiplications: Ints
     beat_cycles: float = 1.0
 
     def named(self) -> dict[str, Any]:
@@ -150,6 +155,7 @@ class Prices:
         kept = feasible(self.named(), limits).tolist()
         bandwidths = self.memory_bytes * specification.clock_mhz / np.maximum(self.latency_cycles, 1)
         mb_s = {name: mb_s_of(rates, specification.clock_mhz) for name, rates in self.peak_beats.items()}
+        busy = self.multiplications / np.maximum(self.multipliers * self.latency_cycles, 1)
         none: list[str] = []
         return {
             "latency_cycles": self.latency_cycles.tolist(),
@@ -164,6 +170,9 @@ class Prices:
             "peak_beats": _named_rates(self.peak_beats),
             "peak_mb_s": _named_rates(mb_s),
             "beat_cycles": [self.beat_cycles] * len(kept),
+            "multipliers": self.multipliers.tolist(),
+            "multiplications": self.multiplications.tolist(),
+            "busy": [round(share, 4) for share in busy.tolist()],
             "feasible": kept,
             "violations": [none if ok else violations(self.named(), limits, i) for i, ok in enumerate(kept)],
         }
@@ -207,7 +216,10 @@ class Pricer:
         cycles = latency_cycles(layers, self.workload, beat_cycles=self.beat_cycles)
         traffic = memory_bytes(layers, self.workload)
         peaks = peak_beats(layers)
-        return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, self.beat_cycles)
+        return Prices(
+            cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, *_use(layers, self.workload),
+            self.beat_cycles,
+        )  # fmt: skip
 
 
 def design_resources(design: Design, shape: GraphShape, family: str = DEFAULT_FAMILY) -> dict[str, float]:
@@ -227,7 +239,15 @@ def price_accelerator(
     used = _lowered_resources(accelerator, family)
     cycles = latency_cycles(layers, workload, beat_cycles=beat_cycles)
     traffic, peaks = memory_bytes(layers, workload), peak_beats(layers)
-    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, beat_cycles)
+    use = _use(layers, workload)
+    return Prices(cycles, used.lut, used.ff, used.dsp, used.bram36, traffic, peaks, *use, beat_cycles)
+
+
+def _use(layers: Sequence[ManyDesigns], workload: Workload) -> tuple[Ints, Ints]:
+    """[n] multipliers, and [n] multiplications that the networks need."""
+    non_zeros, edges = int(workload.non_zeros.sum()), int(workload.degrees.sum())
+    lanes = [group.lanes for group in stage_multipliers(layers)]
+    return np.sum(lanes, axis=0), multiplications(layers, non_zeros, workload.nodes, edges)
 
 
 def accelerator_resources(accelerator: Accelerator, family: str = DEFAULT_FAMILY) -> dict[str, float]:

@@ -54,8 +54,9 @@ def test_busy_counts_the_network_alone() -> None:
     source = random_source(rng, 2, data, ("add",))
     encoded = encode_array(fit(source, data, 4), data)
     hidden = source.layers[0].geometry.features
-    edges = len(data.sources)
-    needed = (data.features.nnz + edges) * hidden + (data.nodes * hidden + edges) * data.classes
+    # A message with the coefficient 1 needs no multiplication.
+    first, second = (len(data.sources) * layer.geometry.gcn for layer in source.layers)
+    needed = (data.features.nnz + first) * hidden + (data.nodes * hidden + second) * data.classes
     assert cycles.multiplications(encoded) == needed
     total = sum(cycles.phase_cycles(encoded))
     assert cycles.busy(encoded, total) == needed / (32 * total)

@@ -1,0 +1,155 @@
+"""Pricing: cycles and memories of many networks on many engines at once, on one graph.
+
+A phase's cycles depend on the graph and on a few numbers: the mode, T, and the elements of a row. Each combination is
+packed and stepped through once a graph (`fgnas.hardware.array.cycles`); after that a design is a sum of known phases.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.hardware import wire
+from fgnas.hardware.array.cycles import (
+    DECODE_CYCLES,
+    FINISH_CYCLES,
+    Stream,
+    compute_cycles,
+    dense_ends,
+)
+from fgnas.hardware.array.dealing import Deal, Ints, deal
+from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, rows_held
+from fgnas.hardware.array.lowering import dense_elements
+from fgnas.hardware.array.packing import pack
+from fgnas.hardware.array.programme import DESCRIPTOR_BEATS, Target, beats_per_slot_row, slot_rows_per_beat
+from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
+from fgnas.tasks.nodes import GraphData
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Networks on engines, [n] each.
+
+    Attributes:
+        units: S.
+        features: width of H of every layer, in order; the last one's is the number of classes.
+        columns: n of every hidden layer's aggregation.
+        weighted: whether the messages of every layer have coefficients.
+        bits: width of the numbers.
+        tables: words of all activation tables.
+    """
+
+    units: Ints
+    features: Sequence[Ints]
+    columns: Sequence[Ints]
+    weighted: Sequence[NDArray[np.bool_]]
+    bits: Ints
+    tables: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPrices:
+    """Costs of n candidates, [n] each.
+
+    Attributes:
+        cycles: from the accepted start write to the interrupt.
+        multipliers: P.
+        multiplications: those that the network needs on the graph.
+        table_words, own_words: words of a unit's table and own rows that are used.
+    """
+
+    cycles: Ints
+    multipliers: Ints
+    multiplications: Ints
+    table_words: Ints
+    own_words: Ints
+
+
+class ArrayPricer:
+    """Prices networks of one number of layers after the other, on one graph."""
+
+    def __init__(self, data: GraphData, read_latency: int = READ_LATENCY) -> None:
+        self.data, self.read_latency = data, read_latency
+        self._deal = functools.cache(self._deal_rows)
+        self._phase = functools.cache(self._phase_cycles)
+
+    def _deal_rows(self, of_features: bool, groups: int) -> Deal:
+        loads = self.data.non_zeros if of_features else self.data.degrees
+        return deal(loads[:, None], groups)
+
+    def _phase_cycles(self, kind: str, groups: int, tiles: int, elements: int) -> int:
+        """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker."""
+        limit = rows_held(QUEUE_WORDS, tiles)
+        if kind == "dense":
+            rows = self._deal(False, groups).depth
+            stream = Stream(Target.TABLE, tiles, limit, 0, 0)
+            return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
+        target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
+        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
+        schedule = pack(lengths, self._deal(kind == "first", groups), 1, limit - 1 if kind == "logits" else 0)
+        stream = Stream(target, tiles, limit, beats_per_slot_row(groups), slot_rows_per_beat(groups))
+        return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints) -> Ints:
+        """[n] cycles of one phase of every candidate."""
+        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements)
+
+    def _depths(self, of_features: bool, groups: Ints) -> Ints:
+        return _by_case(lambda count: self._deal(of_features, count).depth, groups)
+
+    def price(self, candidates: Candidates) -> ArrayPrices:
+        """Prices of n candidates, which all fit some engine; the graph has one node at least."""
+        units, layers = candidates.units, len(candidates.features)
+        columns = [*candidates.columns, np.ones_like(units)]
+        none = np.zeros_like(units)
+        rows = [self._depths(False, units // n) for n in columns]
+        combined_rows = [self._depths(True, units // columns[0]), *rows[:-1]]
+        combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
+        cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
+        needed: Ints = none + 0
+        width: Ints = none + self.data.width_in
+        non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
+        for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
+            words = ceil_div(features, LANES)
+            messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
+            tiles, groups = ceil_div(words, n), combined_groups[layer]
+            if layer == 0:
+                write_tiles, elements = tiles, none
+                cycles = cycles + self._phases("first", groups, tiles, none)
+                weights = weights + width * tiles
+                needed = needed + (non_zeros + messages) * features
+            else:
+                write_tiles, elements = words, dense_elements(width, columns[layer - 1])
+                cycles = cycles + self._phases("dense", groups, write_tiles, elements)
+                weights = weights + elements * write_tiles
+                needed = needed + (self.data.nodes * width + messages) * features
+            kind = "logits" if layer == layers - 1 else "own"
+            cycles = cycles + self._phases(kind, units // n, tiles, none)
+            biases = biases + tiles
+            results = np.maximum(results, groups * combined_rows[layer] * tiles)
+            own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles)
+            width = features
+        places = functools.reduce(np.maximum, columns)
+        for count in (weights, biases, candidates.tables):
+            cycles = cycles + self._loads(count, places, candidates.bits)
+        descriptors = 2 * layers + 2 + (candidates.tables > 0)
+        fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + DESCRIPTOR_BEATS * descriptors + DECODE_CYCLES - 1
+        total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
+        return ArrayPrices(total, LANES * units, needed, weights + results, own)
+
+    def _loads(self, words: Ints, places: Ints, bits: Ints) -> Ints:
+        """[n] cycles of a load of so many words of each place; 0 without one."""
+        together = np.where(LANES * bits <= wire.MEMORY_WORD_BITS, wire.WEIGHT_WORDS, 1)
+        steps = ceil_div(words * places, np.minimum(together, places))
+        return np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
+
+
+def _by_case(compute: Callable[..., int], *columns: Ints) -> Ints:
+    """[n] a function of the columns, called once for each different row."""
+    cases, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return np.array([compute(*case) for case in cases.T.tolist()], np.int64)[place.ravel()]

@@ -1,0 +1,301 @@
+"""The array on a bus that misbehaves and with programmes it cannot run: right logits or a status, and always an end.
+
+One kernel is built once; the runs of a test follow each other in one simulation, most without a reset.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import plain_layer, random_graph, random_network, run_on_face
+
+from fgnas.backends.array import write_rtl
+from fgnas.design import Design
+from fgnas.hardware import wire
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.lowering import lower
+from fgnas.hardware.array.programme import (
+    ARGUMENT_REGISTERS,
+    STATUS_BITS,
+    Descriptor,
+    Target,
+    entry_beats,
+    programme_beats,
+)
+from fgnas.hardware.pipeline import lowering as pipeline
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.network import LayerParameters, Network
+from fgnas.tasks.nodes import GraphData
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
+
+PAGE = 4096
+MEMORY_BYTES = 1 << 18
+UNTOUCHED = 0x5A
+LIMIT_CYCLES = 60_000
+LAST = -1
+"""The descriptor that writes the logits."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the kernel: its regions, their addresses, and the behaviour of the memory.
+
+    Attributes:
+        regions: bytes of programme, parameters, features and edges.
+        expected: bytes of the right logits.
+        descriptors: value of the register.
+        places: address of each region, and of the logits.
+        bad_reads, bad_writes: addresses that answer SLVERR.
+        stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
+    """
+
+    regions: dict[str, bytes]
+    expected: bytes
+    descriptors: int
+    places: dict[str, int]
+    bad_reads: range = range(0)
+    bad_writes: range = range(0)
+    stall_seed: int = 0
+    stall_share: float = 0.0
+    limit_cycles: int = LIMIT_CYCLES
+
+    def job(self, image: Path) -> dict[str, Any]:
+        """The run as sim/protocol.py reads it."""
+        memory = bytearray([UNTOUCHED]) * MEMORY_BYTES
+        for name, content in self.regions.items():
+            memory[self.places[name] : self.places[name] + len(content)] = content
+        image.write_bytes(memory)
+        values = {"descriptors": self.descriptors, **self.places}
+        first = self.places["logits"]
+        return {
+            "image": str(image),
+            "registers": [
+                (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
+                for register in ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
+            ],
+            "status_register": next(r.offset for r in ARGUMENT_REGISTERS if r.name == "status"),
+            "control": wire.CONTROL_OFFSETS,
+            "start": wire.START,
+            "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
+            "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
+            "stall_seed": self.stall_seed,
+            "stall_share": self.stall_share,
+            "reset_before": False,
+            "limit_cycles": self.limit_cycles,
+            "result": [first, first + len(self.expected)],
+        }  # fmt: skip
+
+
+def placed(regions: dict[str, bytes], offset: int = 0) -> dict[str, int]:
+    """An address for every region, the logits last, each so many bytes into a page of its own."""
+    places, page = {}, PAGE
+    for name, content in [*regions.items(), ("logits", b"")]:
+        places[name] = page + offset
+        page += -(-(offset + len(content)) // PAGE) * PAGE
+    return places
+
+
+def run_of(encoded: EncodedArray) -> Run:
+    """The plain run of a graph."""
+    regions = {name: beats.tobytes() for name, beats in encoded.regions.items()}
+    expected = reference.run_region(encoded).tobytes()
+    return Run(regions, expected, len(encoded.programme), placed(regions))
+
+
+def gcn_design() -> Design:
+    formats = {"attention": "gcn", "aggregation": "add", "ai": 3, "af": 4, "wi": 1, "wf": 4}
+    last = plain_layer(d=None, activation=None, t_act=None, **formats)
+    return Design(schema=1, layers=(plain_layer(d=16, activation="tanh", **formats), last), dsp=0)
+
+
+class Bench:
+    """A kernel that is built once, and its runs."""
+
+    def __init__(self, folder: Path) -> None:
+        rng = np.random.default_rng(7)
+        self.folder, self.design = folder, gcn_design()
+        self.data = random_graph(rng, 90, 9, 11, 150)
+        self.network = random_network(rng, self.design, self.data)
+        self.shape = GraphShape.of(self.data)
+        source = pipeline.lower(self.design, self.network, self.shape)
+        self.array = fit(source, self.data, 4)
+        self.encoded = encode_array(self.array, self.data)
+        self.plain = run_of(self.encoded)
+        write_rtl(self.array, folder)
+        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, "face", QUICK_MAKE_FLAGS)
+
+    def other(self, network: Network, data: GraphData) -> Run:
+        """Other weights and another graph on the same engine."""
+        source = pipeline.lower(self.design, network, self.shape)
+        return run_of(encode_array(lower(source, self.array.engine), data))
+
+    def changed(self, place: int, change: Callable[[Descriptor], Descriptor], run: Run | None = None) -> Run:
+        """The run with a descriptor changed."""
+        programme = list(self.encoded.programme)
+        programme[place] = change(programme[place])
+        run = run or self.plain
+        return replace(run, regions=run.regions | {"programme": programme_beats(programme).tobytes()})
+
+    def run(self, *runs: Run) -> list[dict[str, Any]]:
+        """Run one after the other in one simulation; one result each."""
+        jobs = [run.job(self.folder / f"{number}.bin") for number, run in enumerate(runs)]
+        results, listing = self.folder / "results.json", self.folder / "jobs.json"
+        results.unlink(missing_ok=True)
+        listing.write_text(json.dumps({"runs": jobs, "memory_bytes": MEMORY_BYTES, "results": str(results)}))
+        run_on_face("protocol", self.folder, FGNAS_PROTOCOL_JOBS=str(listing))
+        assert results.is_file(), f"the memory model found a fault: see {self.folder / 'run.log'}"
+        found: list[dict[str, Any]] = json.loads(results.read_text())
+        for run, result in zip(runs, found, strict=True):
+            if result["ended"]:
+                region = range(run.places["logits"], run.places["logits"] + len(run.expected), wire.BEAT_BYTES)
+                assert set(result["touched"]) <= set(region) and result["stray"] == 0
+        return found
+
+
+def assert_right(run: Run, result: dict[str, Any]) -> None:
+    assert result["ended"], "the watchdog bit"
+    assert (result["status"], result["memory"]) == (0, run.expected.hex())
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("array"))
+
+
+def test_stalls_on_all_channels(bench: Bench) -> None:
+    _stalls(bench, range(4))
+
+
+@pytest.mark.slow
+def test_stalls_on_all_channels_with_many_seeds(bench: Bench) -> None:
+    _stalls(bench, range(50))
+
+
+def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
+    """Short and long rests, and regions at every place within a page."""
+    runs = []
+    for seed in seeds:
+        stalling = replace(bench.plain, stall_seed=seed + 1, stall_share=(0.2, 0.5, 0.8)[seed % 3])
+        runs.append(replace(stalling, places=placed(stalling.regions, wire.BEAT_BYTES * (37 * seed % 256))))
+    for run, result in zip(runs, bench.run(*runs), strict=True):
+        assert_right(run, result)
+
+
+def test_errors_of_the_bus(bench: Bench) -> None:
+    """A read error in each region, write errors at both ends; the run after each is right."""
+    bad = []
+    for region in bench.plain.regions:
+        middle = bench.plain.places[region] + len(bench.plain.regions[region]) // 32 * 16
+        bad.append(("read_error", replace(bench.plain, bad_reads=range(middle, middle + 1))))
+    start = bench.plain.places["logits"]
+    for beat in (start, start + len(bench.plain.expected) - wire.BEAT_BYTES):
+        bad.append(("write_error", replace(bench.plain, bad_writes=range(beat, beat + 1))))
+    found = bench.run(*(run for _, one in bad for run in (one, bench.plain)))
+    for (name, _), result, again in zip(bad, found[::2], found[1::2], strict=True):
+        assert result["ended"] and result["status"] == 1 << STATUS_BITS[name], (name, result["status"])
+        assert_right(bench.plain, again)
+
+
+def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
+    """Error -> the status bit it must set, and the run."""
+    plain, engine = bench.plain, bench.array.engine
+    loads = [place for place, one in enumerate(bench.encoded.programme) if not one.operation]
+    first = len(loads)
+    found = {
+        "a long programme": ("programme_over_capacity", replace(plain, descriptors=engine.programme + 1)),
+        "a very long programme": ("programme_over_capacity", replace(plain, descriptors=2**32 - 1)),
+    }
+    for name in plain.places:
+        moved = plain.places | {name: plain.places[name] + 8}
+        found[f"{name} 8 off"] = ("unaligned_address", replace(plain, places=moved))
+    wrong: dict[str, dict[str, int]] = {
+        "operation": {"operation": 3}, "mode": {"mode": len(engine.modes)}, "no tile": {"tiles": 0},
+        "tiles": {"tiles": engine.tiles + 1}, "region": {"region": 3}, "no slot": {"count": 0},
+        "shift": {"shift": len(engine.shifts)}, "maximum": {"reduce": 1}, "bits": {"bits": 17},
+        "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
+        "scale": {"scale": 1}, "residual": {"residual": 1}, "readout": {"readout": 1}, "function": {"activation": 3},
+    }  # fmt: skip
+    for name, fields in wrong.items():
+        found[name] = ("bad_descriptor", bench.changed(first, lambda d, f=fields: replace(d, **f)))
+    found["a load of logits"] = ("bad_descriptor", bench.changed(0, lambda d: replace(d, target=Target.LOGITS)))
+    found["no beat of logits"] = ("bad_descriptor", bench.changed(LAST, lambda d: replace(d, result_beats=0)))
+    found["fewer beats"] = ("stream_too_short", bench.changed(first, lambda d: replace(d, beats=d.beats - 1)))
+    found["no beats"] = ("stream_too_short", bench.changed(0, lambda d: replace(d, beats=0)))
+    found["index"] = ("index_out_of_range", bench.changed(first, lambda d: replace(d, limit=3)))
+    found["table"] = ("memory_over_capacity", bench.changed(first, lambda d: replace(d, target_base=(1 << 14) - 8)))
+    found["load"] = ("memory_over_capacity", bench.changed(0, lambda d: replace(d, target_base=engine.table_words - 1)))
+    found["more beats of logits"] = (
+        "schedule_broken", bench.changed(LAST, lambda d: replace(d, result_beats=d.result_beats + 1)))
+    found["fewer beats of logits"] = (
+        "schedule_broken", bench.changed(LAST, lambda d: replace(d, result_beats=d.result_beats - 1)))
+    found["a group runs ahead"] = ("schedule_broken", ahead(bench))
+    return found
+
+
+def ahead(bench: Bench) -> Run:
+    """The first group's only row ends in the last slot; the others end one in every slot, more than queues hold."""
+    last = bench.encoded.programme[LAST]
+    takers = bench.array.engine.modes[last.mode].takers
+    slots = 100
+    ends = np.ones((slots, takers), np.int64)
+    ends[:, 0] = 0
+    ends[LAST, 0] = 1
+    nothing = np.zeros_like(ends)
+    beats = entry_beats(nothing, nothing, ends, takers)
+    edges = bench.plain.regions["edges"]
+    first = len(edges) // wire.BEAT_BYTES
+    run = bench.changed(LAST, lambda d: replace(d, offset=first, beats=len(beats), count=slots))
+    regions = run.regions | {"edges": edges + beats.tobytes()}
+    return replace(run, regions=regions, places=placed(regions))
+
+
+def test_refusals(bench: Bench) -> None:
+    """Each followed by a right run, first on a quick memory, then on a stalling one."""
+    for share in (0.0, 0.4):
+        wanted = {name: (bit, replace(run, stall_share=share, stall_seed=5))
+                  for name, (bit, run) in refusals(bench).items()}  # fmt: skip
+        plain = replace(bench.plain, stall_share=share, stall_seed=5)
+        found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
+        for number, (what, (bit, _)) in enumerate(wanted.items()):
+            refused, again = found[2 * number : 2 * number + 2]
+            assert refused["ended"], what
+            assert refused["status"] == 1 << STATUS_BITS[bit], (what, refused["status"])
+            if bit not in ("schedule_broken", "write_error"):
+                assert refused["touched"] == [], f"{what}: a kernel that refuses writes nothing"
+            assert_right(plain, again)
+
+
+def test_reset_in_mid_run(bench: Bench) -> None:
+    """The watchdog ends a run after some cycles, which resets the kernel wherever it is; the next run is right."""
+    runs = [
+        part for cycles in range(5, 1500, 133)
+        for part in (replace(bench.plain, limit_cycles=cycles), bench.plain)
+    ]  # fmt: skip
+    found = bench.run(*runs)
+    assert sum(not result["ended"] for result in found[::2]) > 5
+    for result in found[1::2]:
+        assert_right(bench.plain, result)
+
+
+def test_other_graphs_other_weights_and_no_node(bench: Bench) -> None:
+    """Nothing of a run is left for the next; a single node, fewer rows than units, and a programme without steps."""
+    rng = np.random.default_rng(8)
+    graphs = [random_graph(rng, nodes, 9, 11, edges) for nodes, edges in ((80, 60), (1, 0), (3, 2), (40, 10))]
+    turned = Network(
+        tuple(replace_weights(layer) for layer in bench.network.layers), bench.network.input_scale
+    )
+    runs = [bench.other(network, data) for data in graphs for network in (bench.network, turned)]
+    nothing = replace(bench.plain, descriptors=0)
+    found = bench.run(*runs, nothing, bench.plain)
+    for run, result in zip([*runs, bench.plain], [*found[:-2], found[-1]], strict=True):
+        assert_right(run, result)
+    assert (found[-2]["ended"], found[-2]["status"], found[-2]["touched"]) == (True, 0, [])
+
+
+def replace_weights(layer: LayerParameters) -> LayerParameters:
+    return replace(layer, weight=-layer.weight, bias=layer.bias[::-1])
