@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-mapping characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-mapping characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -130,6 +130,10 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh
 	OMP_NUM_THREADS=1 $(python) benchmarks/mapping.py
+
+bench-bambu: ## ten random designs through bambu on the whole of Cora, if it is on PATH, resumable
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/open_compiler.py
 
 bench-efficiency: ## cycles of the best designs and their bound, multiplier use, PyG on this CPU: CHILDREN WORKERS
 	@scripts/setup.sh compiler simulator

@@ -137,6 +137,8 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--rtl", type=Path, metavar="PATH", help=about)
     about = "simulate on every memory whose channels wait for each other as AXI allows, with N stall seeds each"
     _add_number(sub, "--couplings", POSITIVE, about)
+    about = "the Verilog that bambu makes from the C++ of a project for it (`fgnas hls --compiler bambu`)"
+    sub.add_argument("--bambu", action="store_true", help=about)
 
 
 def _add_timing(sub: argparse.ArgumentParser) -> None:
@@ -466,6 +468,10 @@ def _sim(options: argparse.Namespace) -> int:
     from fgnas import api
 
     project = api.Project(options.directory)
+    if options.bambu and (options.couplings is not None or options.rtl is not None):
+        raise UserError("--bambu simulates bambu's Verilog: leave out --rtl and --couplings")
+    if options.bambu:
+        return _show_check(project.simulate_bambu(), options.json)
     if options.couplings is None:
         return _show_check(project.simulate(options.rtl), options.json)
     if options.rtl is not None:

@@ -55,6 +55,15 @@ class Project:
 
         return run_couplings(self.directory, seeds)
 
+    def simulate_bambu(self) -> dict[str, Any]:
+        """Compile the C++ with bambu and simulate its Verilog; returns mismatches, status, cycles, …
+
+        The project must have been written for it (`Accelerator.write(..., compiler="bambu")`).
+        """
+        from fgnas.tools.bambu import run_bambu
+
+        return run_bambu(self.directory)
+
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
         """Synthesise with Yosys; returns total and predicted LUT, FF, DSP and block RAM, and those of every instance.
 

