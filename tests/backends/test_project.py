@@ -157,7 +157,7 @@ def test_gat_has_its_table_of_exponentials(four_nodes: GraphData, tmp_path: Path
     assert "exponential_1.h" not in files
     # D steps by an eighth of a fifth: 256, 256 exp(-1 / 40), 256 exp(-2 / 40), …
     assert "256, 250, 244, 238, 232," in files["exponential_0.h"].read_text()
-    assert "Exponential0, Activation0, Layer1" in files["fgnas_top.cpp"].read_text()
+    assert "Exponential0" in files["processes.h"].read_text()
 
 
 def test_a_graph_that_does_not_fit_is_refused(
