@@ -22,6 +22,8 @@ from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
 from fgnas.hardware.pipeline.tables import is_plain_relu
 
+LOADS = 3
+"""Descriptors that load a network: weights, biases, activation tables."""
 BLOCK_WORDS = 512
 """Words of a block RAM at its widest."""
 
@@ -307,6 +309,7 @@ def smallest_engine(source: Accelerator, plans: tuple[LayerPlan, ...], result_wo
         shifts=tuple(sorted(shifts)),
         maximum=any(plan.layer.geometry.maximum for plan in plans),
         sum_bits=sum_bits(source),
+        programme=max(16, 1 << (LOADS + 2 * len(plans) - 1).bit_length()),
     )
 
 

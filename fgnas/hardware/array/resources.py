@@ -1,4 +1,7 @@
-"""DSPs and block RAMs of an engine, exact: what synthesis builds for its multipliers and memories."""
+"""DSPs and block RAMs of an engine: a slice for each multiplier, and Yosys's rule for its memories.
+
+The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's memories.
+"""
 
 from __future__ import annotations
 

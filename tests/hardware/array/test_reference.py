@@ -29,6 +29,16 @@ def test_logits_are_those_of_the_pipeline(seed: int) -> None:
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
+def test_a_deep_network_gets_room_for_its_programme() -> None:
+    """Eight layers, the most of a design: 19 descriptors."""
+    rng = np.random.default_rng(11)
+    data = random_graph(rng, 12, 9, 4, 20)
+    source = random_source(rng, 8, data)
+    encoded = encode_array(fit(source, data, 4), data)
+    assert encoded.accelerator.engine.programme == 32
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
 def test_a_mean_is_rounded_into_the_coefficients() -> None:
     """Each coefficient is 256 / |S(i)|, rounded; the sum is rounded once more, as gcn's is."""
     rng = np.random.default_rng(5)
