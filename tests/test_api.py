@@ -52,7 +52,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
     found = fgnas.Run.find()
     assert found.folder == Path("runs/digits-1") and found.best["rank"] == 1
     assert len(found.trials()) == 6 and found.designs[0].hash == found.design("best").hash
-    with pytest.raises(fgnas.UserError, match="give `best` or a rank"):
+    with pytest.raises(fgnas.UserError, match="give `best`, `cheapest` or a rank"):
         found.design(99)
     golden = np.fromfile("hls/best/vectors/logits.bin", "<i2").reshape(1797, -1)[:, :10]
     np.testing.assert_array_equal(found.design().lower().logits(), golden)

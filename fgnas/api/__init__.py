@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fgnas.api.data import load
     from fgnas.api.designs import Accelerator, Design, import_model, prices, read_designs, sample
     from fgnas.api.mappings import map_network
-    from fgnas.api.prices import price_lines, specification
+    from fgnas.api.pricing import price_lines, specification
     from fgnas.api.projects import Project, doctor, passed
     from fgnas.api.runs import Run, search
     from fgnas.tasks.nodes import GraphData
@@ -30,7 +30,7 @@ _HOMES = {
     "fgnas.api.data": ("load",),
     "fgnas.api.designs": ("Accelerator", "Design", "import_model", "prices", "read_designs", "sample"),
     "fgnas.api.mappings": ("map_network",),
-    "fgnas.api.prices": ("price_lines", "specification"),
+    "fgnas.api.pricing": ("price_lines", "specification"),
     "fgnas.api.projects": ("Project", "doctor", "passed"),
     "fgnas.api.runs": ("Run", "search"),
     "fgnas.tasks.nodes": ("GraphData",),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas import design as choices
 from fgnas.api.data import Data, data_of
-from fgnas.api.prices import specification
+from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.backends.targets import DEFAULT_TARGET, Request, find_writer

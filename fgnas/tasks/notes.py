@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from fgnas.tasks.nodes import GraphData
 
 
 def untold(data: GraphData) -> tuple[str, ...]:
-    """The notes about a graph that no earlier call has returned; a graph is known by its content.
+    """The notes about a graph that no earlier call has returned; a graph is known by its content and its notes.
 
     Told graphs are empty files in the cache. Where that cannot be written, the notes are returned each time.
     """
@@ -18,7 +19,9 @@ def untold(data: GraphData) -> tuple[str, ...]:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fgnas" / "notes"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        (cache / data.fingerprint).touch(exist_ok=False)
+        # Files that differ in what is converted, such as self-loops, may give the same graph.
+        notes = hashlib.sha256("\n".join(data.remarks).encode()).hexdigest()[:8]
+        (cache / f"{data.fingerprint}-{notes}").touch(exist_ok=False)
     except FileExistsError:
         return ()
     except OSError:

@@ -76,7 +76,7 @@ def test_three_layers_and_a_stalling_memory(tmp_path: Path) -> None:
     assert (coupled["runs"], coupled["mismatches"], coupled["hangs"]) == (2 * len(COUPLINGS), 0, 0)
     assert coupled == json.loads((tmp_path / "p" / "report" / "sim_couplings.json").read_text())
     by_name = coupled["couplings"]
-    assert len({found["most_cycles"] for found in by_name.values()}) > 4, "the memories behave alike"
+    assert len({found["most_cycles"] for found in by_name.values()}) > 3, "the memories behave alike"
     assert by_name["slow_reads"]["least_cycles"] > by_name["address_first"]["most_cycles"]
 
 

@@ -138,11 +138,15 @@ def test_the_cpp_follows_a_changed_fact(fact: str, value: int, tmp_path: Path, m
     monkeypatch.setattr(memories, fact, value)
     accelerator = lowered(rng, attending(), data)
     write_project(accelerator, data, tmp_path / "p")
-    top, numbers = ((tmp_path / "p" / "src" / name).read_text() for name in ("fgnas_top.cpp", "parameters.h"))
+    stages, numbers = ((tmp_path / "p" / "src" / name).read_text() for name in ("processes.h", "parameters.h"))
+    processes = re.split(r"\n(?=inline void )", stages)
     for layer in accelerator.layers:
         own = {memory.name: memory for memory in memories.memories_of(layer.geometry, accelerator.shape)}
-        for name in ("weight", "attention", "bias", "h"):
-            assert re.search(rf"variable={name}_{layer.index} type=\w+ impl={own[name].implementation}\n", top), name
+        ends = "head_mean" if layer.geometry.last else "activate"
+        owners = {"weight": "linear", "attention": "score", "bias": ends, "h": "aggregate"}
+        for name, process in owners.items():
+            (text,) = (part for part in processes if part.startswith(f"inline void {process}_{layer.index}("))
+            assert re.search(rf"HLS_STORAGE\({name}, \w+, {own[name].implementation}\)\n", text), name
         assert f"RING_FIFO = {own['ring'].depth};" in numbers
         assert f"| {own['ring'].depth} | {own['ring'].width} |" in (tmp_path / "p" / "README.md").read_text()
 
