@@ -50,6 +50,12 @@ class Function:
     body: Node
 
     @property
+    def constant(self) -> bool:
+        """If it is constexpr."""
+        definition = self.body.parent
+        return definition is not None and "constexpr" in text(definition).partition("{")[0].split()
+
+    @property
     def pragmas(self) -> list[Pragma]:
         """The pragmas directly in the body."""
         return [pragma_of(node) for node in self.body.named_children if node.type == "preproc_call"]

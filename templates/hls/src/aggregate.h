@@ -1,6 +1,7 @@
 // The aggregation: the sum, or the maximum, of the weighted messages over the neighbourhood of each node.
 #pragma once
 
+#include "carry.h"
 #include "multiply.h"
 #include "types.h"
 
@@ -61,21 +62,19 @@ void aggregate(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream<Edg
     Packed<AggregateSums<L> > sums[L::AGGR_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
-    AggregateSums<L> recent = zeros<AggregateSums<L> >();
+    Carry<AggregateSums<L>, L::AGGR_TILES> carry;
     Edge edge = zeros<Edge>();
-    ap_uint<L::DEGREE_BITS> degree = 0;
-    int tile = 0;
-    unsigned node = 0;
-    while (node < nodes) {
+    ap_uint<L::DEGREE_BITS> degree = 1;
+    bool first = true;  // edge of the row
+    Turns<L::AGGR_TILES> tile;
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(L::AGGREGATE_TRIPS)
-        if (tile == 0) {
-            edge = unpack<Edge>(edges.read());
-            ++degree;
-        }
+        if (tile.first) edge = unpack<Edge>(edges.read());
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
         HLS_PRODUCT(row, fabric)
-        const Packed<HWord<L> > word = h[row + tile / TILES_PER_WORD];
+        const Packed<HWord<L> > word = h[row + tile.at.to_uint() / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
         HLS_REGISTERS(message)
         Coefficients<L> coefficients;
@@ -83,25 +82,25 @@ void aggregate(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream<Edg
             HLS_UNROLL
             coefficients.lane[lane] = edge.coefficient;
         }
-        weigh<L>(tile_of<L>(word, tile % TILES_PER_WORD), coefficients, message);
+        weigh<L>(tile_of<L>(word, tile.at.to_uint() % TILES_PER_WORD), coefficients, message);
 
-        recent = combine<L>(L::AGGR_TILES == 1 ? recent : unpack<AggregateSums<L> >(sums[tile]), message, degree == 1);
-        sums[tile] = pack(recent);
+        const AggregateSums<L> after = combine<L>(carry.before(), message, first);
+        carry.keep(after, tile, sums);
         if (edge.last) {
             TotalTile<L> total;
-            total.sums = recent;
+            total.sums = after;
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
                 HLS_UNROLL
                 total.divisors.lane[lane] = degree;
             }
             totals.write(pack(total));
         }
-        if (++tile == L::AGGR_TILES) {
-            tile = 0;
-            if (edge.last) {
-                degree = 0;
-                ++node;
-            }
+        rows.next(tile.last && edge.last);
+        if (tile.last) {
+            first = edge.last;
+            ++degree;
+            if (edge.last) degree = 1;
         }
+        tile.next();
     }
 }

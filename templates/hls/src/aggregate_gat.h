@@ -18,7 +18,7 @@ Coefficients<L> weights_of(const Exponents<L>& here, const Exponents<L>& largest
 }
 
 /// The loops run over edges, then groups of heads, then the tiles of a group: the order of H and of the ring. Sums,
-/// maxima and sums of coefficients that the next cycle needs are kept in registers, as in linear.h.
+/// maxima and sums of coefficients come back as in linear.h.
 template <class L, class Exponential>
 void aggregate_gat(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream<ScoredEdge<L> >& ring,
                    Stream<Exponents<L> >& maxima, Stream<TotalTile<L> >& totals) {
@@ -33,43 +33,46 @@ void aggregate_gat(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream
     HLS_RETURNS_AFTER_TWO(sums)
     HLS_RETURNS_AFTER_TWO(weights)
     HLS_RETURNS_AFTER_TWO(largest)
-    AggregateSums<L> recent = zeros<AggregateSums<L> >();
+    Carry<AggregateSums<L>, L::AGGR_TILES> carry;
+    Carry<CoefficientSums, L::HEAD_GROUPS> carried_weights;
+    Carry<Exponents<L>, L::HEAD_GROUPS> carried_maxima;
     CoefficientSums weight = zeros<CoefficientSums>();
-    Exponents<L> maximum = zeros<Exponents<L> >();
     ScoredEdge<L> edge = zeros<ScoredEdge<L> >();
     Coefficients<L> coefficients = zeros<Coefficients<L> >();
     ap_uint<L::DEGREE_BITS> degree = 1;
-    int tile = 0, group = 0, group_tile = 0;  // tile = group * GROUP_TILES + group_tile
-    unsigned node = 0;
-    while (node < nodes) {
+    bool first = true;  // edge of the row
+    Turns<L::AGGR_TILES> tile;  // group * GROUP_TILES + group_tile
+    Turns<L::HEAD_GROUPS> group;
+    Turns<L::GROUP_TILES> group_tile;
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(L::AGGREGATE_TRIPS)
-        const bool first = degree == 1;
-        if (group_tile == 0) {
+        if (group_tile.first) {
             edge = unpack<ScoredEdge<L> >(ring.read());
+            Exponents<L> maximum = carried_maxima.before();
             if (first) maximum = unpack<Exponents<L> >(maxima.read());
-            else if (L::HEAD_GROUPS > 1) maximum = unpack<Exponents<L> >(largest[group]);
-            if (first) largest[group] = pack(maximum);
+            carried_maxima.keep(maximum, group, largest);
             coefficients = weights_of<L, Exponential>(edge.exponents, maximum);
-            if (L::HEAD_GROUPS > 1) weight = unpack<CoefficientSums>(weights[group]);
+            weight = carried_weights.before();
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
                 HLS_UNROLL
                 if (first) weight.lane[lane] = 0;
                 weight.lane[lane] += coefficients.lane[lane];
             }
-            weights[group] = pack(weight);
+            carried_weights.keep(weight, group, weights);
         }
         const unsigned row = edge.source.to_uint() * L::H_WORDS;
         HLS_PRODUCT(row, fabric)
-        const Packed<HWord<L> > word = h[row + tile / TILES_PER_WORD];
+        const Packed<HWord<L> > word = h[row + tile.at.to_uint() / TILES_PER_WORD];
         AggregateSum<L> message[L::T_AGGR];
         HLS_REGISTERS(message)
-        weigh<L>(tile_of<L>(word, tile % TILES_PER_WORD), coefficients, message);
-        recent = combine<L>(L::AGGR_TILES == 1 ? recent : unpack<AggregateSums<L> >(sums[tile]), message, first);
-        sums[tile] = pack(recent);
+        weigh<L>(tile_of<L>(word, tile.at.to_uint() % TILES_PER_WORD), coefficients, message);
+        const AggregateSums<L> after = combine<L>(carry.before(), message, first);
+        carry.keep(after, tile, sums);
         if (edge.last) {
             TotalTile<L> total;
-            total.sums = recent;
+            total.sums = after;
             for (int lane = 0; lane < L::GROUP_HEADS; ++lane) {
                 HLS_UNROLL
                 // One product per head and row; the DSP budget does not cover it.
@@ -79,13 +82,14 @@ void aggregate_gat(unsigned nodes, const Packed<HWord<L> > h[L::H_DEPTH], Stream
             }
             totals.write(pack(total));
         }
-        const bool group_ends = group_tile == L::GROUP_TILES - 1, edge_ends = group_ends && group == L::HEAD_GROUPS - 1;
-        group_tile = group_ends ? 0 : group_tile + 1;
-        if (group_ends) group = edge_ends ? 0 : group + 1;
-        tile = edge_ends ? 0 : tile + 1;
-        if (edge_ends) {
-            degree = edge.last ? ap_uint<L::DEGREE_BITS>(1) : ap_uint<L::DEGREE_BITS>(degree + 1);
-            if (edge.last) ++node;
+        rows.next(tile.last && edge.last);
+        if (tile.last) {
+            first = edge.last;
+            ++degree;
+            if (edge.last) degree = 1;
         }
+        tile.next();
+        group.next(group_tile.last);
+        group_tile.next();
     }
 }

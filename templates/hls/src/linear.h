@@ -1,11 +1,11 @@
 // The linear stage: H = X W, T_IN inputs times T_OUT outputs per cycle, rounded once.
 //
 // The outer loop runs over groups of inputs, the inner one over tiles of outputs: an input is read once, and every tile
-// keeps its own sums. The sums of a tile are needed again after OUT_TILES cycles. With two or more tiles, LUTRAM has
-// time for the write and the read; a single tile needs its sums in the next cycle and keeps them in the register
-// `recent`.
+// keeps its own sums, which are needed again after OUT_TILES cycles. The products of a cycle are summed in a tree, so
+// that a single addition depends on the cycles before.
 #pragma once
 
+#include "carry.h"
 #include "fixed.h"
 #include "multiply.h"
 #include "trace.h"
@@ -37,12 +37,16 @@ LinearSums<L> accumulate(const ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L:
     LinearSums<L> sums;
     for (int out = 0; out < L::T_OUT; ++out) {
         HLS_UNROLL
-        LinearSum<L> sum = first ? LinearSum<L>(0) : before.lane[out];
+        LinearSum<L> added[L::T_IN];
+        HLS_REGISTERS(added)
         for (int in = 0; in < L::T_IN; ++in) {
             HLS_UNROLL
-            if (from <= in && in < to) sum += product[in * L::T_OUT + out];
+            added[in] = 0;
+            if (from <= in && in < to) added[in] = product[in * L::T_OUT + out];
         }
-        sums.lane[out] = sum;
+        LinearSum<L> start = before.lane[out];
+        if (first) start = 0;
+        sums.lane[out] = start + Tree<L::T_IN>::sum(added);
     }
     return sums;
 }
@@ -68,37 +72,37 @@ void linear_sparse(unsigned nodes, const Packed<WeightWord<L> > weight[L::WEIGHT
     Packed<LinearSums<L> > sums[L::OUT_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
-    LinearSums<L> recent = zeros<LinearSums<L> >();
+    Carry<LinearSums<L>, L::OUT_TILES> carry;
     FeatureGroup<L> group;
     bool first = true;
-    int tile = 0, base = 0;  // base = tile * INPUT_WIDTH, without a multiplier
-    unsigned node = 0;
-    while (node < nodes) {
+    Turns<L::OUT_TILES> tile;
+    int base = 0;  // tile * INPUT_WIDTH, without a multiplier
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(L::LINEAR_TRIPS)
-        if (tile == 0) group = unpack<FeatureGroup<L> >(groups.read());
-        WeightWord<L> rows[L::T_IN];
-        HLS_REGISTERS(rows)
+        if (tile.first) group = unpack<FeatureGroup<L> >(groups.read());
+        WeightWord<L> words[L::T_IN];
+        HLS_REGISTERS(words)
         for (int lane = 0; lane < L::T_IN; ++lane) {
             HLS_UNROLL
             // Two lanes share a copy, because block RAM has two ports.
-            rows[lane] = unpack<WeightWord<L> >(weight[lane / 2][base + group.column.lane[lane].to_int()]);
+            words[lane] = unpack<WeightWord<L> >(weight[lane / 2][base + group.column.lane[lane].to_int()]);
         }
-        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : unpack<LinearSums<L> >(sums[tile]);
+        const LinearSums<L> before = carry.before();
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
         HLS_REGISTERS(product)
-        multiply<L>(group.value.lane, rows, product);
+        multiply<L>(group.value.lane, words, product);
         const int split = group.split.to_int();
         const LinearSums<L> total = accumulate<L>(product, 0, split, first, before);
         if (group.last) tiles.write(pack(requantise<L>(total)));
-        recent = group.last ? accumulate<L>(product, split, L::T_IN, true, before) : total;
-        sums[tile] = pack(recent);
-        base += L::INPUT_WIDTH;
-        if (++tile == L::OUT_TILES) {
-            tile = base = 0;
-            first = false;
-            if (group.last) ++node;
-        }
+        LinearSums<L> after = total;
+        if (group.last) after = accumulate<L>(product, split, L::T_IN, true, before);
+        carry.keep(after, tile, sums);
+        base = tile.last ? 0 : base + L::INPUT_WIDTH;
+        if (tile.last) first = false;
+        rows.next(tile.last && group.last);
+        tile.next();
     }
 }
 
@@ -109,36 +113,32 @@ void linear_dense(unsigned nodes, const Packed<WeightWord<L> > weight[L::T_IN][L
     Packed<LinearSums<L> > sums[L::OUT_TILES];
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
-    LinearSums<L> recent = zeros<LinearSums<L> >();
+    Carry<LinearSums<L>, L::OUT_TILES> carry;
     InputGroup<L> group;
-    int tile = 0, index = 0, address = 0;  // address = index * OUT_TILES + tile
-    unsigned node = 0;
-    while (node < nodes) {
+    Turns<L::OUT_TILES> tile;
+    Turns<L::IN_GROUPS> index;
+    int address = 0;  // index * OUT_TILES + tile
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(L::LINEAR_TRIPS)
-        if (tile == 0) group = unpack<InputGroup<L> >(groups.read());
-        WeightWord<L> rows[L::T_IN];
-        HLS_REGISTERS(rows)
+        if (tile.first) group = unpack<InputGroup<L> >(groups.read());
+        WeightWord<L> words[L::T_IN];
+        HLS_REGISTERS(words)
         for (int lane = 0; lane < L::T_IN; ++lane) {
             HLS_UNROLL
-            rows[lane] = unpack<WeightWord<L> >(weight[lane][address]);
+            words[lane] = unpack<WeightWord<L> >(weight[lane][address]);
         }
-        const LinearSums<L> before = L::OUT_TILES == 1 ? recent : unpack<LinearSums<L> >(sums[tile]);
+        const LinearSums<L> before = carry.before();
         ap_int<L::INPUT_BITS + L::WEIGHT_BITS> product[L::T_IN * L::T_OUT];
         HLS_REGISTERS(product)
-        multiply<L>(group.lane, rows, product);
-        recent = accumulate<L>(product, 0, L::T_IN, index == 0, before);
-        sums[tile] = pack(recent);
-        const bool last = index == L::IN_GROUPS - 1;
-        if (last) tiles.write(pack(requantise<L>(recent)));
-        ++address;
-        if (++tile == L::OUT_TILES) {
-            tile = 0;
-            ++index;
-            if (last) {
-                index = address = 0;
-                ++node;
-            }
-        }
+        multiply<L>(group.lane, words, product);
+        const LinearSums<L> after = accumulate<L>(product, 0, L::T_IN, index.first, before);
+        carry.keep(after, tile, sums);
+        if (index.last) tiles.write(pack(requantise<L>(after)));
+        address = tile.last && index.last ? 0 : address + 1;
+        rows.next(tile.last && index.last);
+        index.next(tile.last);
+        tile.next();
     }
 }

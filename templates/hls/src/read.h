@@ -6,6 +6,7 @@
 // or its own problems if they found none. The writer takes those of the last check: with a problem it writes nothing.
 #pragma once
 
+#include "count.h"
 #include "parameters.h"
 #include "types.h"
 
@@ -54,34 +55,37 @@ void check_features(unsigned nodes, unsigned beats, Stream<Beat>& in, Stream<Fea
                     Stream<Status>& verdicts) {
     verdicts.write(0);
     Status problems = 0;
-    unsigned node = 0, beat = 0;
-    while (node < nodes || beat < beats) {
+    Rows rows(nodes);
+    Countdown<32> left(beats);
+    while (rows.more || left.more) {
         HLS_PIPELINE
         HLS_TRIPS(DATASET_FEATURE_BEATS)
-        Beat word = Beat(1) << FEATURE_TAIL_LAST_AT;  // an empty row that ends
-        if (beat < beats) {
+        Beat word = 0;
+        bool ends = true;  // a missing beat is an empty row that ends
+        if (left.more) {
             word = in.read();
-            ++beat;
+            ends = word[FEATURE_TAIL_LAST_AT];
         } else {
             problems |= Status(1) << STREAM_TOO_SHORT;
         }
-        if (node < nodes) {
-            const FeatureGroup<L> group = unpack_group<L>(word, problems);
+        left.next();
+        if (rows.more) {
+            FeatureGroup<L> group = unpack_group<L>(word, problems);
+            group.last = ends;
             out.write(pack(group));
-            if (group.last) ++node;
         }
+        rows.next(ends);
     }
     verdicts.write(problems);
 }
 
-/// Edge slot `slot` of a beat of the graph region.
-inline Edge unpack_edge(const Beat& beat, int slot) {
+/// The first edge slot of a beat of the graph region.
+inline Edge unpack_edge(const Beat& beat) {
     HLS_INLINE
-    const Beat here = beat >> (EDGE_BITS * slot);
     Edge edge;
-    edge.source = field<EDGE_SOURCE_BITS>(here, EDGE_SOURCE_AT);
-    edge.coefficient = field<EDGE_COEFFICIENT_BITS>(here, EDGE_COEFFICIENT_AT);
-    edge.last = here[EDGE_LAST_AT];
+    edge.source = field<EDGE_SOURCE_BITS>(beat, EDGE_SOURCE_AT);
+    edge.coefficient = field<EDGE_COEFFICIENT_BITS>(beat, EDGE_COEFFICIENT_AT);
+    edge.last = beat[EDGE_LAST_AT];
     return edge;
 }
 
@@ -92,50 +96,51 @@ inline void check_edges(unsigned nodes, unsigned beats, Stream<Beat>& in, Stream
     const Status earlier = before.read();
     after.write(earlier);
     Status problems = 0;
-    unsigned node = 0, beat = 0, degree = 0;
-    int slot = 0;
-    Beat word = 0;
-    while (node < nodes || beat < beats) {
+    Rows rows(nodes);
+    Countdown<32> left(beats);
+    ap_uint<bits_of(DEGREE_CAPACITY)> degree = 0;  // entries of the row before this one
+    bool full = DEGREE_CAPACITY == 1;              // this entry is the last that fits
+    Turns<EDGES_PER_BEAT> slot;
+    Beat word = 0;            // the slots that are left, the next one first
+    bool takes = beats != 0;  // this cycle needs a beat, and there is one
+    // After the last row, the rest of the region is read at one beat per cycle and dropped.
+    while (rows.more || left.more) {
         HLS_PIPELINE
         HLS_TRIPS(DATASET_EDGES)
-        const bool exhausted = slot == 0 && beat == beats;
-        if (slot == 0 && !exhausted) {
-            word = in.read();
-            ++beat;
-        }
-        if (node < nodes) {
-            Edge edge = unpack_edge(word, slot);
-            if (exhausted) {
-                problems |= Status(1) << STREAM_TOO_SHORT;
-                edge.last = true;
-            }
-            if (exhausted || edge.source >= nodes) {
-                if (!exhausted) problems |= Status(1) << SOURCE_OUT_OF_RANGE;
-                edge.source = 0;
-            }
-            // Cut at the capacity, so that no later buffer overflows.
-            if (++degree == unsigned(DEGREE_CAPACITY) && !edge.last) {
-                problems |= Status(1) << DEGREE_OVER_CAPACITY;
-                edge.last = true;
-            }
+        if (takes) word = in.read();
+        const bool exhausted = slot.first && !takes;
+        left.next(slot.first);
+        const Edge read = unpack_edge(word);
+        word >>= EDGE_BITS;
+        // Cut at the capacity, so that no later buffer overflows.
+        const bool ends = read.last || exhausted || full;
+        if (rows.more) {
+            const bool unknown = read.source >= nodes;
+            if (exhausted) problems |= Status(1) << STREAM_TOO_SHORT;
+            else if (unknown) problems |= Status(1) << SOURCE_OUT_OF_RANGE;
+            if (full && !read.last && !exhausted) problems |= Status(1) << DEGREE_OVER_CAPACITY;
+            Edge edge = read;
+            if (exhausted || unknown) edge.source = 0;
+            edge.last = ends;
             out.write(pack(edge));
-            if (edge.last) {
-                ++node;
-                degree = 0;
-            }
+            full = ends ? DEGREE_CAPACITY == 1 : degree == DEGREE_CAPACITY - 2;
+            ++degree;
+            if (ends) degree = 0;
         }
-        // After the last row, the rest of the region is read at one beat per cycle and dropped.
-        slot = exhausted || slot == EDGES_PER_BEAT - 1 || node == nodes ? 0 : slot + 1;
+        if (exhausted || !rows.more) slot.restart();
+        else slot.next();
+        takes = slot.first && left.more;
+        rows.next(ends);
     }
     after.write(earlier != 0 ? earlier : problems);
 }
 
 /// Discards the edges that check_edges passes on, where only its verdict is needed.
 inline void drop_edges(unsigned nodes, Stream<Edge>& edges) {
-    unsigned node = 0;
-    while (node < nodes) {
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(DATASET_EDGES)
-        if (unpack<Edge>(edges.read()).last) ++node;
+        rows.next(unpack<Edge>(edges.read()).last);
     }
 }

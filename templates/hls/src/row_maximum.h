@@ -1,6 +1,7 @@
 // gat's first pass over a row: the exponent of each edge, and the largest exponent of the row.
 #pragma once
 
+#include "carry.h"
 #include "trace.h"
 #include "types.h"
 
@@ -34,24 +35,25 @@ template <class L>
 void row_maximum(unsigned nodes, const Packed<ScoreWord<L> > target_scores[L::SCORE_DEPTH],
                  const Packed<ScoreWord<L> > source_scores[L::SCORE_DEPTH], Stream<Edge>& edges,
                  Stream<ScoredEdge<L> >& ring, Stream<Exponents<L> >& maxima) {
-    // A single group needs its maxima in the next cycle and keeps them in the register `recent`.
     Packed<Exponents<L> > largest[L::HEAD_GROUPS];
     HLS_STORAGE(largest, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(largest)
-    Exponents<L> recent = zeros<Exponents<L> >();
+    Carry<Exponents<L>, L::HEAD_GROUPS> carry;
     Edge edge = zeros<Edge>();
     bool first = true;  // edge of the row
-    int group = 0;
-    unsigned node = 0, target = 0;  // target = node * HEAD_GROUPS, without a multiplier
-    while (node < nodes) {
+    Turns<L::HEAD_GROUPS> group;
+    unsigned target = 0;  // the node times HEAD_GROUPS, without a multiplier
+    Rows rows(nodes);
+    while (rows.more) {
         HLS_PIPELINE
         HLS_TRIPS(L::MAXIMUM_TRIPS)
-        if (group == 0) edge = unpack<Edge>(edges.read());
+        if (group.first) edge = unpack<Edge>(edges.read());
         const unsigned source = edge.source.to_uint() * L::HEAD_GROUPS;
         HLS_PRODUCT(source, fabric)
-        const ScoreWord<L> s = unpack<ScoreWord<L> >(target_scores[target + group]);
-        const ScoreWord<L> r = unpack<ScoreWord<L> >(source_scores[source + group]);
-        const Exponents<L> before = L::HEAD_GROUPS == 1 ? recent : unpack<Exponents<L> >(largest[group]);
+        const ScoreWord<L> s = unpack<ScoreWord<L> >(target_scores[target + group.at.to_uint()]);
+        const ScoreWord<L> r = unpack<ScoreWord<L> >(source_scores[source + group.at.to_uint()]);
+        const Exponents<L> before = carry.before();
+        Exponents<L> after;
         ScoredEdge<L> scored;
         scored.source = edge.source;
         scored.last = edge.last;
@@ -59,21 +61,19 @@ void row_maximum(unsigned nodes, const Packed<ScoreWord<L> > target_scores[L::SC
             HLS_UNROLL
             const Exponent<L> here = exponent<L>(s.lane[lane], r.lane[lane]), there = before.lane[lane];
             scored.exponents.lane[lane] = here;
-            recent.lane[lane] = first || here > there ? here : there;
+            after.lane[lane] = first || here > there ? here : there;
         }
-        largest[group] = pack(recent);
+        carry.keep(after, group, largest);
         ring.write(pack(scored));
         if (edge.last) {
-            TRACE_ROW(L, "row_maximum", recent.lane, L::HEADS);
-            maxima.write(pack(recent));
+            TRACE_ROW(L, "row_maximum", after.lane, L::HEADS);
+            maxima.write(pack(after));
         }
-        if (++group == L::HEAD_GROUPS) {
-            group = 0;
+        if (group.last) {
             first = edge.last;
-            if (edge.last) {
-                ++node;
-                target += L::HEAD_GROUPS;
-            }
+            if (edge.last) target += L::HEAD_GROUPS;
         }
+        rows.next(group.last && edge.last);
+        group.next();
     }
 }
