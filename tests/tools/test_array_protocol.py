@@ -31,6 +31,7 @@ from fgnas.hardware.pipeline import lowering as pipeline
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
+from fgnas.tools.simulate import COUPLINGS
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
 
 PAGE = 4096
@@ -52,6 +53,7 @@ class Run:
         places: address of each region, and of the logits.
         bad_reads, bad_writes: addresses that answer SLVERR.
         stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
+        coupling: how the memory's write channels wait for each other, as in `COUPLINGS`.
     """
 
     regions: dict[str, bytes]
@@ -62,6 +64,7 @@ class Run:
     bad_writes: range = range(0)
     stall_seed: int = 0
     stall_share: float = 0.0
+    coupling: str = COUPLINGS[0]
     limit_cycles: int = LIMIT_CYCLES
 
     def job(self, image: Path) -> dict[str, Any]:
@@ -85,6 +88,7 @@ class Run:
             "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
             "stall_seed": self.stall_seed,
             "stall_share": self.stall_share,
+            "coupling": self.coupling,
             "reset_before": False,
             "limit_cycles": self.limit_cycles,
             "result": [first, first + len(self.expected)],
