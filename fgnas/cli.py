@@ -171,8 +171,7 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_map(sub: argparse.ArgumentParser) -> None:
-    from fgnas.mapping.platform import shipped
-    from fgnas.mapping.study import MapOptions
+    from fgnas.mapping.options import MapOptions, shipped
 
     sub.add_argument("platform", metavar="PLATFORM|FILE.toml", help=f"{', '.join(shipped())}, or a file of your own")
     sub.add_argument("model", help="a model of the platform")
@@ -573,7 +572,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _map(options: argparse.Namespace) -> int:
     from fgnas import api
-    from fgnas.mapping.study import MapOptions
+    from fgnas.mapping.options import MapOptions
 
     answer = api.map_network(options.platform, options.model, **chosen(options, MapOptions))
     if options.json:

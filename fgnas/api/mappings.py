@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
-from fgnas.mapping.study import Answer, MapOptions, solve
+from fgnas.mapping.study import Answer, solve
 
 
 def map_network(platform: str, model: str, **options: Any) -> Answer:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fgnas import pareto
 from fgnas.mapping.chain import Chain
 from fgnas.mapping.exact import Front, Limits, within
+from fgnas.mapping.options import BASELINES
 
 Mappings = NDArray[np.int8]
 POPULATION, MUTATION, CROSSOVER = 200, 0.4, 0.8
@@ -36,10 +37,8 @@ def nsga2_front(chain: Chain, evaluations: int, rng: np.random.Generator, limits
     return within(chain, np.unique(np.concatenate(seen), axis=0), limits or Limits())
 
 
-METHODS: dict[str, Callable[[Chain, int, np.random.Generator, Limits | None], Front]] = {
-    "nsga2": nsga2_front,
-    "random": random_front,
-}
+Baseline = Callable[[Chain, int, np.random.Generator, Limits | None], Front]
+METHODS: dict[str, Baseline] = dict(zip(BASELINES, (nsga2_front, random_front), strict=True))
 
 
 def draw(chain: Chain, count: int, rng: np.random.Generator) -> Mappings:

@@ -16,8 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from fgnas.errors import UserError
 from fgnas.mapping.chain import NO_SHORTCUT, Chain
+from fgnas.mapping.options import SHIPPED, shipped
 
-SHIPPED = Path(__file__).with_name("platforms")
 Kind = Literal["published", "reconstructed", "computed", "measured", "exact", "assumed"]
 Granularity = Literal["block", "layer"]
 Pair = tuple[int, int]
@@ -283,11 +283,6 @@ def _blocks(layers: list[_Layer]) -> list[list[_Layer]]:
         else:
             parts.append([layer])
     return parts
-
-
-def shipped() -> list[str]:
-    """The names of the platforms that the package contains."""
-    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
 def find_platform(name: str) -> Platform:

@@ -15,28 +15,8 @@ from fgnas.errors import UserError
 from fgnas.mapping.baselines import METHODS
 from fgnas.mapping.chain import Chain, Integers, transitions
 from fgnas.mapping.exact import Front, Limits, exact_front, front_of
+from fgnas.mapping.options import BASELINES, EXACT, MapOptions
 from fgnas.mapping.platform import Platform, Source
-from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, POSITIVE, TEXT, option
-
-EXACT = "exact"
-
-
-@dataclass(frozen=True)
-class MapOptions:
-    """Options of a mapping, for the command line, Python and the docs."""
-
-    granularity: str = option("block", "what is mapped as one: block or layer", TEXT, "NAME", ("block", "layer"))
-    setting: str | None = option(
-        None, "one of the platform's settings, such as clocks; default: all of them", TEXT, "NAME"
-    )
-    latency_ms: float | None = option(None, "limit on latency", ABOVE_ZERO, "N")
-    energy_mj: float | None = option(None, "limit on energy", ABOVE_ZERO, "N")
-    power_w: float | None = option(None, "limit on mean power: energy over latency", ABOVE_ZERO, "N")
-    transitions: int | None = option(None, "limit on changes of unit", NATURAL, "N")
-    shortcuts: bool = option(False, "charge tensors that a later step reads again on another unit", FLAG)
-    method: str = option(EXACT, f"{EXACT}, or a baseline: {', '.join(METHODS)}", TEXT, "NAME", (EXACT, *METHODS))
-    evaluations: int = option(5000, "mappings that a baseline evaluates, for each setting", POSITIVE, "N")
-    seed: int = option(0, "seed of a baseline", NATURAL, "N")
 
 
 @dataclass(frozen=True)
@@ -195,7 +175,7 @@ def _front(chain: Chain, options: MapOptions, limits: Limits) -> Front:
     if options.method == EXACT:
         return exact_front(chain, limits)
     if options.method not in METHODS:
-        raise UserError(f"unknown method {options.method!r}; known: {', '.join((EXACT, *METHODS))}")
+        raise UserError(f"unknown method {options.method!r}; known: {', '.join((EXACT, *BASELINES))}")
     return METHODS[options.method](chain, options.evaluations, np.random.default_rng(options.seed), limits)
 
 

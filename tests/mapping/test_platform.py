@@ -6,7 +6,8 @@ import pytest
 
 from fgnas.errors import UserError
 from fgnas.mapping.chain import NO_SHORTCUT
-from fgnas.mapping.platform import find_platform, shipped
+from fgnas.mapping.options import shipped
+from fgnas.mapping.platform import find_platform
 
 
 def test_layers_of_a_file(own: Path) -> None:

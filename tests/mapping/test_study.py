@@ -9,8 +9,9 @@ import pytest
 from fgnas import pareto
 from fgnas.mapping.baselines import METHODS, draw
 from fgnas.mapping.exact import exact_front
+from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
-from fgnas.mapping.study import MapOptions, solve
+from fgnas.mapping.study import solve
 
 XAVIER = find_platform("xavier")
 
