@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import hashlib
 import os
 import pickle
 import struct
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
+from fgnas.tasks.fingerprint import fingerprint_of
 
 SPLITS = ("train", "val", "test")
 FIELDS = ("x", "y")
@@ -63,12 +63,8 @@ class ImageData:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Shortened SHA-256 over the arrays, which identifies the data in a run's configuration."""
-        digest = hashlib.sha256()
-        for array in (self.pixels, self.labels, self.train, self.val, self.test):
-            digest.update(str((array.dtype.kind, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()[:16]
+        """Of all arrays; it identifies the data in a run's configuration."""
+        return fingerprint_of((self.pixels, self.labels, self.train, self.val, self.test))
 
 
 def load_images(name: str | os.PathLike[str]) -> ImageData:

@@ -8,7 +8,6 @@ files. Names that end in .pt, .pth or .npz are files of the user (docs/data.md).
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import pickle
 import re
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from fgnas.errors import UserError
 from fgnas.tasks import files as datafile
 from fgnas.tasks.files import MASKS, Split, check_mask
+from fgnas.tasks.fingerprint import fingerprint_of
 
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 NAMES = ("digits", *PLANETOID)
@@ -96,16 +96,11 @@ class GraphData:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Shortened SHA-256 over the arrays, which identifies the data in a run's configuration."""
-        digest = hashlib.sha256()
-        arrays = (
+        """Of all arrays; it identifies the data in a run's configuration."""
+        return fingerprint_of((
             self.features.indptr, self.features.indices, self.features.data, self.indptr, self.sources,
             self.labels, self.train, self.val, self.test,
-        )  # fmt: skip
-        for array in arrays:
-            digest.update(str((array.dtype.kind, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()[:16]
+        ))  # fmt: skip
 
 
 def build(

@@ -7,6 +7,7 @@ pretrained teacher.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from fgnas.files import replace_file
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig
 from fgnas.space import Choice, Space
@@ -138,9 +140,9 @@ def _step(model: Vig, optimiser: torch.optim.Optimizer, images: Tensor, labels: 
 
 def _save(checkpoint: Path, model: Vig, optimiser: torch.optim.Optimizer, epochs: int) -> None:
     """Replace the checkpoint, whole or not at all."""
-    scratch = checkpoint.with_name(f".{checkpoint.name}.part")
-    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}, scratch)
-    scratch.replace(checkpoint)
+    buffer = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}, buffer)
+    replace_file(checkpoint, buffer.getvalue())
 
 
 def accuracy(model: Vig, subnet: Subnet, data: ImageData, split: str = "val") -> float:
