@@ -3,7 +3,6 @@
 One kernel is built once; the runs of a test follow each other in one simulation, most without a reset.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import plain_layer, random_graph, random_network, run_on_face
+from bus import BusRun, assert_right, placed, run_all
+from support import plain_layer, random_graph, random_network
 
 from fgnas.backends.array import write_rtl
 from fgnas.design import Design
@@ -31,84 +31,30 @@ from fgnas.hardware.pipeline import lowering as pipeline
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.simulate import COUPLINGS
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
 
-PAGE = 4096
-MEMORY_BYTES = 1 << 18
-UNTOUCHED = 0x5A
-LIMIT_CYCLES = 60_000
 LAST = -1
 """The descriptor that writes the logits."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One start of the kernel: its regions, their addresses, and the behaviour of the memory.
+@dataclass(frozen=True, kw_only=True)
+class Run(BusRun):
+    """One start of the kernel.
 
     Attributes:
-        regions: bytes of programme, parameters, features and edges.
-        expected: bytes of the right logits.
         descriptors: value of the register.
-        places: address of each region, and of the logits.
-        bad_reads, bad_writes: addresses that answer SLVERR.
-        stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
-        coupling: how the memory's write channels wait for each other, as in `COUPLINGS`.
     """
 
-    regions: dict[str, bytes]
-    expected: bytes
+    REGISTERS = ARGUMENT_REGISTERS
+
     descriptors: int
-    places: dict[str, int]
-    bad_reads: range = range(0)
-    bad_writes: range = range(0)
-    stall_seed: int = 0
-    stall_share: float = 0.0
-    coupling: str = COUPLINGS[0]
-    limit_cycles: int = LIMIT_CYCLES
-
-    def job(self, image: Path) -> dict[str, Any]:
-        """The run as sim/protocol.py reads it."""
-        memory = bytearray([UNTOUCHED]) * MEMORY_BYTES
-        for name, content in self.regions.items():
-            memory[self.places[name] : self.places[name] + len(content)] = content
-        image.write_bytes(memory)
-        values = {"descriptors": self.descriptors, **self.places}
-        first = self.places["logits"]
-        return {
-            "image": str(image),
-            "registers": [
-                (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
-                for register in ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
-            ],
-            "status_register": next(r.offset for r in ARGUMENT_REGISTERS if r.name == "status"),
-            "control": wire.CONTROL_OFFSETS,
-            "start": wire.START,
-            "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
-            "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
-            "stall_seed": self.stall_seed,
-            "stall_share": self.stall_share,
-            "coupling": self.coupling,
-            "reset_before": False,
-            "limit_cycles": self.limit_cycles,
-            "result": [first, first + len(self.expected)],
-        }  # fmt: skip
-
-
-def placed(regions: dict[str, bytes], offset: int = 0) -> dict[str, int]:
-    """An address for every region, the logits last, each so many bytes into a page of its own."""
-    places, page = {}, PAGE
-    for name, content in [*regions.items(), ("logits", b"")]:
-        places[name] = page + offset
-        page += -(-(offset + len(content)) // PAGE) * PAGE
-    return places
 
 
 def run_of(encoded: EncodedArray) -> Run:
     """The plain run of a graph."""
     regions = {name: beats.tobytes() for name, beats in encoded.regions.items()}
     expected = reference.run_region(encoded).tobytes()
-    return Run(regions, expected, len(encoded.programme), placed(regions))
+    return Run(regions=regions, expected=expected, places=placed(regions), descriptors=len(encoded.programme))
 
 
 def gcn_design() -> Design:
@@ -147,23 +93,7 @@ class Bench:
 
     def run(self, *runs: Run) -> list[dict[str, Any]]:
         """Run one after the other in one simulation; one result each."""
-        jobs = [run.job(self.folder / f"{number}.bin") for number, run in enumerate(runs)]
-        results, listing = self.folder / "results.json", self.folder / "jobs.json"
-        results.unlink(missing_ok=True)
-        listing.write_text(json.dumps({"runs": jobs, "memory_bytes": MEMORY_BYTES, "results": str(results)}))
-        run_on_face("protocol", self.folder, FGNAS_PROTOCOL_JOBS=str(listing))
-        assert results.is_file(), f"the memory model found a fault: see {self.folder / 'run.log'}"
-        found: list[dict[str, Any]] = json.loads(results.read_text())
-        for run, result in zip(runs, found, strict=True):
-            if result["ended"]:
-                region = range(run.places["logits"], run.places["logits"] + len(run.expected), wire.BEAT_BYTES)
-                assert set(result["touched"]) <= set(region) and result["stray"] == 0
-        return found
-
-
-def assert_right(run: Run, result: dict[str, Any]) -> None:
-    assert result["ended"], "the watchdog bit"
-    assert (result["status"], result["memory"]) == (0, run.expected.hex())
+        return run_all(self.folder, runs)
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +115,7 @@ def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
     runs = []
     for seed in seeds:
         stalling = replace(bench.plain, stall_seed=seed + 1, stall_share=(0.2, 0.5, 0.8)[seed % 3])
-        runs.append(replace(stalling, places=placed(stalling.regions, wire.BEAT_BYTES * (37 * seed % 256))))
+        runs.append(stalling.at(wire.BEAT_BYTES * (37 * seed % 256)))
     for run, result in zip(runs, bench.run(*runs), strict=True):
         assert_right(run, result)
 

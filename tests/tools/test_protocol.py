@@ -5,7 +5,6 @@ One kernel of two layers is built once; the runs of a test follow each other in 
 
 import dataclasses
 import functools
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import random_design, random_graph, random_network, run_on_face
+from bus import PAGE, BusRun, assert_right, placed, run_all
+from support import random_design, random_graph, random_network
 
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design
@@ -28,90 +28,22 @@ from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import COUPLINGS
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
 
-PAGE = 4096
-MEMORY_BYTES = 1 << 18
 WIDTH_IN, CLASSES = 9, 11
-UNTOUCHED = 0x5A
-LIMIT_CYCLES = 60_000
-"""The watchdog: many times the slowest run."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One start of the kernel: its regions, their addresses, and the behaviour of the memory.
+@dataclass(frozen=True, kw_only=True)
+class Run(BusRun):
+    """One start of the kernel.
 
     Attributes:
-        regions: bytes of parameters, features and edges.
-        expected: bytes of the right logits.
-        places: address of each region, and of the logits.
         nodes, feature_beats, edge_beats: values of the registers.
-        bad_reads, bad_writes: addresses that answer SLVERR.
-        stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
-        coupling: how the memory's write channels wait for each other, as in `COUPLINGS`.
-        limit_cycles: cycle at which the watchdog fires.
     """
 
-    regions: dict[str, bytes]
-    expected: bytes
-    places: dict[str, int]
+    REGISTERS = wire.ARGUMENT_REGISTERS
+
     nodes: int
     feature_beats: int
     edge_beats: int
-    bad_reads: range = range(0)
-    bad_writes: range = range(0)
-    stall_seed: int = 0
-    stall_share: float = 0.0
-    coupling: str = COUPLINGS[0]
-    reset_before: bool = False
-    limit_cycles: int = LIMIT_CYCLES
-
-    def at(self, offset: int) -> "Run":
-        """The same regions, each so many bytes into a page of its own."""
-        return replace(self, places=placed(self.regions, offset))
-
-    def image(self) -> bytes:
-        """Main memory before the run."""
-        memory = bytearray([UNTOUCHED]) * MEMORY_BYTES
-        for name, content in self.regions.items():
-            memory[self.places[name] : self.places[name] + len(content)] = content
-        return bytes(memory)
-
-    def registers(self) -> list[tuple[int, int]]:
-        """(offset, value) of every argument."""
-        values = {name: getattr(self, name) for name in ("nodes", "feature_beats", "edge_beats")} | self.places
-        return [
-            (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
-            for register in wire.ARGUMENT_REGISTERS if register.access == "w" for word in range(register.bits // 32)
-        ]  # fmt: skip
-
-    def job(self, image: Path) -> dict[str, Any]:
-        """What sim/protocol.py reads."""
-        image.write_bytes(self.image())
-        first = self.places["logits"]
-        return {
-            "image": str(image),
-            "registers": self.registers(),
-            "status_register": next(r.offset for r in wire.ARGUMENT_REGISTERS if r.name == "status"),
-            "control": wire.CONTROL_OFFSETS,
-            "start": wire.START,
-            "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
-            "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
-            "stall_seed": self.stall_seed,
-            "stall_share": self.stall_share,
-            "coupling": self.coupling,
-            "reset_before": self.reset_before,
-            "limit_cycles": self.limit_cycles,
-            "result": [first, first + len(self.expected)],
-        }
-
-
-def placed(regions: dict[str, bytes], offset: int = 0) -> dict[str, int]:
-    """An address for every region, the logits last."""
-    places, page = {}, PAGE
-    for name, content in [*regions.items(), ("logits", b"")]:
-        places[name] = page + offset
-        page += -(-(offset + len(content)) // PAGE) * PAGE
-    return places
 
 
 def run_of(accelerator: Accelerator, data: GraphData) -> Run:
@@ -124,7 +56,7 @@ def run_of(accelerator: Accelerator, data: GraphData) -> Run:
     }
     expected = logit_rows(accelerator, reference.run(accelerator, graph)).tobytes()
     beats = {f"{name[:-1]}_beats": len(regions[name]) // wire.BEAT_BYTES for name in ("features", "edges")}
-    return Run(regions, expected, placed(regions), data.nodes, **beats)
+    return Run(regions=regions, expected=expected, places=placed(regions), nodes=data.nodes, **beats)
 
 
 class Bench:
@@ -154,34 +86,7 @@ class Bench:
 
     def run(self, *runs: Run) -> list[dict[str, Any]]:
         """Run one after the other in one simulation; one result each."""
-        jobs = [run.job(self.folder / f"{number}.bin") for number, run in enumerate(runs)]
-        results, listing = self.folder / "results.json", self.folder / "jobs.json"
-        results.unlink(missing_ok=True)
-        listing.write_text(json.dumps({"runs": jobs, "memory_bytes": MEMORY_BYTES, "results": str(results)}))
-        run_on_face("protocol", self.folder, FGNAS_PROTOCOL_JOBS=str(listing))
-        assert results.is_file(), f"the memory model found a fault: see {self.folder / 'run.log'}"
-        found: list[dict[str, Any]] = json.loads(results.read_text())
-        for run, result in zip(runs, found, strict=True):
-            assert_orderly(run, result)
-        return found
-
-
-def assert_orderly(run: Run, result: dict[str, Any]) -> None:
-    """Invariants of every run that ended: done is read once, idle after, and no write strays."""
-    if not result["ended"]:
-        return
-    first, second = result["control"]
-    assert (first & 0b110, second & 0b110) == (0b110, 0b100)
-    assert result["interrupt"] == 0, "acknowledged, and still there"
-    assert result["stray"] == 0
-    region = range(run.places["logits"], run.places["logits"] + len(run.expected), wire.BEAT_BYTES)
-    assert set(result["touched"]) <= set(region)
-
-
-def assert_right(run: Run, result: dict[str, Any]) -> None:
-    assert result["ended"], "the watchdog bit"
-    assert result["status"] == 0
-    assert result["memory"] == run.expected.hex()
+        return run_all(self.folder, runs)
 
 
 def assert_refused(result: dict[str, Any], name: str) -> None:
