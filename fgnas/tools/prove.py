@@ -1,10 +1,11 @@
 """Prove the rules of the hand-written modules that touch a bus or keep data: `python -m fgnas.tools.prove`.
 
-Yosys reads a module with its rules (sim/rules), which are the assertions that every simulation checks, and writes both
-as an and-inverter graph. ABC, which comes with Yosys, then looks for an inductive invariant that implies every rule
-(PDR: induction whose hypothesis the tool strengthens by itself). Rules for which it finds none in time are checked by
-bounded model checking, cycle by cycle from the reset. Labels that begin with `reach_` are the opposite of rules: states
-that a proof must be able to reach, because assumptions that exclude them would prove anything.
+Yosys reads a module with its rules (sim/rules), which are the assertions that every simulation checks, and tries
+whether the rules of a cycle imply those of the next (induction). If not, ABC, which comes with Yosys, looks for an
+inductive invariant that implies every rule (PDR: induction whose hypothesis the tool strengthens by itself). Rules for
+which it finds none in time are checked by bounded model checking, cycle by cycle from the reset. Labels that begin with
+`reach_` are the opposite of rules: states that a proof must be able to reach, because assumptions that exclude them
+would prove anything.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from fgnas.tools.synth import run_yosys
 
 CYCLES = 40
 """Depth of the bounded check of what induction leaves open."""
+INDUCTION_CYCLES = 1
+"""Cycles whose rules an induction supposes."""
 SECONDS = 600
 """Time limit of each attempt on a module."""
 SMALL_BUS: Mapping[str, int] = {
@@ -45,12 +48,15 @@ class Proof:
         below: modules that it instantiates; their rules are proven too, those of their user included.
         parameters: {parameter: value} of the module.
         package: constants of the package that differ from the kernel's.
+        induction_only: whether its states are too many or too far from the reset for ABC. The same module must be there
+            with smaller sizes, because nothing shows here that its states can be reached.
     """
 
     module: str
     below: tuple[str, ...] = ()
     parameters: Mapping[str, int] = field(default_factory=dict)
     package: Mapping[str, int] = field(default_factory=dict)
+    induction_only: bool = False
 
     @property
     def title(self) -> str:
@@ -70,6 +76,8 @@ PROOFS: tuple[Proof, ...] = (
     Proof("fgnas_control"),
     Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),
     Proof("fgnas_writer", package=SMALL_BUS),
+    Proof("fgnas_reader", ("fgnas_fifo",), package={"BeatBits": 1}, induction_only=True),
+    Proof("fgnas_writer", induction_only=True),
 )  # fmt: skip
 
 
@@ -118,21 +126,25 @@ def prove(
     `change` is applied to the module's text, for tests with a faulty one. Raises UserError without Yosys.
     """
     require("pyosys", "synth")
-    sources = _sources(proof, folder, change)
     macro = proof.module.removeprefix("fgnas_").upper()
     job = {
-        "kind": "graphs", "files": sources, "top": proof.module, "parameters": dict(proof.parameters),
-        "defines": ["FORMAL", f"PROVE_{macro}"], "outputs": {"rules": "rules.aig", "reach": "reach.aig"},
+        "files": _sources(proof, folder, change), "top": proof.module, "parameters": dict(proof.parameters),
+        "defines": ["FORMAL", f"PROVE_{macro}"],
     }  # fmt: skip
-    names = run_yosys(job, folder, folder / "yosys.log")["names"]
-    # A short bounded check finds most faults at once, with the name of the rule.
-    shallow = _bounded(folder / "rules.aig", names["rules"], max(1, seconds // 4), CYCLES // 4)
-    if any(result.fails_in is not None for result in shallow):
-        return shallow
-    reached = _bounded(folder / "reach.aig", names["reach"], seconds)
-    if _has_invariant(folder / "rules.aig", seconds):
+    written = {"kind": "graphs", "outputs": {"rules": "rules.aig", "reach": "reach.aig"}}
+    names = run_yosys(job | written, folder, folder / "graphs.log")["names"]
+    rules = folder / "rules.aig"
+    reached: list[Result] = []
+    if not proof.induction_only:
+        # A short bounded check finds most faults at once, with the name of the rule.
+        shallow = _bounded(rules, names["rules"], max(1, seconds // 4), CYCLES // 4)
+        if any(result.fails_in is not None for result in shallow):
+            return shallow
+        reached = _bounded(folder / "reach.aig", names["reach"], seconds)
+    induction = {"kind": "induction", "cycles": INDUCTION_CYCLES, "seconds": seconds}
+    if run_yosys(job | induction, folder, folder / "induction.log")["inductive"] or _has_invariant(rules, seconds):
         return [Result(name, proven=True) for name in names["rules"]] + reached
-    return _bounded(folder / "rules.aig", names["rules"], seconds) + reached
+    return _bounded(rules, names["rules"], seconds) + reached
 
 
 def _sources(proof: Proof, folder: Path, change: Callable[[str], str]) -> list[str]:

@@ -210,6 +210,36 @@ def write_graphs(job: dict[str, Any]) -> dict[str, Any]:
     latter for assertions whose label begins with reach_. The result has `names`, {kind: path and label of every
     assertion, in the order of the graph's outputs}. Registers begin with any value, and so does what nobody drives.
     """
+    design = with_checks(job)
+    names = {}
+    for kind, others in (("rules", "*/*reach_*"), ("reach", "t:$assert */*reach_* %d")):
+        ys.run_pass("design -save all", design)
+        ys.run_pass(f"chformal -assert -remove {others}; opt_clean; techmap; opt -fast; dffunmap; aigmap", design)
+        path = Path(job["outputs"][kind])
+        ys.run_pass(f"setundef -anyseq; opt_clean; write_aiger -zinit -ywmap {path}.json {path}", design)
+        written = json.loads(Path(f"{path}.json").read_text())["asserts"]
+        names[kind] = [".".join(parts).replace("\\", "") for parts in written]
+        ys.run_pass("design -load all", design)
+    return {"version": version(), "names": names}
+
+
+def is_inductive(job: dict[str, Any]) -> dict[str, Any]:
+    """Whether the rules of a module imply themselves in the next cycle, or after a few cycles.
+
+    `job` is that of `write_graphs`, with `cycles` and `seconds` in place of `outputs`. The result has `inductive`; the
+    base, from the reset, is part of it.
+    """
+    design = with_checks(job)
+    ys.run_pass("chformal -assert -remove */*reach_*; opt_clean; techmap; opt -fast; dffunmap", design)
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch) / "sat.log"
+        limits = f"-maxsteps {job['cycles']} -timeout {job['seconds']}"
+        ys.run_pass(f"tee -o {log} sat -tempinduct -prove-asserts -set-assumes {limits}", design)
+        return {"version": version(), "inductive": "Induction step proven: SUCCESS!" in log.read_text(encoding="utf-8")}
+
+
+def with_checks(job: dict[str, Any]) -> ys.Design:
+    """A module of `files`, `top`, `parameters` and `defines`, flat, without outputs, with its assertions as cells."""
     design = ys.Design()
     options = [f"-G {name}={value}" for name, value in job["parameters"].items()]
     options += [f"-D {name}" for name in job["defines"]]
@@ -222,16 +252,7 @@ def write_graphs(job: dict[str, Any]) -> dict[str, Any]:
         "delete -output *; opt_clean -purge; memory_map; setundef -undriven -anyseq; setundef -anyseq; opt -full",
         design,
     )
-    names = {}
-    for kind, others in (("rules", "*/*reach_*"), ("reach", "t:$assert */*reach_* %d")):
-        ys.run_pass("design -save all", design)
-        ys.run_pass(f"chformal -assert -remove {others}; opt_clean; techmap; opt -fast; dffunmap; aigmap", design)
-        path = Path(job["outputs"][kind])
-        ys.run_pass(f"setundef -anyseq; opt_clean; write_aiger -zinit -ywmap {path}.json {path}", design)
-        written = json.loads(Path(f"{path}.json").read_text())["asserts"]
-        names[kind] = [".".join(parts).replace("\\", "") for parts in written]
-        ys.run_pass("design -load all", design)
-    return {"version": version(), "names": names}
+    return design
 
 
 def untime_checks(module: Any) -> None:
@@ -389,6 +410,7 @@ JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "memories": list_memories,
     "netlist": write_netlist,
     "graphs": write_graphs,
+    "induction": is_inductive,
 }
 """By the `kind` of a job."""
 

@@ -53,6 +53,8 @@ module fgnas_fifo_rules #(
       never_underflows: `FGNAS_FIFO_USER (!pop_i || valid_i) else $error("an empty queue is popped");
       front_exists: assert (!valid_i || entries_q != '0) else $error("an empty queue shows an entry");
       front_comes: assert (waited_q < 2'd3) else $error("an entry of a queue does not come to the front");
+      front_near: assert (waited_q == '0 || valid_i || (waited_q == 2'd1 && fetched_q_i))
+      else $error("an entry that waits is not on its way to the front");
       memory_holds: assert (32'(held_q_i) <= Depth) else $error("a queue overwrites an entry");
       pointers: assert ($clog2(Depth)'(write_q_i - read_q_i) == $clog2(Depth)'(held_q_i))
       else $error("the pointers of a queue are not as far apart as it has entries");

@@ -40,7 +40,8 @@ module fgnas_reader_rules #(
   input wire [fgnas_pkg::RegisterBits-1:0] left_q_i,
   input wire                               popped_q_i,
   input wire [CountBits-1:0]               held_i,      // by the buffer, in its memory
-  input wire [1:0]                         claimed_i    // and behind it
+  input wire [1:0]                         claimed_i,   // and behind it
+  input wire                               buffer_seen_i
 );
   // The ends of bursts are checked at the kernel's port: the reader does not look at RLAST.
   axi_read_rules #(
@@ -85,6 +86,7 @@ module fgnas_reader_rules #(
   end
 
   always_ff @(posedge clk_i) begin
+    one_reset: assert (seen_q == u_bus.seen_q && seen_q == buffer_seen_i);
     if (seen_q && !rst_i) begin
       if (start_i) begin
         starts_idle: `FGNAS_READER_USER (!outstanding_i) else $error("a region is read before the last has arrived");
@@ -132,7 +134,7 @@ bind fgnas_reader fgnas_reader_rules #(
   .arlen_i(arlen_o), .arvalid_i(arvalid_o), .arready_i(arready_i), .rvalid_i(rvalid_i), .rready_i(rready_o),
   .asking_q_i(asking_q), .reserved_q_i(reserved_q), .outstanding_q_i(outstanding_q), .burst_q_i(burst_q),
   .address_q_i(address_q), .left_q_i(left_q), .popped_q_i(popped_q), .held_i(u_buffer.held_q),
-  .claimed_i(u_buffer.claimed_q)
+  .claimed_i(u_buffer.claimed_q), .buffer_seen_i(u_buffer.u_rules.seen_q)
 );
 
 `default_nettype wire

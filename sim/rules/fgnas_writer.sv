@@ -174,6 +174,7 @@ module fgnas_writer_rules #(
       else $error("bursts are lost");
       if (u_bus.open_q != '0) begin
         oldest_left: assert (u_bus.beat_q <= u_bus.lengths_q[0]);
+        oldest_short: assert (32'(u_bus.lengths_q[0]) < PageBeats);
         oldest_page: assert (sent_place + oldest <= count_t'(PageBeats));
         oldest_ends: assert (sent_place + oldest == count_t'(PageBeats) || (u_bus.open_q == 6'd1 && unpresented == '0));
         youngest_page: assert (youngest <= count_t'(PageBeats));

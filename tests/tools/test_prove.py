@@ -26,7 +26,7 @@ def broken(results: list[Result]) -> set[str]:
 def test_the_queue_is_proven(tmp_path: Path) -> None:
     results = prove(SMALL_QUEUE, tmp_path, SECONDS)
     assert not broken(results)
-    assert len(results) == 13
+    assert len(results) == 14
     assert all(result.proven != result.must_fail for result in results)
 
 
@@ -53,6 +53,19 @@ def test_a_control_slave_that_loses_an_interrupt_is_found(tmp_path: Path) -> Non
     proof = next(proof for proof in PROOFS if proof.module == "fgnas_control")
     change = replaced("(interrupt_q ^ wdata_i[1:0]) | (done_i ? enable_q : 2'b00)", "interrupt_q ^ wdata_i[1:0]")
     assert broken(prove(proof, tmp_path, SECONDS, change)) == {"interrupt_kept"}
+
+
+def test_a_reader_whose_first_burst_ignores_its_place_in_the_page_is_found(tmp_path: Path) -> None:
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_reader")
+    change = replaced("CountBits'(PageBeats) - CountBits'(place)", "CountBits'(PageBeats)")
+    assert "ar_whole" in broken(prove(proof, tmp_path, SECONDS, change))
+
+
+def test_a_fault_that_only_the_kernels_size_shows_is_not_proven(tmp_path: Path) -> None:
+    """A burst counter of 9 bits holds pages of 32 beats, but not the sum of several pages of 256."""
+    proof = next(proof for proof in PROOFS if proof.module == "fgnas_reader" and proof.induction_only)
+    change = replaced("CountBits = $clog2(BufferBeats) + 1;", "CountBits = 9;")
+    assert not any(result.proven for result in prove(proof, tmp_path, 1, change))
 
 
 def test_a_writer_whose_data_wait_for_awready_is_found(tmp_path: Path) -> None:
