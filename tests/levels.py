@@ -46,7 +46,6 @@ from fgnas.tools.csim import FLAGS, run_csim
 from fgnas.tools.find import find_ap_types, find_compiler
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.trace import first_mismatch, trace_cpp, trace_rtl
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
@@ -179,9 +178,9 @@ def _check_cpp(case: Case, accelerator: Accelerator, project: Path, data: GraphD
 
 
 def _check_rtl(case: Case, accelerator: Accelerator, project: Path, data: GraphData) -> None:
-    rtl = run_simulation(project, make_flags=QUICK_MAKE_FLAGS)
+    rtl = run_simulation(project)
     if rtl["mismatches"] or rtl["protocol_errors"]:
-        _hold_trace(case, "RTL", accelerator, data, trace_rtl(project, QUICK_MAKE_FLAGS))
+        _hold_trace(case, "RTL", accelerator, data, trace_rtl(project))
         _fail(case, f"RTL differs from the reference on {data.nodes} nodes and the C++ does not: {rtl}")
     if rtl["cycles"] != rtl["predicted_cycles"]:
         wrong = f"{rtl['cycles']} cycles, {rtl['predicted_cycles']} were predicted"

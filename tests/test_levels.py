@@ -32,7 +32,6 @@ from fgnas.hardware.pipeline.reference import linear
 from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.trace import first_mismatch, trace_cpp, trace_rtl
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
@@ -101,7 +100,7 @@ def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
 
 
 @pytest.mark.parametrize("trace", [
-    functools.partial(trace_cpp, options=("-O0",)), functools.partial(trace_rtl, make_flags=QUICK_MAKE_FLAGS)
+    functools.partial(trace_cpp, options=("-O0",)), trace_rtl
 ])  # fmt: skip
 def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
     """The trace has the reference's order and numbers, with several head groups and tiles that do not divide evenly."""
@@ -166,7 +165,7 @@ def test_a_fault_in_the_rtl_is_named(fault: Fault, sound: tuple[Path, Stages], t
     project, expected = sound
     copy = Path(shutil.copytree(project, tmp_path / "p"))
     bring_in(fault, copy)
-    mismatch = first_mismatch(trace_rtl(copy, QUICK_MAKE_FLAGS), expected)
+    mismatch = first_mismatch(trace_rtl(copy), expected)
     assert mismatch is not None and mismatch.stage == fault[0]
     codes = expected[mismatch.stage]
     assert codes[mismatch.node, mismatch.feature] == mismatch.expected != mismatch.found

@@ -289,7 +289,9 @@ MACHINES: dict[str, tuple[str, list[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", MACHINES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if case == "locked: a search" else ()) for case in MACHINES]
+)
 def test_machines_that_refuse_to_write(case: str, here: Path) -> None:
     edit("trained.json", dataset=str(here / "graph.npz"))()
     preamble, command, message = MACHINES[case]

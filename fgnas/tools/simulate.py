@@ -24,7 +24,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.hardware.port import STEPS
 from fgnas.progress import seconds_before, step
-from fgnas.tools.verilator import MAKE_FLAGS, build, execute, read_sources
+from fgnas.tools.verilator import build, execute, flags_for, read_sources
 
 OUTPUT = wire.OUTPUT_REGION
 COUPLINGS = (
@@ -96,9 +96,7 @@ class Vectors:
         return next(int(register["offset"]) for register in self.registers if register["name"] == name)
 
 
-def run_simulation(
-    directory: Path, stall_seed: int = 0, runs: int = 1, make_flags: str = MAKE_FLAGS
-) -> dict[str, Any]:
+def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[str, Any]:
     """Simulate a project's own RTL on its vectors, and write report/sim.json and report/sim_rows.npz (`write_rows`).
 
     With a stall seed the memory stalls at random; with several runs the kernel is started again and the last result is
@@ -109,7 +107,7 @@ def run_simulation(
     """
     vectors = Vectors.read(directory)
     sources = own_sources(vectors.directory)
-    report, work = _simulated(vectors, sources, "sim", make_flags, stall_seed=stall_seed, runs=runs)
+    report, work = _simulated(vectors, sources, "sim", stall_seed=stall_seed, runs=runs)
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
         report |= compare_phases(vectors.directory, work / PHASES, report["cycles"])
@@ -155,12 +153,12 @@ def run_other_rtl(directory: Path, rtl: Path) -> dict[str, Any]:
     Returns the same keys as `run_simulation`, without cycle_difference: the latency model is that of the project's RTL.
     """
     vectors = Vectors.read(directory)
-    report, _ = _simulated(vectors, read_sources(rtl), "sim_rtl", MAKE_FLAGS)
+    report, _ = _simulated(vectors, read_sources(rtl), "sim_rtl")
     _write_report(vectors, "sim_rtl", report)
     return report
 
 
-def run_couplings(directory: Path, seeds: int, make_flags: str = MAKE_FLAGS) -> dict[str, Any]:
+def run_couplings(directory: Path, seeds: int) -> dict[str, Any]:
     """Simulate a project's own RTL on every subordinate of `COUPLINGS`, with `seeds` stall seeds each.
 
     Writes report/sim_couplings.json and returns its content: `runs` and the total `mismatches` and `hangs` (runs
@@ -168,7 +166,7 @@ def run_couplings(directory: Path, seeds: int, make_flags: str = MAKE_FLAGS) -> 
     least_cycles, most_cycles}}. Raises CheckFailed where an assertion fails.
     """
     vectors = Vectors.read(directory)
-    work = build_simulator(vectors, own_sources(vectors.directory), "sim", make_flags)
+    work = build_simulator(vectors, own_sources(vectors.directory), "sim", seeds * len(COUPLINGS))
     write_memory(vectors, work)
     found = {}
     for number, name in enumerate(COUPLINGS):
@@ -201,14 +199,14 @@ def _coupled(vectors: Vectors, work: Path, coupling: int, seeds: int) -> dict[st
     }
 
 
-def run_traced(directory: Path, folder: Path, make_flags: str = MAKE_FLAGS) -> int:
+def run_traced(directory: Path, folder: Path) -> int:
     """Simulate a project's own RTL while every stage writes its results to a file in `folder`; returns the nodes.
 
     This is many times slower than a plain simulation, so it writes no report.
     """
     vectors = Vectors.read(directory)
     sources = [*own_sources(vectors.directory), vectors.directory / "tb" / "fgnas_trace.sv"]
-    _simulated(vectors, sources, "sim_trace", make_flags, {"trace": str(folder)})
+    _simulated(vectors, sources, "sim_trace", {"trace": str(folder)})
     return vectors.sizes["nodes"]
 
 
@@ -218,14 +216,14 @@ def own_sources(directory: Path) -> list[Path]:
     return read_sources(directory / "rtl" / "files.f") + ([probes] if probes.is_file() else [])
 
 
-def build_simulator(vectors: Vectors, sources: list[Path], name: str, make_flags: str = MAKE_FLAGS) -> Path:
-    """Build the simulator of a kernel in build/`name`; returns that folder."""
+def build_simulator(vectors: Vectors, sources: list[Path], name: str, runs: int = 1) -> Path:
+    """Build the simulator of a kernel in build/`name`, for so many runs; returns that folder."""
     work = vectors.directory / "build" / name
     # An existing simulator takes no time, so the seconds of the last build say nothing about this one.
     built = (work / "built").is_file()
     expected_s = None if built else seconds_before(_report(vectors, name), "build_seconds")
     with step("build the simulator", expected_s):
-        build(sources, work, {"MemoryBeats": vectors.memory_beats}, make_flags=make_flags)
+        build(sources, work, {"MemoryBeats": vectors.memory_beats}, make_flags=flags_for(runs * vectors.predicted))
     return work
 
 
@@ -233,13 +231,12 @@ def _simulated(
     vectors: Vectors,
     sources: list[Path],
     name: str,
-    make_flags: str,
     plusargs: Mapping[str, str] | None = None,
     **knobs: int,
 ) -> tuple[dict[str, Any], Path]:
     """Build and run a kernel, and compare its logits; returns the report and the folder build/`name`."""
     begin = time.monotonic()
-    work = build_simulator(vectors, sources, name, make_flags)
+    work = build_simulator(vectors, sources, name)
     built = time.monotonic()
     write_memory(vectors, work)
     rows = work / "rows"

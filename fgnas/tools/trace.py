@@ -14,7 +14,6 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.tools.csim import run_bench
 from fgnas.tools.simulate import run_traced
-from fgnas.tools.verilator import MAKE_FLAGS
 
 Trace = dict[str, Codes]
 """{LAYER.STAGE: [nodes, width] codes} in the order in which they run; rows as the accelerator orders them."""
@@ -48,10 +47,10 @@ def trace_cpp(directory: Path, options: tuple[str, ...] = ()) -> Trace:
     return read_trace(folder, counts["nodes"])
 
 
-def trace_rtl(directory: Path, make_flags: str = MAKE_FLAGS) -> Trace:
+def trace_rtl(directory: Path) -> Trace:
     """Build the project's RTL with the probes of tb/fgnas_trace.sv, and simulate it."""
     folder = _empty(directory.resolve() / "build" / "sim_trace.stages")
-    return read_trace(folder, run_traced(directory, folder, make_flags))
+    return read_trace(folder, run_traced(directory, folder))
 
 
 def mismatch_of_rtl(directory: Path) -> str:

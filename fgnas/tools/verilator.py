@@ -21,7 +21,14 @@ from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
 MAKE_FLAGS = "OPT_FAST=-O2 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
 """For the makefile that Verilator writes: code that runs every cycle is optimised, code that runs once is not."""
 QUICK_MAKE_FLAGS = "OPT_FAST=-O0 OPT_GLOBAL=-O0 OPT_SLOW=-O0 VM_PARALLEL_BUILDS=0"
-"""For small graphs: the build takes a third of the time, which saves more than the slower run costs."""
+"""For short runs: the build takes a third of the time, which saves more than the slower run costs."""
+QUICK_CYCLES = 50_000
+"""Cycles that such a simulator runs in less time than the better build takes longer."""
+
+
+def flags_for(cycles: int) -> str:
+    """What to build a simulator with that runs so many cycles in all."""
+    return QUICK_MAKE_FLAGS if cycles <= QUICK_CYCLES else MAKE_FLAGS
 
 
 def read_sources(place: Path) -> list[Path]:

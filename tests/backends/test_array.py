@@ -19,7 +19,6 @@ from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -37,7 +36,7 @@ def test_no_warning(seed: int, tmp_path: Path) -> None:
 
 def assert_exact(array: ArrayAccelerator, data: GraphData, folder: Path, **options: int) -> dict:
     write_project(array, data, folder)
-    report = run_simulation(folder, make_flags=QUICK_MAKE_FLAGS, **options)
+    report = run_simulation(folder, **options)
     assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
     return report
 

@@ -23,7 +23,6 @@ from fgnas.hardware.wire import Field, Layout
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 from fgnas.tools.simulate import run_simulation
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
 
 NUMBERS = {"ai": 3, "af": 5, "wi": 2, "wf": 4}
 LAYERS = (
@@ -49,7 +48,7 @@ def check(accelerator: Accelerator, data: GraphData, folder: Path) -> dict[str, 
     """Run both back ends on the graph: logits must equal the reference, cycles the prediction. Returns the price."""
     write_project(accelerator, data, folder)
     assert run_csim(folder, quick()).items() >= {"mismatches": 0, "failed_checks": 0}.items()
-    found = run_simulation(folder, make_flags=QUICK_MAKE_FLAGS)
+    found = run_simulation(folder)
     price: dict[str, Any] = json.loads((folder / "report" / "price.json").read_text())
     assert (found["mismatches"], found["cycles"]) == (0, price["latency_cycles"])
     return price
@@ -83,7 +82,7 @@ def test_the_interface(data: GraphData, tmp_path: Path, monkeypatch: pytest.Monk
     (folder / "vectors" / "vectors.json").write_text(json.dumps(sizes | {"edge_beats": sizes["edge_beats"] - 1}))
     status = 1 << bits["source_out_of_range"]
     with pytest.raises(UserError, match=f"status {status:#x}"):
-        run_simulation(folder, make_flags=QUICK_MAKE_FLAGS)
+        run_simulation(folder)
     driver = importlib.util.spec_from_file_location("changed_driver", folder / "driver.py")
     module = importlib.util.module_from_spec(driver)
     driver.loader.exec_module(module)

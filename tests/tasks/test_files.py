@@ -232,6 +232,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
     assert (data.nodes, data.width_in, data.classes) == (120, 16, 2)
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):
     """Search in two processes, resume, price, evaluate, and write a project after the file has moved."""
     monkeypatch.chdir(tmp_path)

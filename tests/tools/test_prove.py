@@ -68,6 +68,7 @@ def test_a_fault_that_only_the_kernels_size_shows_is_not_proven(tmp_path: Path) 
     assert not any(result.proven for result in prove(proof, tmp_path, 1, change))
 
 
+@pytest.mark.slow
 def test_a_writer_whose_data_wait_for_awready_is_found(tmp_path: Path) -> None:
     proof = next(proof for proof in PROOFS if proof.module == "fgnas_writer")
     change = replaced("assign present = awvalid_o && !presented_q;", "assign present = asked;")

@@ -53,7 +53,7 @@ def assert_as_predicted(report: dict, accelerator, data: GraphData, folder: Path
     assert late_rows(folder, times) == ""
 
 
-@pytest.mark.parametrize("case", range(len(CASES)))
+@pytest.mark.parametrize("case", [0, 1, *(pytest.param(case, marks=pytest.mark.slow) for case in range(2, len(CASES)))])
 def test_small_graphs(case: int, tmp_path: Path) -> None:
     """Logits and cycles are exact; a second run without a reset gives the same."""
     rng = np.random.default_rng(case)
