@@ -53,8 +53,10 @@ class SearchOptions:
     """Options of every search. A system adds its own in a subclass."""
 
     method: str = option(
-        "reinforce", "the searcher: reinforce, random, disjoint, evolution, distinct, or an installed one", TEXT, "NAME"
-    )
+        "reinforce",
+        "the searcher: reinforce, random, disjoint, evolution, distinct, pool, nsga2, or an installed one",
+        TEXT, "NAME",
+    )  # fmt: skip
     controller: str = option(
         CONTROLLERS[0], f"how reinforce learns: {', '.join(CONTROLLERS)}", TEXT, "NAME", CONTROLLERS
     )

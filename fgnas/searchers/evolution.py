@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from fgnas import pareto
 from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Space
-from fgnas.space import Rows, offered
+from fgnas.searchers.breeding.rows import with_one_change
+from fgnas.space import Rows
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,13 @@ class Evolution:
             return self.space.draw(count, self.rng)
         competing = self.rng.integers(0, len(self.rows), (count, self.settings.sample))
         order = self._order()
-        return self._mutated(self.rows[order[np.argsort(order)[competing].min(axis=1)]])
+        parents = self.rows[order[np.argsort(order)[competing].min(axis=1)]]
+        return with_one_change(self.space, parents, self.rng)
 
     def _order(self) -> NDArray[np.int64]:
         """[population] from the fittest to the least fit, of equals the youngest first."""
         rank = pareto.ranks(self.objectives)
         return np.lexsort((-np.arange(len(rank)), rank))
-
-    def _mutated(self, rows: Rows) -> Rows:
-        """The rows with another option of one decision that has an effect and a choice, uniform over both."""
-        sizes = np.array([len(decision.options) for decision in self.space.decisions])
-        here = [offered(self.space.decisions, rows, column) & (size > 1) for column, size in enumerate(sizes)]
-        free = np.stack(here, axis=1)
-        column = np.where(free, self.rng.random(rows.shape), -1.0).argmax(axis=1)
-        place, size = np.arange(len(rows)), np.maximum(2, sizes[column])
-        step = 1 + np.floor(self.rng.random(len(rows)) * (size - 1)).astype(np.int64)
-        changed = rows.copy()
-        changed[place, column] = np.where(free[place, column], (rows[place, column] + step) % size, rows[place, column])
-        return self.space.repaired(changed)
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
         """Take the children into the population; the oldest leave it."""

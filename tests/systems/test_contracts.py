@@ -48,7 +48,7 @@ def test_the_page_shows_the_system_that_runs_here():
 
 @pytest.mark.parametrize("method, controller", [
     ("random", None), ("reinforce", "warm"), ("reinforce", "masked"), ("reinforce", "paper"), ("hillclimber", None),
-    ("evolution", None), ("distinct", None),
+    ("evolution", None), ("distinct", None), ("pool", None), ("nsga2", None),
 ])  # fmt: skip
 def test_every_searcher_runs_a_system_it_does_not_know(shelves, hill_climber, method, controller):
     options = {"method": method, "controller": controller, "children": 30, "leaders": 4, "seed": 2}
@@ -81,7 +81,9 @@ def test_the_command_line_takes_the_options_of_the_system(shelves, capsys):
     assert "known: fgnas, shelves" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [{"method": "distinct"}, {"method": "evolution"}, {"distinct": True}])
+@pytest.mark.parametrize(
+    "options", [{"method": "distinct"}, {"method": "evolution"}, {"method": "pool"}, {"distinct": True}]
+)
 def test_a_seen_candidate_is_never_a_child_again(shelves, options):
     """The search ends when every shelf that fits has been a child."""
     run = fgnas.search(system="shelves", grams=2000, children=500, leaders=2, workers=1, **options)
@@ -110,7 +112,9 @@ fgnas.search(children=80, leaders=3, run=name, resume=begun, workers=1, **new)
 """
 
 
-@pytest.mark.parametrize("method", ["reinforce", pytest.param("evolution", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", ["reinforce", *(pytest.param(name, marks=pytest.mark.slow) for name in ("evolution", "pool", "nsga2"))]
+)
 def test_killed_and_resumed_it_gives_the_same_bytes(shelves, method):
     command = [sys.executable, "-c", PROGRAM, str(ROOT / "tests")]
     subprocess.run([*command, "whole", method], check=True)

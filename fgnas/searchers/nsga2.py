@@ -1,0 +1,90 @@
+"""NSGA-II (Deb et al., 2002) as MaGNAS runs it over architectures (section 4.2): generations, ranks and crowding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas import pareto
+from fgnas.engine.contracts import Infeasible, Objectives, Problem, Space
+from fgnas.searchers.breeding.rows import crossed, positions, redrawn
+from fgnas.space import Rows
+
+GENERATIONS = 10
+"""A search has at least so many generations, as long as each has FEWEST candidates."""
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Nsga2Settings:
+    """The parameters of MaGNAS, section 4.2.
+
+    Attributes:
+        population: candidates of a generation, and survivors of it.
+        breeding: share of the population that has children.
+        crossover: probability that a child has two parents.
+        mutation: probability that the decisions of one position, such as a layer, are drawn again.
+    """
+
+    population: int = 100
+    breeding: float = 0.3
+    crossover: float = 0.5
+    mutation: float = 0.4
+
+
+class Nsga2:
+    """The best of parents and children survive: by nondominated rank, then by crowding distance."""
+
+    infeasible: Infeasible = "redraw"
+    distinct = True
+
+    def __init__(self, space: Space, seed: int, settings: Nsga2Settings | None = None) -> None:
+        self.settings = settings or Nsga2Settings()
+        self.batch = self.settings.population
+        self.space, self.rng = space, np.random.default_rng(seed)
+        self.rows: Rows = np.empty((0, len(space.decisions)), np.int16)
+        self.objectives: Objectives = np.empty((0, 0))
+
+    def ask(self, count: int) -> Rows:
+        """[count, decisions] uniform rows at first, then children of the best."""
+        if not len(self.rows):
+            return self.space.draw(count, self.rng)
+        breeding = order(self.objectives)[: max(1, round(self.settings.breeding * len(self.rows)))]
+        mothers, fathers = self.rows[self.rng.choice(breeding, (2, count))]
+        two = self.rng.random(count) < self.settings.crossover
+        children = np.where(two[:, None], crossed(self.space, mothers, fathers, self.rng), mothers)
+        groups = positions(self.space)
+        changed = self.rng.integers(0, groups.max() + 1, count)
+        changed[self.rng.random(count) >= self.settings.mutation] = -1
+        return redrawn(self.space, children, groups == changed[:, None], self.rng)
+
+    def tell(self, rows: Rows, objectives: Objectives) -> None:
+        """Take the children in; the best of all survive, in the order of their age."""
+        known = self.objectives if len(self.objectives) else np.empty((0, objectives.shape[1]))
+        self.rows, self.objectives = np.concatenate([self.rows, rows]), np.concatenate([known, objectives])
+        surviving = np.sort(order(self.objectives)[: self.settings.population])
+        self.rows, self.objectives = self.rows[surviving], self.objectives[surviving]
+
+    def state(self) -> dict[str, Any]:
+        """The population by age, and the random state."""
+        return {"rows": self.rows, "objectives": self.objectives, "rng": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a saved state."""
+        self.rows, self.objectives = state["rows"], state["objectives"]
+        self.rng.bit_generator.state = state["rng"]
+
+
+def order(objectives: Objectives) -> NDArray[np.int64]:
+    """[n] from best to worst: by rank, then by crowding distance; of equals the youngest first."""
+    ranks = pareto.ranks(objectives)
+    return np.lexsort((-np.arange(len(ranks)), -pareto.crowding(objectives, ranks), ranks))
+
+
+def searcher(problem: Problem) -> Nsga2:
+    """NSGA-II on a problem."""
+    population = min(Nsga2Settings.population, max(FEWEST, problem.children // GENERATIONS))
+    return Nsga2(problem.space, problem.seed, Nsga2Settings(population))
