@@ -58,6 +58,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
+        ("platform", _platform, _add_platform, "time a vision GNN's steps on this processor, and write a platform"),
         ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -176,6 +177,15 @@ def _add_map(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("platform", metavar="PLATFORM|FILE.toml", help=f"{', '.join(shipped())}, or a file of your own")
     sub.add_argument("model", help="a model of the platform")
     add_arguments(sub, MapOptions)
+    _add_json(sub)
+
+
+def _add_platform(sub: argparse.ArgumentParser) -> None:
+    about = "digit-images, mnist-test, cifar10, or an .npz file; default: %(default)s"
+    sub.add_argument("--dataset", default="digit-images", metavar="NAME|PATH", help=about)
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE.toml", help="the platform to write")
+    _add_number(sub, "--runs", POSITIVE, "timed runs of each step", 200)
+    _add_number(sub, "--watts", ABOVE_ZERO, "the processor's power while it computes; without it there is no energy")
     _add_json(sub)
 
 
@@ -580,6 +590,20 @@ def _map(options: argparse.Namespace) -> int:
     else:
         _show_mappings(answer)
     return 0 if answer.points else 1
+
+
+def _platform(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    with step("time every step"):
+        found = api.measure_platform(options.out, options.dataset, runs=options.runs, watts=options.watts)
+    if options.json:
+        _print_json({"platform": str(options.out), "nanoseconds": found})
+        return 0
+    rows = [(name, f"{spent / 1000:,.1f}") for name, spent in found.items()]
+    _show_table("Steps on this processor, for one image", ("step", "us"), rows)
+    print(options.out)
+    return 0
 
 
 def _show_mappings(answer: Answer) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import fgnas
-from fgnas.cli import parser
+from fgnas import systems
+from fgnas.cli import _system_of, parser
 from fgnas.design import Design
 from fgnas.options import table
 from fgnas.systems.fgnas import Options
@@ -77,7 +78,8 @@ def test_commands_parse(page: Path) -> None:
     for block in blocks(page, "sh"):
         for line in block.splitlines():
             if match := COMMAND.match(line.split("#")[0].strip()):
-                parser().parse_args(shlex.split(match[1]))
+                words = shlex.split(match[1])
+                parser(_system_of(words)).parse_args(words)
 
 
 def test_the_table_of_commands_is_the_parser() -> None:
@@ -102,6 +104,7 @@ def test_the_table_of_commands_is_the_parser() -> None:
 
 def test_the_table_of_search_options_is_the_dataclass() -> None:
     assert table(Options) in (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    assert table(systems.find("magnas").Options) in (ROOT / "docs" / "mapping.md").read_text(encoding="utf-8")
 
 
 def options_in(text: str) -> set[str]:

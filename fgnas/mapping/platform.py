@@ -193,6 +193,18 @@ class Platform(_Strict):
             used.add(model.offset.source)
         return {name: self.sources[name] for name in sorted(used)}
 
+    def with_model(self, name: str, about: str, steps: list[Any]) -> Platform:
+        """The platform with one network more, its steps written as in the file.
+
+        Raises UserError where the platform's numbers identify no other network, or lack a step.
+        """
+        if not self.complete:
+            raise UserError(f"{self.about}: its numbers identify no other networks than {', '.join(self.models)}")
+        model = Model.model_validate({"about": about, "steps": steps})
+        if unknown := [layer.step for layer in _layers(model.steps) if layer.step not in self.steps]:
+            raise UserError(f"the platform has no step {unknown[0]!r}: it has {', '.join(self.steps)}")
+        return self.model_copy(update={"models": {**self.models, name: model}})
+
     def chain(self, model: str, granularity: Granularity = "block", setting: str | None = None) -> Chain:
         """A model's steps with their costs at a setting, the first one by default.
 

@@ -16,6 +16,7 @@ GROUP = "fgnas.systems"
 DEFAULT = "fgnas"
 SYSTEMS = {
     "fgnas": "fgnas.systems.fgnas",
+    "magnas": "fgnas.systems.magnas",
 }
 """Name -> module."""
 

@@ -7,6 +7,7 @@ blocks of a superblock, the leading features of an FFN, and the weights of its o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -226,28 +227,37 @@ class Vig(nn.Module):
             assert isinstance(blocks, nn.ModuleList)
             for block in blocks[: choice.depth]:
                 x = block(x, choice)
+        return self.head(x)
+
+    def head(self, x: Tensor) -> Tensor:
+        """Logits [batch, classes] of the last features [batch, N, D]."""
         hidden = torch.relu(self.hidden(x.mean(dim=1, keepdim=True)))[:, 0]
         dropped = functional.dropout(hidden, self.backbone.dropout, self.training)
         return self.classifier(dropped)
 
     def measure(self, images: Tensor, subnet: Subnet) -> None:
         """Take the batch-norm statistics of a subnet from images [batch, channels, size, size]."""
-        norms = [module for module in self.modules() if isinstance(module, Norm)]
-        for norm in norms:
-            norm.mean = norm.variance = None
-        hooks = [norm.register_forward_pre_hook(_measure) for norm in norms]
-        try:
-            with torch.no_grad():
-                self(images, subnet)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with_own_statistics(self, lambda: self(images, subnet))
 
     def forget(self) -> None:
         """Return to the statistics of each batch, for training."""
         for module in self.modules():
             if isinstance(module, Norm):
                 module.mean = module.variance = None
+
+
+def with_own_statistics(module: nn.Module, run: Callable[[], object]) -> None:
+    """Run something once; the norms in a module keep the statistics of what they saw, for later batches."""
+    norms = [each for each in module.modules() if isinstance(each, Norm)]
+    for norm in norms:
+        norm.mean = norm.variance = None
+    hooks = [norm.register_forward_pre_hook(_measure) for norm in norms]
+    try:
+        with torch.no_grad():
+            run()
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _measure(norm: nn.Module, inputs: tuple[Tensor, ...]) -> None:

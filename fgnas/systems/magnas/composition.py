@@ -1,0 +1,58 @@
+"""A search for mapped vision GNNs, composed from its options."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fgnas.costs import Limit, Quantity
+from fgnas.engine.contracts import Composition
+from fgnas.errors import UserError
+from fgnas.mapping.options import MapOptions
+from fgnas.mapping.platform import find_platform
+from fgnas.networks.vision.supernet import Recipe, vig_space
+from fgnas.networks.vision.vig import Backbone
+from fgnas.systems.magnas.options import Options
+from fgnas.systems.magnas.target import MappedTarget
+from fgnas.systems.magnas.trainer import SupernetTrainer
+from fgnas.tasks.images import ImageData, load_images
+
+SURVEY_DRAWS = 200
+"""Each is mapped exactly, in a few milliseconds."""
+LIMITED = ("latency_ms", "energy_mj", "power_w")
+
+
+def composed(options: Options, data: ImageData | None = None) -> Composition:
+    """Space, target and trainer of the options. Raises UserError for unknown names and missing data."""
+    if options.platform is None:
+        raise UserError("--platform FILE.toml is missing: write one with `fgnas platform --out FILE.toml`")
+    data = data or load_images(options.dataset)
+    platform = find_platform(options.platform)
+    backbone = Backbone.of(data)
+    space, recipe = vig_space(backbone), Recipe(epochs=options.epochs)
+    bounds = {name: value for name in LIMITED if (value := getattr(options, name)) is not None}
+    target = MappedTarget(space, backbone, platform, MapOptions(granularity=options.granularity, **bounds))
+    priced = {cost.name: cost for cost in target.costs}
+    if unpowered := [name for name in bounds if name not in priced]:
+        raise UserError(f"--{unpowered[0].replace('_', '-')}: {options.platform} states no energy")
+    measured = tuple(name for name in ("latency_ms", "energy_mj") if name in priced)
+    return Composition(
+        space=space,
+        target=target,
+        trainer=SupernetTrainer(data, options.seed, recipe),
+        limits=tuple(_limit(priced[name], bound) for name, bound in bounds.items()),
+        objectives=("val", *measured),
+        fronts=(*((name,) for name in measured), measured),
+        label=data.label,
+        identity={
+            "dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe),
+            "platform": platform.model_dump(mode="json"),
+        },
+        delivered={"dataset": data.name, "fingerprint": data.fingerprint},
+        survey_draws=SURVEY_DRAWS,
+    )  # fmt: skip
+
+
+def _limit(cost: Quantity, bound: float) -> Limit:
+    return Limit(
+        cost.name, bound, lambda value: f"{cost.label.lower()} {value:.4g} {cost.unit} is over {bound:g} {cost.unit}"
+    )

@@ -1,0 +1,68 @@
+"""The costs of a subnet: those of one mapping on the exact front of its steps (the inner tier).
+
+Source: MaGNAS, section 4.3. The mapping is the one that eq. 13 prefers, the least product of latency and energy; with a
+limit on latency that of least energy within it, and with one on energy the fastest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fgnas.costs import Costs, Quantity
+from fgnas.mapping.options import MapOptions
+from fgnas.mapping.platform import Platform
+from fgnas.mapping.study import Answer, Point, solve
+from fgnas.networks.vision.steps import steps_of
+from fgnas.networks.vision.subnet import Subnet
+from fgnas.networks.vision.supernet import VigSpace
+from fgnas.networks.vision.vig import Backbone
+from fgnas.space import Rows
+
+NETWORK = "subnet"
+LATENCY = Quantity("latency_ms", "Latency", "ms")
+ENERGY = Quantity("energy_mj", "Energy", "mJ")
+POWER = Quantity("power_w", "Power", "W")
+
+
+class MappedTarget:
+    """Latency, energy and mean power of subnets, each mapped by itself."""
+
+    def __init__(self, space: VigSpace, backbone: Backbone, platform: Platform, options: MapOptions) -> None:
+        self.space, self.backbone, self.platform, self.options = space, backbone, platform, options
+        self._known: dict[bytes, tuple[float, ...]] = {}
+        # Without stated power every energy is 0, and no objective.
+        powered = any(any(any(cost[1] for cost in _costs(ability)) for ability in step.on.values())
+                      for step in platform.steps.values())  # fmt: skip
+        self.costs: tuple[Quantity, ...] = (LATENCY, ENERGY, POWER) if powered else (LATENCY,)
+
+    def price(self, rows: Rows) -> Costs:
+        """Every cost of n rows, [n] each."""
+        for row in rows:
+            if row.tobytes() not in self._known:
+                self._known[row.tobytes()] = self._price(self.space.candidate(row))
+        columns = np.array([self._known[row.tobytes()] for row in rows], np.float64).reshape(len(rows), -1)
+        return {cost.name: columns[:, place] for place, cost in enumerate(self.costs)}
+
+    def mapped(self, subnet: Subnet) -> Answer:
+        """The exact front of a subnet's mappings."""
+        platform = self.platform.with_model(NETWORK, subnet.hash, steps_of(subnet, self.backbone))
+        return solve(platform, NETWORK, self.options)
+
+    def _price(self, subnet: Subnet) -> tuple[float, ...]:
+        answer = self.mapped(subnet)
+        point = preferred(answer)
+        found = answer.milliseconds(point.time), answer.millijoules(point.energy), answer.watts(point)
+        return found[: len(self.costs)]
+
+
+def preferred(answer: Answer) -> Point:
+    """The mapping that a subnet is priced by; where none keeps the limits, the nearest."""
+    if answer.nearest is not None:
+        return answer.nearest
+    return answer.points[answer.chosen()]
+
+
+def _costs(ability: object) -> list[tuple[int, int]]:
+    """The costs of a step on a unit, at every setting."""
+    one, at = getattr(ability, "cost", None), getattr(ability, "at", {})
+    return [*([one] if one is not None else []), *at.values()]

@@ -1,0 +1,141 @@
+"""The system magnas: platforms of this machine, mapped costs, and whole searches on a supernet of one epoch."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import fgnas
+from fgnas import systems
+from fgnas.cli import main
+from fgnas.errors import UserError
+from fgnas.mapping.options import MapOptions
+from fgnas.mapping.platform import find_platform
+from fgnas.networks.vision.steps import elements, steps_of
+from fgnas.networks.vision.supernet import vig_space
+from fgnas.networks.vision.vig import Backbone
+from fgnas.systems.magnas.measure import measured, runnable
+from fgnas.systems.magnas.target import MappedTarget
+from fgnas.tasks.images import load_images
+
+HEADER = """
+about = "a processor and a kernel, with invented costs"
+units = ["cpu", "kernel"]
+[time]
+unit = "us"
+times = "1000"
+[energy]
+unit = "uJ"
+times = "1000000"
+[sources.invented]
+kind = "assumed"
+about = "drawn from a generator"
+[transition]
+send = {source = "invented", cost = [3, 2]}
+receive = {source = "invented", cost = [1, 1]}
+"""
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return Backbone.of(load_images("digit-images"))
+
+
+@pytest.fixture(scope="module")
+def board(backbone, tmp_path_factory):
+    """Two units; operators only on the processor."""
+    rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("board") / "board.toml"
+    text = HEADER
+    for name, count in elements(backbone).items():
+        cpu, kernel = rng.integers(20, 90, 2).tolist(), [*rng.integers(5, 40, 1).tolist(), 90]
+        text += f'[steps.{name}]\nelements = {count}\non.cpu = {{source = "invented", cost = {cpu}}}\n'
+        if "-" not in name or name.startswith("fc"):
+            text += f'on.kernel = {{source = "invented", cost = {kernel}}}\n'
+    path.write_text(text)
+    return path
+
+
+def test_every_step_runs_alone_and_is_timed(backbone):
+    found = measured(backbone, runs=3)
+    assert [*found] == [*elements(backbone)] and min(found.values()) > 0
+    sizes = {name: run().numel() for name, run in runnable(backbone).items()}
+    assert sizes == elements(backbone)
+
+
+def test_the_measured_platform_maps_every_subnet(backbone, tmp_path, capsys):
+    path = tmp_path / "this.toml"
+    assert main(["platform", "--out", str(path), "--runs", "3", "--watts", "2.5", "--json"]) == 0
+    spent = json.loads(capsys.readouterr().out)["nanoseconds"]
+    platform = find_platform(str(path))
+    assert platform.sources["stopwatch"].kind == "assumed" and "2.5 W" in platform.sources["stopwatch"].about
+    space = vig_space(backbone)
+    for row in space.draw(20, np.random.default_rng(1)):
+        items = steps_of(space.candidate(row), backbone)
+        steps = [name for item in items for name in ([item] if isinstance(item, str) else item["steps"])]
+        chain = platform.with_model("net", "a subnet", items).chain("net")
+        time, energy = chain.alone()[0].tolist()
+        assert time == sum(spent[name] for name in steps)
+        assert energy == sum(round(2.5 * spent[name]) for name in steps)
+
+
+def test_a_price_is_the_preferred_mapping_of_all(backbone, board):
+    """Against every mapping of a small subnet: the least product; with a limit the least energy within it."""
+    space, platform = vig_space(backbone), find_platform(str(board))
+    rows = space.draw(400, np.random.default_rng(2))
+    row = min(rows, key=lambda row: len(steps_of(space.candidate(row), backbone)))
+    chain = platform.with_model("net", "a subnet", steps_of(space.candidate(row), backbone)).chain("net")
+    choices = [np.flatnonzero(one) for one in chain.without_shortcuts().supported]
+    costs = chain.without_shortcuts().costs(np.array([*itertools.product(*choices)], np.int8))
+    best = costs[np.argmin(costs.prod(axis=1))]
+    found = MappedTarget(space, backbone, platform, MapOptions()).price(row[None])
+    assert found["latency_ms"][0] * found["energy_mj"][0] == pytest.approx(best.prod() / 1e6)
+    fast = costs[costs[:, 0] <= 1000 * found["latency_ms"][0]]
+    limited = MappedTarget(space, backbone, platform, MapOptions(latency_ms=float(found["latency_ms"][0])))
+    assert limited.price(row[None])["energy_mj"][0] == pytest.approx(fast[:, 1].min() / 1e3)
+
+
+def test_without_power_energy_is_no_objective(backbone, tmp_path):
+    path = tmp_path / "this.toml"
+    fgnas.api.measure_platform(path, runs=1)
+    module = systems.find("magnas")
+    parts = module.compose(module.Options(platform=str(path)))
+    assert parts.objectives == ("val", "latency_ms")
+    with pytest.raises(UserError, match=r"--energy-mj: .*this\.toml states no energy"):
+        module.compose(module.Options(platform=str(path), energy_mj=1.0))
+
+
+def test_a_search_delivers_a_subnet_and_resumes_to_the_same_bytes(board, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"platform": str(board), "epochs": 1, "children": 14, "leaders": 3, "seed": 5, "latency_ms": 2.1}
+    whole = fgnas.search(system="magnas", workers=1, run="whole", **options)
+    trials = whole.trials()
+    assert len({trial.design_hash for trial in trials}) == 14
+    assert all(trial.costs["latency_ms"] <= 2.1 for trial in trials)
+    assert {*whole.best["delivered"]["supernet"]} == {"val", "test"}
+    assert whole.best["retrained_val"]["values"] == [max(trial.scores["val"] for trial in trials)]
+    assert whole.report().is_file()
+    stopped = begun(whole.folder, tmp_path / "runs" / "cut")
+    assert fgnas.search(run="cut", resume=True, workers=2).folder.name == stopped.name
+    for name in ("trials.jsonl", "leaders.json", "best.json", "supernet.pt"):
+        assert (whole.folder / name).read_bytes() == (stopped / name).read_bytes(), name
+
+
+def begun(folder, copy):
+    """A copy of a run as if it had been killed after the training: its configuration and its supernet."""
+    copy.mkdir()
+    (copy / "children").mkdir()
+    for name in ("config.json", "supernet.pt"):
+        (copy / name).write_bytes((folder / name).read_bytes())
+    (copy / "trials.jsonl").touch()
+    return copy
+
+
+def test_what_is_missing_is_said_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "--system", "magnas"]) == 2
+    assert "--platform FILE.toml is missing: write one with `fgnas platform" in capsys.readouterr().err
+    assert main(["search", "--system", "magnas", "--platform", "xavier"]) == 2
+    assert "identify no other networks than b0" in capsys.readouterr().err
+    assert main(["platform", "--out", "board.json", "--runs", "1"]) == 2
+    assert "a platform is a .toml file" in capsys.readouterr().err
