@@ -209,6 +209,7 @@ class Composition:
         delivered: fields of every leader's entry, such as the dataset.
         remark: a remark for the user about the survey's feasible rows, or "".
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
+        results: further files of a finished search, made from its trials: {name: content as plain JSON values}.
     """
 
     space: Space
@@ -223,6 +224,7 @@ class Composition:
     delivered: Mapping[str, Any] = field(default_factory=dict)
     remark: Callable[[Rows], str] = lambda rows: ""
     survey_draws: int | None = None
+    results: Callable[[Sequence[Trial]], Mapping[str, Any]] = lambda trials: {}
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """[n] whether rows keep every limit."""

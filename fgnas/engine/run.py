@@ -122,6 +122,8 @@ def search(
                 loop.resume()
             trials = loop.run()
         store.write_json("pareto.json", fronts(trials, parts.trainer.scores[0].name, parts.fronts))
+        for name, content in parts.results(trials).items():
+            store.write_json(name, content)
         chosen = loop.leaders()
         candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
         finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds)

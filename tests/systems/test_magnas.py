@@ -13,6 +13,7 @@ from fgnas.errors import UserError
 from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
 from fgnas.networks.vision.steps import elements, steps_of
+from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import vig_space
 from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.measure import measured, runnable
@@ -115,10 +116,25 @@ def test_a_search_delivers_a_subnet_and_resumes_to_the_same_bytes(board, tmp_pat
     assert {*whole.best["delivered"]["supernet"]} == {"val", "test"}
     assert whole.best["retrained_val"]["values"] == [max(trial.scores["val"] for trial in trials)]
     assert whole.report().is_file()
+    assert_front_of_mappings(json.loads((whole.folder / "mappings.json").read_text()), trials, board)
     stopped = begun(whole.folder, tmp_path / "runs" / "cut")
     assert fgnas.search(run="cut", resume=True, workers=2).folder.name == stopped.name
     for name in ("trials.jsonl", "leaders.json", "best.json", "supernet.pt"):
         assert (whole.folder / name).read_bytes() == (stopped / name).read_bytes(), name
+
+
+def assert_front_of_mappings(front, trials, board):
+    """Every member beats every mapping of every subnet somewhere, and the front has the best of each objective."""
+    target = systems.find("magnas").compose(systems.find("magnas").Options(platform=str(board), latency_ms=2.1)).target
+    every = []
+    for trial in trials:
+        answer = target.mapped(Subnet.from_dict(trial.design))
+        every += [(-trial.scores["val"], answer.milliseconds(one.time), answer.millijoules(one.energy))
+                  for one in answer.points]  # fmt: skip
+    every = np.array(sorted(set(every)))
+    kept = [row for row in every if not ((every <= row).all(axis=1) & (every < row).any(axis=1)).any()]
+    assert [(-one["val"], one["latency_ms"], one["energy_mj"]) for one in front] == [tuple(row) for row in kept]
+    assert {unit for one in front for unit in one["units"].values()} == {"cpu", "kernel"}
 
 
 def begun(folder, copy):

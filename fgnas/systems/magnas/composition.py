@@ -11,6 +11,7 @@ from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
 from fgnas.networks.vision.supernet import Recipe, vig_space
 from fgnas.networks.vision.vig import Backbone
+from fgnas.systems.magnas.front import front_of_mappings
 from fgnas.systems.magnas.options import Options
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.systems.magnas.trainer import SupernetTrainer
@@ -49,6 +50,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
         },
         delivered={"dataset": data.name, "fingerprint": data.fingerprint},
         survey_draws=SURVEY_DRAWS,
+        results=lambda trials: {"mappings.json": front_of_mappings(target, trials)},
     )  # fmt: skip
 
 

@@ -1,0 +1,47 @@
+"""What a search delivers: the front of accuracy, latency and energy over all scored subnets and all their mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fgnas import pareto
+from fgnas.engine.trial import Trial
+from fgnas.networks.vision.subnet import Subnet
+from fgnas.systems.magnas.target import MappedTarget
+
+
+def front_of_mappings(target: MappedTarget, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The members as plain JSON values, the most accurate first, of equals the fastest.
+
+    Each has its subnet, the setting, the unit of every step, and its validation accuracy, latency and energy. A mapping
+    that breaks a limit is none.
+    """
+    scored = {trial.design_hash: trial for trial in reversed(trials)}
+    found, objectives = [], []
+    for trial in scored.values():
+        answer = target.mapped(Subnet.from_dict(trial.design))
+        for point in answer.points:
+            found.append((trial, answer, point))
+            objectives.append((trial.scores["val"], -point.time, -point.energy))
+    if not found:
+        return []
+    order = np.lexsort(np.array(objectives, np.float64).T[::-1] * -1)
+    members = pareto.front(np.array(objectives, np.float64)[order])
+    return [_plain(*found[place]) for place in order[members].tolist()]
+
+
+def _plain(trial: Trial, answer: Any, point: Any) -> dict[str, Any]:
+    chain = answer.chains[point.setting]
+    return {
+        "design": trial.design, "design_hash": trial.design_hash, "val": trial.scores["val"], "setting": point.setting,
+        "latency_ms": answer.milliseconds(point.time), "energy_mj": answer.millijoules(point.energy),
+        "units": {step: chain.units[unit] for step, unit in zip(_numbered(chain.steps), point.mapping, strict=True)},
+    }  # fmt: skip
+
+
+def _numbered(steps: Sequence[str]) -> list[str]:
+    """The names of steps with their place, because a network repeats them."""
+    return [f"{place} {name}" for place, name in enumerate(steps, 1)]
