@@ -165,14 +165,14 @@ class Prices:
             "dsp": self.dsp.tolist(),
             "bram36": [whole(bram36) for bram36 in self.bram36.tolist()],
             "memory_bytes": self.memory_bytes.tolist(),
-            "memory_mb_s": [round(bandwidth, 1) for bandwidth in bandwidths.tolist()],
-            "memory_clock_mhz": [round(clock, 1) for clock in clock_mhz_of(bandwidths).tolist()],
+            "memory_mb_s": np.round(bandwidths, 1).tolist(),
+            "memory_clock_mhz": np.round(clock_mhz_of(bandwidths), 1).tolist(),
             "peak_beats": _named_rates(self.peak_beats),
             "peak_mb_s": _named_rates(mb_s),
             "beat_cycles": [self.beat_cycles] * len(kept),
             "multipliers": self.multipliers.tolist(),
             "multiplications": self.multiplications.tolist(),
-            "busy": [round(share, 4) for share in busy.tolist()],
+            "busy": np.round(busy, 4).tolist(),
             "feasible": kept,
             "violations": [none if ok else violations(self.named(), limits, i) for i, ok in enumerate(kept)],
         }
@@ -180,13 +180,16 @@ class Prices:
 
 def _named_rates(columns: dict[str, Reals]) -> list[dict[str, float]]:
     """[n] rates by name, rounded; equal ones are one object."""
-    made: dict[tuple[float, ...], dict[str, float]] = {}
-    found = []
-    for rates in zip(*(np.round(column, 4).tolist() for column in columns.values()), strict=True):
-        if rates not in made:
-            made[rates] = dict(zip(columns, rates, strict=True))
-        found.append(made[rates])
-    return found
+    rounded = [np.round(column, 4) for column in columns.values()]
+    # The number of each row's combination: combinations are few, rows are many.
+    place = np.zeros(len(rounded[0]), np.int64)
+    for column in rounded:
+        values, number = np.unique(column, return_inverse=True)
+        place = np.unique(place * len(values) + number, return_inverse=True)[1]
+    first = np.unique(place, return_index=True)[1]
+    distinct = zip(*(column[first].tolist() for column in rounded), strict=True)
+    made = [dict(zip(columns, rates, strict=True)) for rates in distinct]
+    return [made[number] for number in place.tolist()]
 
 
 def _json_texts(column: list[Any]) -> list[str]:
