@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from common import Record
+from memory import digest_of_files
 from pages import render, write_page
 
 from fgnas import api
@@ -43,12 +44,10 @@ RATE, SECONDS, MOST_CYCLES = 200_000, 60, 10_000_000
 
 def digest_of(project: Path) -> str:
     """A digest of everything that is measured: C++, RTL and vectors of a project, and its predicted cycles."""
-    digest = hashlib.sha256()
-    for folder in ("src", "rtl", "vectors"):
-        for path in sorted((project / folder).iterdir()):
-            digest.update(path.name.encode() + path.read_bytes())
+    folders = ("src", "rtl", "vectors")
+    files = digest_of_files(path for folder in folders for path in sorted((project / folder).iterdir()))
     predicted = json.loads((project / "report" / "price.json").read_text())["latency_cycles"]
-    return hashlib.sha256(f"{digest.hexdigest()} {predicted}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{files} {predicted}".encode()).hexdigest()[:12]
 
 
 def trained(design: api.Design, data: GraphData) -> api.Design:

@@ -7,7 +7,6 @@ interrupted run continues. `--as before` files the figures as those of an earlie
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import re
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import recurrence
 from block_ram import SHAPE, lowered, random_designs
+from memory import digest_of_files
 from pages import RESULTS, read_record, render, write_page, write_record
 
 from fgnas.backends.project import write_project
@@ -75,11 +75,8 @@ def measured(design: Design, folder: Path) -> Measured:
 
 def digest_of(project: Path) -> str:
     """A digest of what a measurement depends on: the C++ of a project, the delays, and the measurement itself."""
-    digest = hashlib.sha256()
     own = [recurrence.DELAYS, Path(recurrence.__file__), *sorted(recurrence.SHIM.iterdir())]
-    for path in [*sorted((project / "src").iterdir()), *own]:
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest_of_files([*sorted((project / "src").iterdir()), *own])[:16]
 
 
 def summary(results: list[Measured]) -> dict[str, list[dict[str, Any]]]:

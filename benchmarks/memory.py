@@ -29,6 +29,14 @@ SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/pipeline/{name}.py" for name
 """The code that a quantised accuracy depends on."""
 
 
+def digest_of_files(paths: Iterable[Path]) -> str:
+    """A digest of the names and contents of files, in their order."""
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
 def digest(parts: Iterable[str]) -> str:
     """A digest of files and folders of the package, tables included. Raises FileNotFoundError for a missing one."""
     found = hashlib.sha256()

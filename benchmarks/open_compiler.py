@@ -7,12 +7,12 @@ an earlier run is not measured again. Without bambu on PATH the script says so a
 from __future__ import annotations
 
 import argparse
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from common import Record
 from every_design import COUNT, DATASET, EPOCHS, SEED, layers_of, shortest, trained
+from memory import digest_of_files
 from pages import render, write_page
 
 from fgnas import api
@@ -27,11 +27,7 @@ DESIGNS = 10
 
 def digest_of(project: Path) -> str:
     """A digest of the C++ and the vectors of a project."""
-    digest = hashlib.sha256()
-    for folder in ("src", "vectors"):
-        for path in sorted((project / folder).iterdir()):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
+    return digest_of_files(path for folder in ("src", "vectors") for path in sorted((project / folder).iterdir()))[:12]
 
 
 def measure(design: api.Design, directory: Path) -> dict[str, Any]:

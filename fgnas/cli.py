@@ -181,8 +181,7 @@ def _add_map(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_platform(sub: argparse.ArgumentParser) -> None:
-    about = "digit-images, mnist-test, cifar10, or an .npz file; default: %(default)s"
-    sub.add_argument("--dataset", default="digit-images", metavar="NAME|PATH", help=about)
+    add_arguments(sub, systems.find("magnas").Options, ("dataset",))
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.toml", help="the platform to write")
     _add_number(sub, "--runs", POSITIVE, "timed runs of each step", 200)
     _add_number(sub, "--watts", ABOVE_ZERO, "the processor's power while it computes; without it there is no energy")

@@ -22,17 +22,19 @@ def map_network(platform: str, model: str, **options: Any) -> Answer:
 
 
 def measure_platform(
-    out: str | os.PathLike[str], dataset: str = "digit-images", *, runs: int = 200, watts: float | None = None
+    out: str | os.PathLike[str], dataset: str | None = None, *, runs: int = 200, watts: float | None = None
 ) -> dict[str, int]:
     """Time every step of a vision GNN for these images on this processor, and write a platform to the .toml file `out`.
 
-    Returns the nanoseconds of each step: the median of `runs`, on one image, in one thread. `watts` is the processor's
-    power while it computes; without it the platform states no energy.
+    Without a dataset the images are those of a search. Returns the nanoseconds of each step: the median of `runs`, on
+    one image, in one thread. `watts` is the processor's power while it computes; without it the platform states no
+    energy.
     """
     from fgnas.networks.vision.vig import Backbone
     from fgnas.systems.magnas.measure import write_platform
+    from fgnas.systems.magnas.options import Options
     from fgnas.tasks.images import load_images
 
-    data = load_images(dataset)
+    data = load_images(dataset or Options.dataset)
     about = f"this machine's processor, for vision GNNs on {data.label}"
     return write_platform(Backbone.of(data), about, Path(out), runs, watts)

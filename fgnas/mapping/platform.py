@@ -193,6 +193,12 @@ class Platform(_Strict):
             used.add(model.offset.source)
         return {name: self.sources[name] for name in sorted(used)}
 
+    @property
+    def states_energy(self) -> bool:
+        """Whether any step costs energy on any unit at any setting."""
+        abilities = (ability for step in self.steps.values() for ability in step.on.values())
+        return any(cost[1] for one in abilities for cost in (one.cost or (0, 0), *one.at.values()))
+
     def with_model(self, name: str, about: str, steps: list[Any]) -> Platform:
         """The platform with one network more, its steps written as in the file.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas import pareto
-from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Space
+from fgnas.engine.contracts import BATCH, Objectives, Problem, Space
+from fgnas.searchers.breeding.population import Population
 from fgnas.searchers.breeding.rows import with_one_change
 from fgnas.space import Rows
 
@@ -27,22 +27,18 @@ class EvolutionSettings:
     sample: int = 10
 
 
-class Evolution:
+class Evolution(Population):
     """Every child is a parent with one decision changed. A parent is the fittest of a sample of the population.
 
     Children leave the population by age, not by fitness, so luck in one training does not last. With several objectives
     the fitness is the rank by nondominated sorting; of equally fit candidates the youngest wins.
     """
 
-    infeasible: Infeasible = "redraw"
     batch = BATCH
-    distinct = True
 
     def __init__(self, space: Space, seed: int, settings: EvolutionSettings | None = None) -> None:
+        super().__init__(space, seed)
         self.settings = settings or EvolutionSettings()
-        self.space, self.rng = space, np.random.default_rng(seed)
-        self.rows: Rows = np.empty((0, len(space.decisions)), np.int16)
-        self.objectives: Objectives = np.empty((0, 0))
 
     def ask(self, count: int) -> Rows:
         """[count, decisions] uniform rows until the population is full, then mutated parents."""
@@ -60,18 +56,8 @@ class Evolution:
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
         """Take the children into the population; the oldest leave it."""
-        known = self.objectives if len(self.objectives) else np.empty((0, objectives.shape[1]))
-        self.rows = np.concatenate([self.rows, rows])[-self.settings.population :]
-        self.objectives = np.concatenate([known, objectives])[-self.settings.population :]
-
-    def state(self) -> dict[str, Any]:
-        """The population by age, and the random state."""
-        return {"rows": self.rows, "objectives": self.objectives, "rng": self.rng.bit_generator.state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
-        self.rows, self.objectives = state["rows"], state["objectives"]
-        self.rng.bit_generator.state = state["rng"]
+        self.add(rows, objectives)
+        self.keep(np.arange(len(self.rows))[-self.settings.population :])
 
 
 def searcher(problem: Problem) -> Evolution:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas import pareto
-from fgnas.engine.contracts import Infeasible, Objectives, Problem, Space
+from fgnas.engine.contracts import Objectives, Problem, Space
+from fgnas.searchers.breeding.population import Population
 from fgnas.searchers.breeding.rows import crossed, positions, redrawn
 from fgnas.space import Rows
 
@@ -35,18 +35,13 @@ class Nsga2Settings:
     mutation: float = 0.4
 
 
-class Nsga2:
+class Nsga2(Population):
     """The best of parents and children survive: by nondominated rank, then by crowding distance."""
 
-    infeasible: Infeasible = "redraw"
-    distinct = True
-
     def __init__(self, space: Space, seed: int, settings: Nsga2Settings | None = None) -> None:
+        super().__init__(space, seed)
         self.settings = settings or Nsga2Settings()
         self.batch = self.settings.population
-        self.space, self.rng = space, np.random.default_rng(seed)
-        self.rows: Rows = np.empty((0, len(space.decisions)), np.int16)
-        self.objectives: Objectives = np.empty((0, 0))
 
     def ask(self, count: int) -> Rows:
         """[count, decisions] uniform rows at first, then children of the best."""
@@ -63,19 +58,8 @@ class Nsga2:
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
         """Take the children in; the best of all survive, in the order of their age."""
-        known = self.objectives if len(self.objectives) else np.empty((0, objectives.shape[1]))
-        self.rows, self.objectives = np.concatenate([self.rows, rows]), np.concatenate([known, objectives])
-        surviving = np.sort(order(self.objectives)[: self.settings.population])
-        self.rows, self.objectives = self.rows[surviving], self.objectives[surviving]
-
-    def state(self) -> dict[str, Any]:
-        """The population by age, and the random state."""
-        return {"rows": self.rows, "objectives": self.objectives, "rng": self.rng.bit_generator.state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
-        self.rows, self.objectives = state["rows"], state["objectives"]
-        self.rng.bit_generator.state = state["rng"]
+        self.add(rows, objectives)
+        self.keep(order(self.objectives)[: self.settings.population])
 
 
 def order(objectives: Objectives) -> NDArray[np.int64]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.engine.contracts import Infeasible, Objectives, Problem, Space
+from fgnas.engine.contracts import Objectives, Problem, Space
+from fgnas.searchers.breeding.population import Population
 from fgnas.searchers.breeding.rows import redrawn
 from fgnas.space import Rows
 
@@ -38,22 +39,17 @@ class PoolSettings:
         return max(1, round(self.rate * self.capacity))
 
 
-class Pool:
+class Pool(Population):
     """The fittest of the pool have one mutant each; when the pool is over its capacity, the least fit leave it.
 
     Fitness is the first objective and, for each other one, `weight` times how much better it is than the median of the
     first births: for a cost the inverse ratio, as the paper's inverse latency.
     """
 
-    infeasible: Infeasible = "redraw"
-    distinct = True
-
     def __init__(self, space: Space, seed: int, settings: PoolSettings | None = None) -> None:
+        super().__init__(space, seed)
         self.settings = settings or PoolSettings()
         self.batch = self.settings.births
-        self.space, self.rng = space, np.random.default_rng(seed)
-        self.rows: Rows = np.empty((0, len(space.decisions)), np.int16)
-        self.objectives: Objectives = np.empty((0, 0))
         self.reference: NDArray[np.float64] = np.empty(0)
 
     def ask(self, count: int) -> Rows:
@@ -70,13 +66,10 @@ class Pool:
     def tell(self, rows: Rows, objectives: Objectives) -> None:
         """Take the births into the pool; the least fit leave while it is over its capacity."""
         if not len(self.rows):
-            self.objectives = np.empty((0, objectives.shape[1]))
             self.reference = np.median(objectives[:, 1:], axis=0)
-        self.rows = np.concatenate([self.rows, rows])
-        self.objectives = np.concatenate([self.objectives, objectives])
+        self.add(rows, objectives)
         while len(self.rows) > self.settings.capacity:
-            staying = np.sort(self._order()[: -min(self.settings.births, len(self.rows) - 1)])
-            self.rows, self.objectives = self.rows[staying], self.objectives[staying]
+            self.keep(self._order()[: -min(self.settings.births, len(self.rows) - 1)])
 
     def _order(self) -> NDArray[np.int64]:
         """[pool] from the fittest to the least fit, of equals the youngest first."""
@@ -85,15 +78,12 @@ class Pool:
 
     def state(self) -> dict[str, Any]:
         """The pool by age, the reference, and the random state."""
-        return {
-            "rows": self.rows, "objectives": self.objectives, "reference": self.reference,
-            "rng": self.rng.bit_generator.state,
-        }  # fmt: skip
+        return super().state() | {"reference": self.reference}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
-        self.rows, self.objectives, self.reference = state["rows"], state["objectives"], state["reference"]
-        self.rng.bit_generator.state = state["rng"]
+        super().restore(state)
+        self.reference = state["reference"]
 
 
 def fitness(objectives: Objectives, reference: NDArray[np.float64], settings: PoolSettings) -> NDArray[np.float64]:

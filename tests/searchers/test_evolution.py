@@ -1,6 +1,7 @@
 """Evolution in steps that can be followed by hand."""
 
 import numpy as np
+from twins import assert_continues
 
 from fgnas.searchers.evolution import Evolution, EvolutionSettings
 from fgnas.space import Choice, Space
@@ -66,10 +67,4 @@ def test_decisions_without_effect_stay_absent():
 def test_it_continues_from_its_state():
     searcher = grown(SPACE, [[0.2], [0.4], [0.6]])
     searcher.ask(5)
-    twin = Evolution(SPACE, 9, searcher.settings)
-    twin.restore(searcher.state())
-    for _ in range(3):
-        rows, again = searcher.ask(6), twin.ask(6)
-        assert np.array_equal(rows, again)
-        searcher.tell(rows, rows[:, :1].astype(float))
-        twin.tell(again, again[:, :1].astype(float))
+    assert_continues(searcher, Evolution(SPACE, 9, searcher.settings), 6, lambda rows: rows[:, :1].astype(float))

@@ -1,6 +1,7 @@
 """NSGA-II in steps that can be followed by hand."""
 
 import numpy as np
+from twins import assert_continues
 
 from fgnas.engine.contracts import Problem
 from fgnas.searchers.nsga2 import Nsga2, Nsga2Settings, order, searcher
@@ -74,11 +75,4 @@ def test_a_short_search_has_small_generations():
 
 def test_it_continues_from_its_state():
     search = told(SQUARE)
-    twin = Nsga2(SPACE, 9, search.settings)
-    twin.restore(search.state())
-    for _ in range(4):
-        rows, again = search.ask(6), twin.ask(6)
-        assert np.array_equal(rows, again)
-        search.tell(rows, rows[:, :2].astype(float))
-        twin.tell(again, again[:, :2].astype(float))
-    assert np.array_equal(search.rows, twin.rows)
+    assert_continues(search, Nsga2(SPACE, 9, search.settings), 6, lambda rows: rows[:, :2].astype(float))

@@ -1,6 +1,7 @@
 """Algorithm 1 of G-CoS in steps that can be followed by hand."""
 
 import numpy as np
+from twins import assert_continues
 
 from fgnas.searchers.pool import Pool, PoolSettings, fitness
 from fgnas.space import Choice, Space
@@ -77,11 +78,4 @@ def test_decisions_without_effect_stay_absent():
 
 def test_it_continues_from_its_state():
     pool = told([[0.2, -3], [0.4, -2], [0.6, -1]])
-    twin = Pool(SPACE, 9, SMALL)
-    twin.restore(pool.state())
-    for _ in range(8):
-        rows, again = pool.ask(2), twin.ask(2)
-        assert np.array_equal(rows, again)
-        pool.tell(rows, rows[:, :2] * [1.0, -1.0])
-        twin.tell(again, again[:, :2] * [1.0, -1.0])
-    assert np.array_equal(pool.rows, twin.rows)
+    assert_continues(pool, Pool(SPACE, 9, SMALL), 2, lambda rows: rows[:, :2] * [1.0, -1.0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from fgnas import pareto
 from fgnas.engine.trial import Trial
+from fgnas.mapping.study import Answer, Point
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.systems.magnas.target import MappedTarget
 
@@ -33,7 +34,7 @@ def front_of_mappings(target: MappedTarget, trials: Sequence[Trial]) -> list[dic
     return [_plain(*found[place]) for place in order[members].tolist()]
 
 
-def _plain(trial: Trial, answer: Any, point: Any) -> dict[str, Any]:
+def _plain(trial: Trial, answer: Answer, point: Point) -> dict[str, Any]:
     chain = answer.chains[point.setting]
     return {
         "design": trial.design, "design_hash": trial.design_hash, "val": trial.scores["val"], "setting": point.setting,

@@ -109,7 +109,7 @@ def _operator(module: nn.Module, x: Tensor, neighbours: int) -> Callable[[], Ten
 
 def _ffn(block: Block, x: Tensor, width: int) -> Timed:
     """Both maps of an FFN. A step has a copy of its layer, because the statistics of a norm are of one width."""
-    hidden = torch.relu(torch.zeros(1, x.shape[1], width))
+    hidden = torch.zeros(1, x.shape[1], width)
     wide, narrow = copy.deepcopy(block.fc1), copy.deepcopy(block.fc2)
     return {
         steps.widening_step(width): _settled(wide, lambda: wide(x, width)),

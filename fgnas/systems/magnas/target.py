@@ -31,9 +31,7 @@ class MappedTarget:
         self.space, self.backbone, self.platform, self.options = space, backbone, platform, options
         self._known: dict[bytes, tuple[float, ...]] = {}
         # Without stated power every energy is 0, and no objective.
-        powered = any(any(any(cost[1] for cost in _costs(ability)) for ability in step.on.values())
-                      for step in platform.steps.values())  # fmt: skip
-        self.costs: tuple[Quantity, ...] = (LATENCY, ENERGY, POWER) if powered else (LATENCY,)
+        self.costs: tuple[Quantity, ...] = (LATENCY, ENERGY, POWER) if platform.states_energy else (LATENCY,)
 
     def price(self, rows: Rows) -> Costs:
         """Every cost of n rows, [n] each."""
@@ -61,8 +59,3 @@ def preferred(answer: Answer) -> Point:
         return answer.nearest
     return answer.points[answer.chosen()]
 
-
-def _costs(ability: object) -> list[tuple[int, int]]:
-    """The costs of a step on a unit, at every setting."""
-    one, at = getattr(ability, "cost", None), getattr(ability, "at", {})
-    return [*([one] if one is not None else []), *at.values()]
