@@ -83,6 +83,7 @@ def _add_price(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path, help="a design, or a .jsonl file with one design per line")
     _add_dataset(sub)
     add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
+    _add_number(sub, "--workers", POSITIVE, "processes that price a long .jsonl file; default: one per core")
     _add_json(sub)
 
 
@@ -375,7 +376,8 @@ def _price(options: argparse.Namespace) -> int:
 
     limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
     if options.design.suffix == ".jsonl":
-        for lines in api.price_lines(options.design, lambda: _load(_reference(options)), **limits):
+        workers = options.workers or os.cpu_count() or 1
+        for lines in api.price_lines(options.design, lambda: _load(_reference(options)), workers=workers, **limits):
             sys.stdout.writelines(lines)
         return 0
     design = api.Design.load(options.design)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,28 +66,35 @@ class DesignTable:
     codes: NDArray[np.int16]
     dsp: NDArray[np.int64]
 
-    def columns(self, first: int, end: int) -> Columns:
-        """The columns of the designs first to end, as `columns_of` returns them."""
+    def columns(self) -> Columns:
+        """The columns of the designs, as `columns_of` returns them."""
         found: Columns = {}
         for place, name in enumerate(NAMES):
-            codes = self.codes[:, place, first:end]
+            codes = self.codes[:, place]
             options = np.array([*TEXTS.get(name, ()), ""])
             found[name] = [options[layer] if name in TEXTS else layer.astype(np.int64) for layer in codes]
         return found
 
+    def split(self, size: int) -> Iterator[DesignTable]:
+        """The table in order, in parts of `size` designs; the last may be smaller."""
+        for first in range(0, len(self.places), size):
+            part = slice(first, first + size)
+            yield DesignTable(self.places[part], self.codes[:, :, part], self.dsp[part])
 
-def read_tables(path: Path) -> list[DesignTable]:
+
+def read_tables(path: Path, run: Callable[..., Iterable[Any]] = map) -> list[DesignTable]:
     """The designs of a .jsonl file, one a line, by their number of layers; blank lines are skipped.
 
-    Raises UserError, with file and line, for a file that cannot be read and for the first line that holds no design.
+    `run` does what `map` does, perhaps in other processes. Raises UserError, with file and line, for a file that cannot
+    be read and for the first line that holds no design.
     """
     found: dict[int, list[DesignTable]] = {}
     count = 0
-    for numbered in _blocks(path):
-        for table in _table_of(numbered, str(path)):
+    for tables in run(partial(_tables_of, source=str(path)), _blocks(path)):
+        for table in tables:
             places = table.places + count
             found.setdefault(len(table.codes), []).append(DesignTable(places, table.codes, table.dsp))
-        count += len(numbered)
+        count += sum(len(table.places) for table in tables)
     return [
         DesignTable(
             np.concatenate([one.places for one in tables]), np.concatenate([one.codes for one in tables], axis=2),
@@ -108,7 +116,7 @@ def _blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
         yield block
 
 
-def _table_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTable]:
+def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTable]:
     """The tables of a block of lines, places counted from its own first."""
     found = _parsed([line for _, line in block])
     if found is not None:

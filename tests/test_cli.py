@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from fgnas.api import pricing
 from fgnas.cli import as_here, main
 
 TIGHT = ["--dataset", "digits", "--latency-ms", "2", "--dsp", "100", "--children", "6", "--workers", "2"]
@@ -76,6 +77,28 @@ def test_many_designs_are_priced_in_order(call, designs, elsewhere):
     for design, row in zip(designs, rows, strict=True):
         (elsewhere / "each.json").write_text(json.dumps(design))
         assert json.loads(call("price", "each.json", "--json")[1]) == row
+
+
+def test_workers_change_no_price(call, designs, elsewhere, monkeypatch):
+    lines = (elsewhere / "some.jsonl").read_text().splitlines()
+    shallow = {**json.loads(lines[0]), "layers": json.loads(lines[0])["layers"][1:]}
+    (elsewhere / "mixed.jsonl").write_text("\n".join([*lines, json.dumps(shallow), *lines * 5]))
+    alone = call("price", "mixed.jsonl", "--workers", 1)
+    monkeypatch.setattr(pricing, "WORTH_WORKERS", 0)
+    assert call("price", "mixed.jsonl", "--workers", 2) == alone
+    assert len(alone[1].splitlines()) == 19
+    (elsewhere / "mixed.jsonl").write_text("\n".join([*lines, "{", "}"]))
+    assert refused(call("price", "mixed.jsonl", "--workers", 2), "mixed.jsonl:4", "not JSON")
+
+
+def test_a_worker_that_dies_is_told(call, designs, monkeypatch):
+    monkeypatch.setattr(pricing, "WORTH_WORKERS", 0)
+    monkeypatch.setattr(pricing, "_priced_lines", _dies)
+    assert refused(call("price", "some.jsonl", "--workers", 2), "some.jsonl died", "--workers 1")
+
+
+def _dies(table, pricer, given):
+    os._exit(1)
 
 
 def test_prices_for_people(call, designs):

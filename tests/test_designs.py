@@ -23,8 +23,8 @@ def read_back(path: Path) -> dict[int, Any]:
     """{place: (columns of one design, its DSPs)} of a file."""
     found = {}
     for table in read_tables(path):
-        for i, place in enumerate(table.places.tolist()):
-            found[place] = (table.columns(i, i + 1), int(table.dsp[i]))
+        for one in table.split(1):
+            found[int(one.places[0])] = (one.columns(), int(one.dsp[0]))
     return found
 
 

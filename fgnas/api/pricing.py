@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fgnas.api.data import Data, data_of
 from fgnas.designs import DesignTable, read_tables
+from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 
 
@@ -24,38 +27,59 @@ def specification(fpga: str | None = None, **limits: Any) -> Specification:
 
 
 BLOCK = 65_536
-"""Designs of a file that are priced at once: designs that share numbers are worked out once in a block."""
+"""Most designs of a file that are priced at once: designs that share numbers are worked out once in a block."""
+WORTH_WORKERS = 40_000_000
+"""Bytes of a file from which on workers save more time than their start takes."""
 
 
-def price_lines(path: str | os.PathLike[str], data: Callable[[], Data], **limits: Any) -> Iterator[list[str]]:
+def price_lines(
+    path: str | os.PathLike[str], data: Callable[[], Data], *, workers: int = 1, **limits: Any
+) -> Iterator[list[str]]:
     """The prices of the designs in a .jsonl file as lines of JSON, in blocks: those of `prices`, many times as fast.
 
-    The whole file is checked first. `data` is called when it has proven right.
+    The whole file is checked first. `data` is called when it has proven right. `workers`: processes, for a long file.
     """
     given = specification(**limits)
-    with _uncollected():
-        tables = read_tables(Path(path))
-    if not tables:
-        return
-    pricer = Pricer(data_of(data()), given.family, given.beat_cycles)
-    if len(tables) == 1:
-        yield from _priced_lines(tables[0], pricer, given)
-        return
-    # Designs with different numbers of layers are priced apart, and printed in the order of the file.
-    lines = [""] * sum(len(table.places) for table in tables)
-    for table in tables:
-        priced = itertools.chain.from_iterable(_priced_lines(table, pricer, given))
-        for place, line in zip(table.places.tolist(), priced, strict=True):
-            lines[place] = line
-    yield lines
-
-
-def _priced_lines(table: DesignTable, pricer: Pricer, given: Specification) -> Iterator[list[str]]:
-    for first in range(0, len(table.places), BLOCK):
-        end = first + BLOCK
+    with _runner(Path(path), workers) as (run, processes):
         with _uncollected():
-            lines = pricer.price(table.columns(first, end), table.dsp[first:end]).lines(given)
+            tables = read_tables(Path(path), run)
+        if not tables:
+            return
+        pricer = Pricer(data_of(data()), given.family, given.beat_cycles)
+        size = min(BLOCK, -(-sum(len(table.places) for table in tables) // processes))
+        priced = run(functools.partial(_priced_lines, pricer=pricer, given=given), _parts(tables, size))
+        if len(tables) == 1:
+            yield from priced
+            return
+        # Designs with different numbers of layers are priced apart, and printed in the order of the file.
+        lines = [""] * sum(len(table.places) for table in tables)
+        for part, found in zip(_parts(tables, size), priced, strict=True):
+            for place, line in zip(part.places.tolist(), found, strict=True):
+                lines[place] = line
         yield lines
+
+
+def _parts(tables: Sequence[DesignTable], size: int) -> Iterator[DesignTable]:
+    return itertools.chain.from_iterable(table.split(size) for table in tables)
+
+
+def _priced_lines(table: DesignTable, pricer: Pricer, given: Specification) -> list[str]:
+    with _uncollected():
+        return pricer.price(table.columns(), table.dsp).lines(given)
+
+
+@contextmanager
+def _runner(path: Path, workers: int) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
+    """`map`, or the same in worker processes for a file that is worth their start; and the number of processes."""
+    if workers == 1 or not path.is_file() or path.stat().st_size < WORTH_WORKERS:
+        yield map, 1
+        return
+    try:
+        # Started as the platform does by default: a fork has everything imported, and ends at once.
+        with ProcessPoolExecutor(workers) as pool:
+            yield pool.map, workers
+    except BrokenExecutor:
+        raise UserError(f"a worker that priced {path} died, most likely out of memory: give --workers 1") from None
 
 
 @contextmanager

@@ -141,7 +141,8 @@ def _simulate(simulator: Path, vectors: Vectors, work: Path) -> dict[str, Any]:
     places = (simulator, vectors.directory / "vectors", found_path)
     command = [*map(str, places), *map(str, counts), str(QUIET_CYCLES)]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+        # Its memories read their contents from files of bambu beside the Verilog.
+        run = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise UserError(f"bambu's kernel of {vectors.directory} did not end within {RUN_SECONDS} s") from None
     (work / "run.log").write_text(run.stdout + run.stderr, encoding="utf-8")

@@ -21,7 +21,7 @@ struct Countdown {
         more = more && !(counts && last);
         if (counts) {
             last = left == 2;
-            --left;
+            left -= 1;
         }
     }
 };
