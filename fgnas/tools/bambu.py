@@ -36,7 +36,7 @@ LEAST_DEPTH = 32
 """Words of the FIFOs that carry beats."""
 QUIET_CYCLES = 20_000_000
 """Cycles without a transfer on any port after which a run counts as hung."""
-COMPILE_SECONDS, RUN_SECONDS = 7200, 36000
+COMPILE_SECONDS, RUN_SECONDS = 7200, 3600
 RESULT = re.compile(r"^status (\d+) cycles (\d+) beats (\d+)$", re.MULTILINE)
 FIFO_DEPTH = re.compile(r"(\bparameter\b[^;]*?\bQUEUESIZE_LOG\s*=\s*)\d+")
 

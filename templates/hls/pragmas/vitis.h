@@ -19,6 +19,8 @@
 #define HLS_DATAFLOW HLS_PRAGMA(HLS DATAFLOW)
 
 // ---- Streams and arrays
+/// The width of a word that holds so many bits.
+#define HLS_WORD_BITS(bits) (bits)
 /// Declares a stream that holds `words` values of a type.
 #define HLS_STREAM(stream, words, ...)   \
     Stream<__VA_ARGS__> stream(#stream); \

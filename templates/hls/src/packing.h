@@ -12,6 +12,9 @@ struct Lanes {
     T lane[N];
 };
 
+/// A word that holds so many bits, from bit 0 on.
+template <int BITS> using Word = ap_uint<HLS_WORD_BITS(BITS)>;
+
 /// The width of a type, and its conversion to and from a word of that width.
 template <class T>
 struct Packing;
@@ -59,28 +62,28 @@ template <class T, int N>
 struct Packing<Lanes<T, N> > {
     static constexpr int LANE_BITS = Packing<T>::BITS;
     static constexpr int BITS = N * LANE_BITS;
-    static ap_uint<BITS> pack(const Lanes<T, N>& lanes) {
+    static Word<BITS> pack(const Lanes<T, N>& lanes) {
         HLS_INLINE
-        ap_uint<BITS> word = 0;
+        Word<BITS> word = 0;
         for (int lane = 0; lane < N; ++lane) {
             HLS_UNROLL
-            word |= ap_uint<BITS>(Packing<T>::pack(lanes.lane[lane])) << (LANE_BITS * lane);
+            word |= Word<BITS>(Packing<T>::pack(lanes.lane[lane])) << (LANE_BITS * lane);
         }
         return word;
     }
-    static Lanes<T, N> unpack(const ap_uint<BITS>& word) {
+    static Lanes<T, N> unpack(const Word<BITS>& word) {
         HLS_INLINE
         Lanes<T, N> lanes;
         for (int lane = 0; lane < N; ++lane) {
             HLS_UNROLL
-            lanes.lane[lane] = Packing<T>::unpack(ap_uint<LANE_BITS>(word >> (LANE_BITS * lane)));
+            lanes.lane[lane] = Packing<T>::unpack(Word<LANE_BITS>(word >> (LANE_BITS * lane)));
         }
         return lanes;
     }
 };
 
 /// A value as a word, in a memory or a stream.
-template <class T> using Packed = ap_uint<Packing<T>::BITS>;
+template <class T> using Packed = Word<Packing<T>::BITS>;
 template <class T> using Stream = hls::stream<Packed<T> >;
 
 template <class T>
@@ -103,11 +106,21 @@ T zeros() {
 }
 
 /// The members of a struct, which its Packing lists in the same order for both directions.
-template <class A, class B>
-ap_uint<Packing<A>::BITS + Packing<B>::BITS> join(const A& first, const B& second) {
+template <class A>
+constexpr int bits_together() { return Packing<A>::BITS; }
+template <class A, class B, class... Rest>
+constexpr int bits_together() { return Packing<A>::BITS + bits_together<B, Rest...>(); }
+
+template <class A>
+Packed<A> join(const A& only) {
     HLS_INLINE
-    typedef ap_uint<Packing<A>::BITS + Packing<B>::BITS> Word;
-    return Word(pack(first)) | (Word(pack(second)) << Packing<A>::BITS);
+    return pack(only);
+}
+template <class A, class B, class... Rest>
+Word<bits_together<A, B, Rest...>()> join(const A& first, const B& second, const Rest&... rest) {
+    HLS_INLINE
+    typedef Word<bits_together<A, B, Rest...>()> All;
+    return All(pack(first)) | (All(join(second, rest...)) << Packing<A>::BITS);
 }
 
 /// The member that begins at bit AT of a word.

@@ -23,11 +23,11 @@ template <>
 struct Packing<Edge> {
     static constexpr int COEFFICIENT = EDGE_SOURCE_BITS, LAST = COEFFICIENT + COEFFICIENT_BITS;
     static constexpr int BITS = LAST + 1;
-    static ap_uint<BITS> pack(const Edge& edge) {
+    static Word<BITS> pack(const Edge& edge) {
         HLS_INLINE
-        return join(join(edge.source, edge.coefficient), edge.last);
+        return join(edge.source, edge.coefficient, edge.last);
     }
-    static Edge unpack(const ap_uint<BITS>& word) {
+    static Edge unpack(const Word<BITS>& word) {
         HLS_INLINE
         Edge edge;
         edge.source = member<ap_uint<EDGE_SOURCE_BITS>, 0>(word);
@@ -84,11 +84,11 @@ struct Packing<FeatureGroup<L> > {
     typedef Lanes<ap_uint<FEATURE_COLUMN_BITS>, L::T_IN> Columns;
     static constexpr int VALUE = Packing<Columns>::BITS, LAST = VALUE + Packing<InputGroup<L> >::BITS, SPLIT = LAST + 1;
     static constexpr int BITS = SPLIT + FEATURE_TAIL_SPLIT_BITS;
-    static ap_uint<BITS> pack(const FeatureGroup<L>& group) {
+    static Word<BITS> pack(const FeatureGroup<L>& group) {
         HLS_INLINE
-        return join(join(group.column, group.value), join(group.last, group.split));
+        return join(group.column, group.value, group.last, group.split);
     }
-    static FeatureGroup<L> unpack(const ap_uint<BITS>& word) {
+    static FeatureGroup<L> unpack(const Word<BITS>& word) {
         HLS_INLINE
         FeatureGroup<L> group;
         group.column = member<Columns, 0>(word);
@@ -110,11 +110,11 @@ template <class L>
 struct Packing<TotalTile<L> > {
     static constexpr int DIVISORS = Packing<AggregateSums<L> >::BITS;
     static constexpr int BITS = DIVISORS + Packing<Divisors<L> >::BITS;
-    static ap_uint<BITS> pack(const TotalTile<L>& total) {
+    static Word<BITS> pack(const TotalTile<L>& total) {
         HLS_INLINE
         return join(total.sums, total.divisors);
     }
-    static TotalTile<L> unpack(const ap_uint<BITS>& word) {
+    static TotalTile<L> unpack(const Word<BITS>& word) {
         HLS_INLINE
         TotalTile<L> total;
         total.sums = member<AggregateSums<L>, 0>(word);
@@ -135,11 +135,11 @@ template <class L>
 struct Packing<ScoredEdge<L> > {
     static constexpr int EXPONENTS = EDGE_SOURCE_BITS, LAST = EXPONENTS + Packing<Exponents<L> >::BITS;
     static constexpr int BITS = LAST + 1;
-    static ap_uint<BITS> pack(const ScoredEdge<L>& edge) {
+    static Word<BITS> pack(const ScoredEdge<L>& edge) {
         HLS_INLINE
-        return join(join(edge.source, edge.exponents), edge.last);
+        return join(edge.source, edge.exponents, edge.last);
     }
-    static ScoredEdge<L> unpack(const ap_uint<BITS>& word) {
+    static ScoredEdge<L> unpack(const Word<BITS>& word) {
         HLS_INLINE
         ScoredEdge<L> edge;
         edge.source = member<ap_uint<EDGE_SOURCE_BITS>, 0>(word);
@@ -159,11 +159,11 @@ template <class L>
 struct Packing<NodeScores<L> > {
     static constexpr int SOURCE = Packing<ScoreWord<L> >::BITS;
     static constexpr int BITS = 2 * SOURCE;
-    static ap_uint<BITS> pack(const NodeScores<L>& scores) {
+    static Word<BITS> pack(const NodeScores<L>& scores) {
         HLS_INLINE
         return join(scores.target, scores.source);
     }
-    static NodeScores<L> unpack(const ap_uint<BITS>& word) {
+    static NodeScores<L> unpack(const Word<BITS>& word) {
         HLS_INLINE
         NodeScores<L> scores;
         scores.target = member<ScoreWord<L>, 0>(word);
