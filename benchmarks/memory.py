@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ PACKAGE = Path(fgnas.__file__).parent
 FOLDER = PACKAGE.parent / "build" / "children"
 
 TRAINING = (*(f"networks/{name}.py" for name in (
-    "__init__", "attention", "calibration", "model", "quantised", "scatter", "training")), "network.py")  # fmt: skip
+    "__init__", "attention", "batch", "calibration", "kernels", "model", "quantised", "scatter", "training")), "network.py")  # fmt: skip
 """The code that a trained network depends on. The data has a fingerprint of its own."""
 SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/pipeline/{name}.py" for name in (
     "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
@@ -94,25 +95,36 @@ class Sharing(Executor):
     """
 
     def __init__(self, workers: int) -> None:
+        self.count = workers
         self.memory = Memory()
         self.processes = Processes(workers)
 
-    def submit(self, function: Callable[..., Any], /, job: Job) -> Future[Any]:  # type: ignore[override]
-        """Run a job, without the parts whose results are known."""
-        if job.tune:
-            return self.processes.submit(function, job)
-        if (known := self.memory.result(job)) is not None:
-            done: Future[Any] = Future()
-            done.set_result(known)
-            return done
-        left = dataclasses.replace(job, trained=job.trained or self.memory.trained(job))
-        future = self.processes.submit(function, left)
-        future.add_done_callback(lambda ended: self._keep(left, ended))
-        return future
+    def submit(self, function: Callable[..., Any], /, bundle: Sequence[Job]) -> Future[Any]:  # type: ignore[override]
+        """Run a bundle of jobs, without the parts whose results are known."""
+        if any(job.tune for job in bundle):
+            return self.processes.submit(function, bundle)
+        known = [self.memory.result(job) for job in bundle]
+        left = [
+            dataclasses.replace(job, trained=job.trained or self.memory.trained(job))
+            for job, result in zip(bundle, known, strict=True) if result is None
+        ]  # fmt: skip
+        whole: Future[Any] = Future()
+        whole.set_running_or_notify_cancel()
+        if left:
+            self.processes.submit(function, tuple(left)).add_done_callback(functools.partial(self._end, whole, known, left))
+        else:
+            whole.set_result(known)
+        return whole
 
-    def _keep(self, job: Job, ended: Future[Any]) -> None:
-        if not ended.cancelled() and ended.exception() is None:
-            self.memory.keep(job, ended.result())
+    def _end(self, whole: Future[Any], known: list[Result | None], left: list[Job], ended: Future[Any]) -> None:
+        """Keep the new results, and pass all of them on."""
+        if ended.cancelled() or ended.exception() is not None:
+            whole.set_exception(ended.exception() if not ended.cancelled() else CancelledError())
+            return
+        for job, result in zip(left, ended.result(), strict=True):
+            self.memory.keep(job, result)
+        new = iter(ended.result())
+        whole.set_result([next(new) if result is None else result for result in known])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Nothing: the processes stay for the next search, and end with the context."""

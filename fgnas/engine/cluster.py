@@ -39,6 +39,7 @@ class Cluster(Executor):
     def _check_threads(self) -> None:
         """Raise UserError unless every worker has one thread: the jobs of a process share buffers."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        self.count = len(workers)
         if several := [name for name, worker in workers.items() if worker["nthreads"] != 1]:
             self.client.close()
             raise UserError(f"the dask worker {several[0]} has several threads; start workers with --nthreads 1")

@@ -28,6 +28,7 @@ class Processes(Executor):
     """Worker processes on this machine, each its own pool, so that a killed process loses only its own job."""
 
     def __init__(self, workers: int) -> None:
+        self.count = workers
         self._threads = ThreadPoolExecutor(workers)
         self._own = threading.local()
         self._pools: set[ProcessPoolExecutor] = set()
@@ -86,6 +87,16 @@ class Workers:
         self._factory = factory
         self._executor: Executor | None = None
 
+    @property
+    def count(self) -> int:
+        """Jobs that the executor runs at the same time; 1 where it does not say."""
+        return int(getattr(self._started(), "count", 1))
+
+    def _started(self) -> Executor:
+        if self._executor is None:
+            self._executor = self._factory()
+        return self._executor
+
     def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
         """The results in the order of the jobs, in whatever order these end."""
         results: dict[int, Any] = {}
@@ -102,13 +113,12 @@ class Workers:
         self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any]
     ) -> None:
         """Store the results of finished jobs, even if the executor breaks meanwhile."""
-        if self._executor is None:
-            self._executor = self._factory()
+        executor = self._started()
         futures: dict[Future[Any], int] = {}
         broken = False
         try:
-            for place in sorted(waiting, key=lambda place: -getattr(jobs[place], "cost", 0)):
-                futures[self._executor.submit(function, jobs[place])] = place
+            for place in waiting:
+                futures[executor.submit(function, jobs[place])] = place
         except BrokenExecutor:
             broken = True
         for future in as_completed(futures):

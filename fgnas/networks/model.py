@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fgnas.networks import scatter
+from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
 
@@ -39,14 +38,14 @@ class SparseMatrix:
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         transposed, order = _transpose(matrix)
-        self._order = order.to(device)
+        self.order = order.to(device)
         self.csr = _csr_tensor(matrix, dtype, device)
         self.transposed = _csr_tensor(transposed, dtype, device)
 
     def refill(self, values: Tensor) -> None:
         """Replace the values, [non-zeros] in the order of the rows, in place."""
         self.csr.values().copy_(values)
-        torch.index_select(values, 0, self._order, out=self.transposed.values())
+        torch.index_select(values, 0, self.order, out=self.transposed.values())
 
 
 def _transpose(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, Tensor]:
@@ -96,39 +95,15 @@ class Maximum(torch.autograd.Function):
         out, ctx.winner = torch.empty(shape, dtype=h.dtype), np.empty(shape, np.int32)
         ctx.edges, ctx.nodes = (sources, coefficients), len(h)
         arrays = (indptr, sources, coefficients, h.detach().numpy(), out.numpy(), ctx.winner)
-        _max_forward(*arrays)
+        kernels.maximum(*arrays, 0, shape[1])
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         result = torch.zeros((ctx.nodes, gradients[0].shape[1]), dtype=gradients[0].dtype)
         arrays = (*ctx.edges, ctx.winner, gradients[0].contiguous().numpy(), result.numpy())
-        _max_backward(*arrays)
+        kernels.maximum_backward(*arrays, 0, result.shape[1])
         return result, None, None, None
-
-
-@numba.njit(cache=True)
-def _max_forward(indptr: Any, sources: Any, coefficients: Any, h: Any, out: Any, winner: Any) -> None:
-    for i in range(len(indptr) - 1):
-        first = indptr[i]
-        for f in range(h.shape[1]):
-            out[i, f] = coefficients[first] * h[sources[first], f]
-            winner[i, f] = first
-        for edge in range(first + 1, indptr[i + 1]):
-            source, coefficient = sources[edge], coefficients[edge]
-            for f in range(h.shape[1]):
-                message = coefficient * h[source, f]
-                if message > out[i, f]:
-                    out[i, f] = message
-                    winner[i, f] = edge
-
-
-@numba.njit(cache=True)
-def _max_backward(sources: Any, coefficients: Any, winner: Any, gradient: Any, result: Any) -> None:
-    for i in range(winner.shape[0]):
-        for f in range(winner.shape[1]):
-            edge = winner[i, f]
-            result[sources[edge], f] += coefficients[edge] * gradient[i, f]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +158,8 @@ class Block:
         return torch.from_numpy(self.coefficients(attention)).to(self.device, self.dtype)[:, None]
 
     @functools.cache  # noqa: B019
-    def _edges(self, attention: str) -> tuple[NDArray[Any], ...]:
+    def edges(self, attention: str) -> tuple[NDArray[Any], ...]:
+        """Row pointers, sources and coefficients of the edges, as the compiled loops take them."""
         numbers = torch.empty(0, dtype=self.dtype).numpy().dtype
         return self.indptr, self.sources.astype(np.int32), self.coefficients(attention).astype(numbers)
 
@@ -192,7 +168,7 @@ class Block:
         if aggregation == "max":
             if self.device != "cpu":
                 return scatter.weighted(self._weights(attention), h, self.scattered, True)
-            return Maximum.apply(h, *self._edges(attention))
+            return Maximum.apply(h, *self.edges(attention))
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
 
     def attend(self, h: Tensor, source: Tensor, target: Tensor, aggregation: str) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fgnas.networks.attention import NEGATIVE_SLOPE
+from fgnas.networks.kernels import NEGATIVE_SLOPE
 
 
 @dataclass(frozen=True, eq=False)

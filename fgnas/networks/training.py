@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 from torch.nn.functional import cross_entropy
 
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
 from fgnas.network import LayerParameters, Network
-from fgnas.networks.model import Architecture, Child, Field
+from fgnas.networks.batch import Batch, Csr, Pass, Reals
+from fgnas.networks.model import Architecture, Child, Field, keep_mask
 from fgnas.options import CHECKPOINTS
 from fgnas.tasks.nodes import GraphData
 
@@ -73,6 +76,12 @@ def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
+def input_seed(run_seed: int, repetition: int = 0) -> int:
+    """The seed of the dropout on the input, for all networks of a run and repetition."""
+    text = canonical_json(["inputs", run_seed, repetition])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
 @functools.lru_cache(maxsize=8)
 def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
     """Receptive field and labels of the training nodes, then those of the validation nodes."""
@@ -83,8 +92,98 @@ def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Ten
     )  # fmt: skip
 
 
-def train(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
-    """Train one network; a pure function of its arguments with one thread and equal versions."""
+def train(
+    data: GraphData, architecture: Architecture, seed: int, recipe: Recipe, input_seed: int | None = None
+) -> Trained:
+    """Train one network; a pure function of its arguments with equal versions. See `train_many`."""
+    return train_many(data, [architecture], [seed], recipe, seed if input_seed is None else input_seed)[0]
+
+
+def train_many(
+    data: GraphData, architectures: Sequence[Architecture], seeds: Sequence[int], recipe: Recipe, input_seed: int
+) -> list[Trained]:
+    """Train networks with as many layers at once, each with its own seed, bit by bit as it would be trained alone.
+
+    Dropout on the input comes from `input_seed`: all networks see the same features in the same epoch, so that luck
+    with them is no difference between networks. On a GPU they are trained one by one, with inputs of their own.
+    """
+    if recipe.device != "cpu":
+        return [_train_with_torch(data, one, seed, recipe) for one, seed in zip(architectures, seeds, strict=True)]
+    with _blas().limit(limits=1, user_api="blas"):
+        return _trained_together(data, architectures, seeds, recipe, input_seed)
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """The libraries of matrix products, which must run in one thread: others do the rest, and it decides last bits."""
+    return ThreadpoolController()
+
+
+def _trained_together(
+    data: GraphData, architectures: Sequence[Architecture], seeds: Sequence[int], recipe: Recipe, input_seed: int
+) -> list[Trained]:
+    train_field, train_labels, val_field, val_labels = _fields(data, len(architectures[0]), recipe.device)
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    children = [Child(one, data.width_in, data.classes, rng) for one, rng in zip(architectures, rngs, strict=True)]
+    batch = Batch(children)
+    features, val_features = Csr(train_field.features), Csr(val_field.features)
+    labels, wanted = train_labels.numpy(), val_labels.numpy()
+    # Never the stream of a network with the same number.
+    inputs = np.random.default_rng([input_seed, 1])
+    rows = [len(block.target_degrees) for block in train_field.blocks[:-1]]
+    all_kept = [np.ones((len(block.target_degrees), 1), np.float32) for block in val_field.blocks[:-1]]
+    merits, found = np.full(len(batch), -np.inf), np.zeros((2, len(batch)), np.int64)
+    for epoch in range(recipe.epochs):
+        kept = keep_mask(inputs, features.forward[2].shape, recipe.dropout)
+        seen = features.refilled(features.forward[2] * kept)
+        at_work = Pass(batch, train_field, seen, _masks(batch, rngs, rows, recipe.dropout))
+        at_work.backward(_loss_gradient(at_work.logits, labels))
+        batch.step(recipe.learning_rate, recipe.weight_decay)
+        logits = Pass(batch, val_field, val_features, all_kept).logits
+        right = (logits.argmax(2) == wanted[:, None]).sum(0)
+        merit = right if recipe.checkpoint == "accuracy" else -_losses(logits, wanted)
+        for n in np.flatnonzero(merit > merits):
+            batch.keep(n)
+            merits[n], found[:, n] = merit[n], (right[n], epoch)
+    for n, child in enumerate(children):
+        batch.restore(n, child)
+    return [
+        Trained(to_network(child, data), int(right) / max(1, len(wanted)), int(epoch))
+        for child, right, epoch in zip(children, *found, strict=True)
+    ]
+
+
+def _masks(batch: Batch, rngs: Sequence[np.random.Generator], rows: Sequence[int], dropout: float) -> list[Reals]:
+    """Dropout of the hidden values of each layer, every network's from its own generator."""
+    masks = [np.empty((count, layout.width), np.float32) for count, layout in zip(rows, batch.layouts, strict=False)]
+    for n, rng in enumerate(rngs):
+        for mask, layout in zip(masks, batch.layouts, strict=False):
+            own = mask[:, layout.columns[n]]
+            own[...] = keep_mask(rng, own.shape, dropout)
+    return masks
+
+
+def _probabilities(logits: Reals) -> Reals:
+    """Softmax over the last axis."""
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def _loss_gradient(logits: Reals, labels: NDArray[np.int64]) -> Reals:
+    """The gradient of each network's mean cross entropy, from logits [targets, networks, classes]."""
+    gradient = _probabilities(logits)
+    gradient[np.arange(len(labels)), :, labels] -= 1
+    return gradient / np.float32(len(labels))
+
+
+def _losses(logits: Reals, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[networks] mean cross entropy."""
+    likelihood = _probabilities(logits.astype(np.float64))[np.arange(len(labels)), :, labels]
+    return np.array([-np.log(np.maximum(own, 1e-300)).mean() for own in likelihood.T])
+
+
+def _train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
+    """Train one network by autograd, on a GPU."""
     train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
     rng = np.random.default_rng(seed)
     child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)

@@ -26,7 +26,7 @@ def memory(monkeypatch):
 def job() -> Job:
     space = find_space("fgnas", dsp=10)
     design = space.candidate(space.draw(1, np.random.default_rng(0))[0])
-    return Job("four", "abc", design.architecture(), 7, Recipe(), (design,))
+    return Job("four", "abc", design.architecture(), 7, 8, Recipe(), (design,))
 
 
 def result(job: Job) -> Result:

@@ -61,15 +61,6 @@ def test_results_come_in_the_order_of_the_jobs():
         assert workers.run(range(4), slow_first) == [0, 1, 4, 9]
 
 
-def test_the_longest_job_is_begun_first(in_place):
-    class Costly(int):
-        cost = property(lambda self: float(self))
-
-    begun, jobs = [], [Costly(1), Costly(3), Costly(2)]
-    assert Workers(in_place).run(jobs, lambda job: begun.append(job) or -job) == [-1, -3, -2]
-    assert begun == [3, 2, 1]
-
-
 def test_no_jobs_start_no_pool():
     def factory():
         raise AssertionError("a pool was made")

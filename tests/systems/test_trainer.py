@@ -9,7 +9,7 @@ from fgnas.engine.jobs import Workers
 from fgnas.errors import UserError
 from fgnas.systems.fgnas import jobs
 from fgnas.systems.fgnas import trainer as module
-from fgnas.systems.fgnas.jobs import run_job
+from fgnas.systems.fgnas.jobs import bundled, run_bundle
 
 
 class Counting(Workers):
@@ -20,7 +20,7 @@ class Counting(Workers):
         self.jobs = []
 
     def run(self, jobs, function):
-        self.jobs += jobs
+        self.jobs += [job for bundle in jobs for job in bundle]
         return super().run(jobs, function)
 
 
@@ -96,13 +96,27 @@ def test_the_search_never_asks_for_test_accuracy(compose, space, workers, monkey
 
 def test_a_job_is_pure(compose, space):
     job = compose().trainer.job(designs_of(space, 0, 1), 0)
-    first, again = run_job(job), run_job(job)
+    (first,), (again,) = run_bundle([job]), run_bundle([job])
     assert first.trained.network.to_bytes() == again.trained.network.to_bytes()
     assert first.val == again.val
-    assert run_job(dataclasses.replace(job, trained=first.trained)).trained is first.trained
+    (known,) = run_bundle([dataclasses.replace(job, trained=first.trained)])
+    assert known.trained is first.trained
+
+
+@pytest.mark.parametrize("workers", [1, 3, 40])
+def test_bundles_hold_every_job_once_and_change_no_result(compose, space, workers):
+    trainer = compose().trainer
+    jobs = [trainer.job([design], 0) for design in designs_of(space, 4, 7)]
+    bundles = bundled(jobs, workers)
+    assert sorted(job.seed for bundle in bundles for job in bundle) == sorted(job.seed for job in jobs)
+    assert len(bundles) >= min(workers, len(jobs))
+    for bundle in bundles:
+        for job, result in zip(bundle, run_bundle(bundle), strict=True):
+            (alone,) = run_bundle([job])
+            assert result.trained.network.to_bytes() == alone.trained.network.to_bytes() and result.val == alone.val
 
 
 def test_other_data_than_the_searchs_is_refused(compose, space):
     job = compose().trainer.job(designs_of(space, 0, 1), 0)
     with pytest.raises(UserError, match="FGNAS_DATA_ROOT"):
-        run_job(dataclasses.replace(job, fingerprint="other"))
+        run_bundle([dataclasses.replace(job, fingerprint="other")])

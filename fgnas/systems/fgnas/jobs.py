@@ -1,7 +1,8 @@
-"""The work of a worker: train one architecture, and score designs of it. It never uses the test nodes."""
+"""The work of a worker: train architectures, and score designs of them. It never uses the test nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -13,8 +14,8 @@ from fgnas.networks.calibration import calibrate, observe
 from fgnas.networks.finetuning import fine_tuned
 from fgnas.networks.model import Architecture
 from fgnas.networks.quantised import quantised_accuracy
-from fgnas.networks.training import Recipe, Trained, train
-from fgnas.tasks.nodes import load
+from fgnas.networks.training import Recipe, Trained, train_many
+from fgnas.tasks.nodes import GraphData, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class Job:
 
     Attributes:
         dataset, fingerprint: the dataset to load, and its expected fingerprint.
-        architecture, seed, recipe: the network to train, and the settings of its training.
+        architecture, seed, input_seed, recipe: the network to train, and the settings of its training.
         designs: the designs to score.
         trained: the trained network, if it already exists.
         tune: whether to fine-tune for each design, with its roundings, before scoring.
@@ -33,21 +34,17 @@ class Job:
     fingerprint: str
     architecture: Architecture
     seed: int
+    input_seed: int
     recipe: Recipe
     designs: tuple[Design, ...]
     trained: Trained | None = None
     tune: bool = False
 
     @property
-    def cost(self) -> float:
-        """Approximate duration in arbitrary units: the longest job starts first, so that workers end together."""
-        if self.trained is not None and not self.tune:
-            return len(self.designs)
-        slow = {"gat": 3.0, "gcn": 1.0, "constant": 1.0}
-        return 10 + sum(
-            layer["k"] * (layer["d"] or 8) * slow[layer["attention"]] * (2 if layer["aggregation"] == "max" else 1)
-            for layer in self.architecture
-        )
+    def columns(self) -> int:
+        """Columns of the first layer, as a measure of the work."""
+        first = self.architecture[0]
+        return int(first["k"] * (first["d"] or 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +56,41 @@ class Result:
     tuned: list[Network] = field(default_factory=list)
 
 
-def run_job(job: Job) -> Result:
-    """A pure function of the job, in one thread; it never uses the test nodes."""
+TOGETHER = 128
+"""Columns of the first layer that are trained at once: more no longer fit in a processor's cache."""
+
+
+def bundled(jobs: Sequence[Job], workers: int) -> list[tuple[Job, ...]]:
+    """Jobs to run together, at least one bundle for each worker; how they are bundled changes no result."""
+    parts = max(min(workers, len(jobs)), -(-sum(job.columns for job in jobs) // TOGETHER))
+    bundles: list[list[Job]] = [[] for _ in range(parts)]
+    filled = [0] * parts
+    for job in sorted(jobs, key=lambda job: -job.columns):
+        place = filled.index(min(filled))
+        bundles[place].append(job)
+        filled[place] += job.columns
+    return [tuple(bundle) for bundle in bundles if bundle]
+
+
+def run_bundle(bundle: Sequence[Job]) -> list[Result]:
+    """A pure function of the jobs, in one thread, networks of one recipe at once; it never uses the test nodes."""
     torch.set_num_threads(1)
-    data = load(job.dataset)
-    if data.fingerprint != job.fingerprint:
-        raise UserError(f"a worker read another {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
-    trained = job.trained or train(data, job.architecture, job.seed, job.recipe)
+    data = load(bundle[0].dataset)
+    if data.fingerprint != bundle[0].fingerprint:
+        name = bundle[0].dataset
+        raise UserError(f"a worker read another {name} than the search; give all the same FGNAS_DATA_ROOT")
+    new = [job for job in bundle if job.trained is None]
+    trained = {job.seed: job.trained for job in bundle}
+    if new:
+        architectures, seeds = [job.architecture for job in new], [job.seed for job in new]
+        found = train_many(data, architectures, seeds, new[0].recipe, new[0].input_seed)
+        trained |= dict(zip(seeds, found, strict=True))
+    return [_scored(job, trained[job.seed], data) for job in bundle]
+
+
+def _scored(job: Job, trained: Trained | None, data: GraphData) -> Result:
+    """The scores of a job's designs with its network."""
+    assert trained is not None
     observation = observe(job.architecture, trained.network, data)
     val, tuned = [], []
     for design in job.designs:

@@ -15,8 +15,8 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.network import Network
 from fgnas.networks.quantised import quantised_accuracy
-from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy
-from fgnas.systems.fgnas.jobs import Job, run_job
+from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed
+from fgnas.systems.fgnas.jobs import Job, Result, bundled, run_bundle
 from fgnas.tasks.nodes import GraphData
 
 NETWORKS_KEPT_BYTES = 512 << 20
@@ -65,7 +65,7 @@ class DesignTrainer:
                 groups.setdefault(design.training_key, {})[key] = design
         jobs = [self.job(list(group.values()), 0, self._networks.get(name)) for name, group in groups.items()]
         found: dict[str, dict[str, float]] = {}
-        for (name, group), result in zip(groups.items(), workers.run(jobs, run_job), strict=True):
+        for (name, group), result in zip(groups.items(), _run(jobs, workers), strict=True):
             self._keep_network(name, result.trained)
             shared = {"float_val": result.trained.val, "epoch": result.trained.epoch}
             found |= {key: {"val": val, **shared} for key, val in zip(group, result.val, strict=True)}
@@ -74,9 +74,9 @@ class DesignTrainer:
     def job(self, designs: Sequence[Design], repetition: int, trained: Trained | None = None) -> Job:
         """Designs of one architecture; repetition 0 is the search's own training, others are retrainings."""
         architecture = designs[0].architecture()
-        seed = child_seed(self.seed, architecture, repetition)
+        seeds = child_seed(self.seed, architecture, repetition), input_seed(self.seed, repetition)
         data = self.data
-        return Job(data.name, data.fingerprint, architecture, seed, self.recipe, tuple(designs), trained)
+        return Job(data.name, data.fingerprint, architecture, *seeds, self.recipe, tuple(designs), trained)
 
     def _remember(self, score_key: str, design_hash: str, training_key: str, values: dict[str, float]) -> None:
         self._scores[score_key] = values
@@ -115,7 +115,7 @@ class DesignTrainer:
             groups.setdefault(design.training_key, []).append(design)
         jobs = [self.job(designs, repetition) for designs in groups.values()]
         outcomes: dict[str, Outcome] = {}
-        for designs, job, result in zip(groups.values(), jobs, workers.run(jobs, run_job), strict=True):
+        for designs, job, result in zip(groups.values(), jobs, _run(jobs, workers), strict=True):
             for design, val in zip(designs, result.val, strict=True):
                 outcomes[design.hash] = Outcome({"val": val}, job.seed, result.trained)
         return [outcomes[design.hash] for design in candidates]
@@ -125,7 +125,7 @@ class DesignTrainer:
         work = [replace(self.job([design], seed, outcome.model), tune=True) for design, seed, outcome in jobs]
         return [
             Outcome({"val": result.val[0]}, job.seed, result.tuned[0])
-            for job, result in zip(work, workers.run(work, run_job), strict=True)
+            for job, result in zip(work, _run(work, workers), strict=True)
         ]
 
     def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
@@ -139,6 +139,17 @@ class DesignTrainer:
             "float": float_accuracy(candidate.architecture(), outcome.model, self.data),
             "quantised": quantised_accuracy(candidate, outcome.model, self.data),
         }
+
+
+def _run(jobs: Sequence[Job], workers: Workers) -> list[Result]:
+    """The results in the order of the jobs, of which one bundle after the other goes to a worker."""
+    if not jobs:
+        return []
+    bundles = [(job,) for job in jobs] if any(job.tune for job in jobs) else bundled(jobs, workers.count)
+    found: dict[int, Result] = {}
+    for bundle, results in zip(bundles, workers.run(bundles, run_bundle), strict=True):
+        found |= {id(job): result for job, result in zip(bundle, results, strict=True)}
+    return [found[id(job)] for job in jobs]
 
 
 def _bytes(trained: Trained) -> int:

@@ -1,0 +1,386 @@
+"""Many networks of one depth trained as one computation on a CPU: their columns stand side by side in every matrix.
+
+A pass over the graph serves all of them: a feature that is read, an edge that is followed is used for every network. No
+sum runs over columns of two networks, so each is trained bit by bit as it would be alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.networks import kernels
+from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix
+
+Reals = NDArray[np.float32]
+BETAS = np.array([0.9, 0.999])
+"""Decay of Adam's means, as in torch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Networks that one layer aggregates alike, in neighbouring columns.
+
+    Attributes:
+        attention, aggregation: of all of them.
+        members: their places in the batch.
+        first, end: their columns.
+        starts: [heads + 1] first column of each head, with gat.
+    """
+
+    attention: str
+    aggregation: str
+    members: tuple[int, ...]
+    first: int
+    end: int
+    starts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the networks stand in one layer's matrices.
+
+    Attributes:
+        columns: for each network its columns.
+        heads: for each network the heads among them: 1 where the last layer averages its heads in the weights.
+        groups: the networks by their aggregation.
+        codes: [columns] activations, as in `kernels.ACTIVATION_CODES`; empty in the last layer.
+    """
+
+    columns: tuple[slice, ...]
+    heads: tuple[int, ...]
+    groups: tuple[Group, ...]
+    codes: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """Columns of all networks together."""
+        return max(columns.stop for columns in self.columns)
+
+
+def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -> Layout:
+    """The layout of layer `place`."""
+    layers = [architecture[place] for architecture in architectures]
+    last = place == len(architectures[0]) - 1
+    averaged = [last and place > 0 and layer["attention"] != "gat" and layer["aggregation"] != "max" for layer in layers]
+    heads = [1 if ahead else layer["k"] for layer, ahead in zip(layers, averaged, strict=True)]
+    widths = [k * (classes if last else layer["d"]) for k, layer in zip(heads, layers, strict=True)]
+    columns: dict[int, slice] = {}
+    groups, at = [], 0
+    kinds = sorted({(layer["attention"], layer["aggregation"]) for layer in layers})
+    for kind in kinds:
+        members = [n for n, layer in enumerate(layers) if (layer["attention"], layer["aggregation"]) == kind]
+        first = at
+        for n in members:
+            columns[n] = slice(at, at + widths[n])
+            at += widths[n]
+        starts = [columns[n].start + head * (widths[n] // heads[n]) for n in members for head in range(heads[n])]
+        groups.append(Group(*kind, tuple(members), first, at, np.array([*starts, at], np.int64)))
+    codes = np.zeros(0 if last else at, np.int64)
+    if not last:
+        for n, layer in enumerate(layers):
+            codes[columns[n]] = kernels.ACTIVATION_CODES[layer["activation"]]
+    return Layout(tuple(columns[n] for n in range(len(layers))), tuple(heads), tuple(groups), codes)
+
+
+class Csr:
+    """A sparse matrix and its transpose as plain arrays."""
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self.forward = _arrays(matrix.csr)
+        self.backward = _arrays(matrix.transposed)
+        self._order = matrix.order.numpy()
+
+    def refilled(self, values: Reals) -> Csr:
+        """The same structure with other values, [non-zeros] in the order of the rows."""
+        other = object.__new__(Csr)
+        other._order = self._order
+        other.forward = (*self.forward[:2], values)
+        other.backward = (*self.backward[:2], values[self._order])
+        return other
+
+
+def _arrays(csr: Any) -> tuple[NDArray[Any], ...]:
+    return csr.crow_indices().numpy(), csr.col_indices().numpy(), csr.values().numpy()
+
+
+@functools.lru_cache(maxsize=64)
+def _csr(block: Block, attention: str, aggregation: str) -> Csr:
+    return Csr(block.matrix(attention, aggregation))
+
+
+@functools.lru_cache(maxsize=8)
+def _features(field: Field) -> Csr:
+    return Csr(field.features)
+
+
+@dataclass(eq=False)
+class Parameters:
+    """The parameters of all networks in one array, and views of their parts.
+
+    Attributes:
+        flat: all of them.
+        inputs: [width_in, columns] weights of the first layer.
+        weights: for each later layer and network [columns before, k * d].
+        biases: for each layer [columns], or, in the last, [networks, classes].
+        vectors: for each layer the attention vectors of the sender and of the receiver, [2, columns].
+    """
+
+    flat: Reals
+    inputs: Reals
+    weights: list[list[Reals]]
+    biases: list[Reals]
+    vectors: list[Reals]
+
+
+class Batch:
+    """The networks, their gradients, and the state of Adam."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        self.architectures = [child.architecture for child in children]
+        self.classes = children[0].classes
+        self.layers = len(self.architectures[0])
+        self.layouts = [layout_of(self.architectures, place, self.classes) for place in range(self.layers)]
+        self.width_in = len(children[0].weights[0])
+        self.parameters = self._views()
+        for n, child in enumerate(children):
+            for ours, its in zip(self._of(self.parameters, n), _tensors(child), strict=True):
+                ours[...] = its
+        self.gradient = self._views()
+        self.best = self._views()
+        self.best.flat[:] = self.parameters.flat
+        self._mean, self._square = (np.zeros_like(self.parameters.flat) for _ in range(2))
+        self._steps = 0
+
+    def __len__(self) -> int:
+        return len(self.architectures)
+
+    def _views(self) -> Parameters:
+        """A new flat array of zeros, and its parts."""
+        shapes: list[tuple[int, ...]] = [(self.width_in, self.layouts[0].width)]
+        for place in range(1, self.layers):
+            for n, architecture in enumerate(self.architectures):
+                before = self.layouts[place - 1].columns[n]
+                d = architecture[place]["d"] or self.classes
+                shapes.append((before.stop - before.start, architecture[place]["k"] * d))
+        biases: list[tuple[int, ...]] = [(layout.width,) for layout in self.layouts[:-1]]
+        shapes += [*biases, (len(self), self.classes), *((2, layout.width) for layout in self.layouts)]
+        ends = list(itertools.accumulate(int(np.prod(shape)) for shape in shapes))
+        flat = np.zeros(ends[-1], np.float32)
+        parts = iter(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True))
+        take = functools.partial(itertools.islice, parts)
+        inputs = next(parts)
+        weights = [list(take(len(self))) for _ in range(1, self.layers)]
+        return Parameters(flat, inputs, weights, list(take(self.layers)), list(take(self.layers)))
+
+    def _of(self, parts: Parameters, n: int) -> Iterator[Reals]:
+        """The views of one network: weights, biases and attention vectors, layer by layer."""
+        for place, layout in enumerate(self.layouts):
+            columns = layout.columns[n]
+            yield parts.inputs[:, columns] if place == 0 else parts.weights[place - 1][n]
+            yield parts.biases[place][columns] if place < self.layers - 1 else parts.biases[place][n]
+            if self.architectures[n][place]["attention"] == "gat":
+                yield from parts.vectors[place][:, columns]
+
+    def used_weight(self, place: int, n: int) -> Reals:
+        """The weight of a later layer as it is multiplied, [columns before, columns].
+
+        The mean over heads commutes with a linear aggregation, and is cheapest on the weights.
+        """
+        weight = self.parameters.weights[place - 1][n]
+        heads = self._averaged(place, n)
+        return weight if heads == 1 else weight.reshape(len(weight), heads, -1).mean(1)
+
+    def store_gradient(self, place: int, n: int, of_used: Reals) -> None:
+        """Write the gradient of a later layer's weight, from that of `used_weight`."""
+        heads = self._averaged(place, n)
+        self.gradient.weights[place - 1][n][...] = of_used if heads == 1 else np.tile(of_used / np.float32(heads), heads)
+
+    def _averaged(self, place: int, n: int) -> int:
+        """Heads whose mean is taken on the weights."""
+        return int(self.architectures[n][place]["k"]) // self.layouts[place].heads[n]
+
+    def keep(self, n: int) -> None:
+        """Remember the present parameters of a network as its best."""
+        for best, now in zip(self._of(self.best, n), self._of(self.parameters, n), strict=True):
+            best[...] = now
+
+    def restore(self, n: int, child: Child) -> None:
+        """Put the best parameters of a network into its child."""
+        for its, best in zip(_tensors(child), self._of(self.best, n), strict=True):
+            its[...] = best
+
+    def step(self, rate: float, decay: float) -> None:
+        """One step of Adam along the gradient."""
+        self._steps += 1
+        state = (self.parameters.flat, self.gradient.flat, self._mean, self._square)
+        kernels.adam(*state, rate, decay, self._steps, BETAS)
+
+
+def _tensors(child: Child) -> Iterator[Reals]:
+    """The parameters of a child as arrays that share its memory, in the order of `Batch._of`."""
+    for weight, bias, pair in zip(child.weights, child.biases, child.attention, strict=True):
+        yield weight.detach().numpy()
+        yield bias.detach().numpy()
+        if pair is not None:
+            yield from (vector.detach().numpy().reshape(-1) for vector in pair)
+
+
+class Aggregated:
+    """One layer's aggregation, forward and backward."""
+
+    def __init__(self, layout: Layout, block: Block, vectors: Reals, h: Reals) -> None:
+        self.layout, self.block, self.vectors, self.h = layout, block, vectors, h
+        self.y = np.zeros((len(block.target_degrees), layout.width), np.float32)
+        self._saved: list[tuple[NDArray[Any], ...]] = []
+        for group in layout.groups:
+            if group.attention == "gat":
+                self._saved.append(self._attend(group))
+            elif group.aggregation == "max":
+                winner = np.empty(self.y.shape, np.int32)
+                kernels.maximum(*block.edges(group.attention), h, self.y, winner, group.first, group.end)
+                self._saved.append((winner,))
+            else:
+                matrix = _csr(block, group.attention, group.aggregation).forward
+                kernels.multiply(*matrix, h, self.y, group.first, group.end)
+                self._saved.append(())
+
+    def _attend(self, group: Group) -> tuple[NDArray[Any], ...]:
+        block, heads = self.block, len(group.starts) - 1
+        r, s = np.empty((2, len(self.h), heads), np.float32)
+        kernels.head_products(self.h, self.vectors[0], group.starts, r)
+        kernels.head_products(self.h, self.vectors[1], group.starts, s)
+        alpha = np.empty((len(block.sources), heads), np.float32)
+        rising = np.empty(alpha.shape, np.bool_)
+        kernels.scores(block.indptr, block.sources, block.target_places, s, r, alpha, rising)
+        np.exp(alpha, out=alpha)
+        kernels.normalise(block.indptr, alpha)
+        arrays = (block.indptr, block.sources, alpha, self.h, group.starts, self.y)
+        if group.aggregation == "max":
+            winner = np.empty(self.y.shape, np.int32)
+            kernels.weighted_maximum(*arrays, winner)
+            return alpha, rising, winner
+        kernels.weighted_sum(*arrays)
+        if group.aggregation == "mean":
+            self.y[:, group.first : group.end] /= block.target_degrees[:, None].astype(np.float32)
+        return alpha, rising
+
+    def backward(self, gradient: Reals, of_vectors: Reals) -> Reals:
+        """The gradient of h from that of y, which it may overwrite; writes that of the attention vectors."""
+        of_h = np.zeros_like(self.h)
+        of_vectors[...] = 0
+        for group, saved in zip(self.layout.groups, self._saved, strict=True):
+            if group.attention == "gat":
+                self._attend_backward(group, saved, gradient, of_h, of_vectors)
+            elif group.aggregation == "max":
+                edges = self.block.edges(group.attention)[1:]
+                kernels.maximum_backward(*edges, saved[0], gradient, of_h, group.first, group.end)
+            else:
+                matrix = _csr(self.block, group.attention, group.aggregation).backward
+                kernels.multiply(*matrix, gradient, of_h, group.first, group.end)
+        return of_h
+
+    def _attend_backward(
+        self, group: Group, saved: tuple[NDArray[Any], ...], gradient: Reals, of_h: Reals, of_vectors: Reals
+    ) -> None:
+        block, (alpha, rising) = self.block, saved[:2]
+        if group.aggregation == "mean":
+            gradient[:, group.first : group.end] /= block.target_degrees[:, None].astype(np.float32)
+        of_alpha = np.zeros_like(alpha)
+        if group.aggregation == "max":
+            arrays = (block.sources, alpha, self.h, group.starts, saved[2], gradient, of_alpha, of_h)
+            kernels.weighted_maximum_backward(*arrays)
+        else:
+            arrays = (block.indptr, block.sources, alpha, self.h, group.starts, gradient, of_alpha, of_h)
+            kernels.weighted_sum_backward(*arrays)
+        of_s, of_r = np.zeros((2, len(self.h), alpha.shape[1]), np.float32)
+        edges = (block.indptr, block.sources, block.target_places)
+        kernels.softmax_backward(*edges, alpha, rising, of_alpha, of_s, of_r)
+        for row, of_score in ((0, of_r), (1, of_s)):
+            arrays = (self.h, self.vectors[row], group.starts, of_score, of_vectors[row], of_h)
+            kernels.head_products_backward(*arrays)
+
+
+class Pass:
+    """One evaluation of all networks of a batch for the targets of a field.
+
+    `masks`: for each hidden layer the factors of its values, [rows, columns]; [rows, 1] ones without dropout.
+
+    Attributes:
+        logits: [targets, networks, classes].
+    """
+
+    def __init__(self, batch: Batch, field: Field, features: Csr, masks: Sequence[Reals]) -> None:
+        self.batch, self.features, self.masks = batch, features, masks
+        self.aggregated: list[Aggregated] = []
+        self.z: list[Reals] = []
+        self.dropped: list[Reals] = []
+        parameters = batch.parameters
+        h = np.empty((field.features.csr.shape[0], batch.layouts[0].width), np.float32)
+        kernels.multiply(*features.forward, parameters.inputs, h, 0, h.shape[1])
+        for place, (layout, block) in enumerate(zip(batch.layouts, field.blocks, strict=True)):
+            if place:
+                h = self._linear(place)
+            aggregated = Aggregated(layout, block, parameters.vectors[place], h)
+            self.aggregated.append(aggregated)
+            if place < batch.layers - 1:
+                self._activate(layout, aggregated.y, parameters.biases[place], masks[place])
+        self.logits = self._logits()
+
+    def _linear(self, place: int) -> Reals:
+        """H of a later layer."""
+        batch, x = self.batch, self.dropped[-1]
+        layout, before = batch.layouts[place], batch.layouts[place - 1]
+        h = np.empty((len(x), layout.width), np.float32)
+        for n, (its, own) in enumerate(zip(before.columns, layout.columns, strict=True)):
+            np.matmul(x[:, its], batch.used_weight(place, n), out=h[:, own])
+        return h
+
+    def _activate(self, layout: Layout, y: Reals, bias: Reals, mask: Reals) -> None:
+        y += bias
+        z = np.empty_like(y)
+        scale = np.where(layout.codes == kernels.TANH, np.float32(-2), np.float32(-1))
+        kernels.activate(y, np.exp(np.abs(y) * scale), layout.codes, z)
+        self.z.append(z)
+        self.dropped.append(z * mask)
+
+    def _logits(self) -> Reals:
+        batch, layout, y = self.batch, self.batch.layouts[-1], self.aggregated[-1].y
+        logits = np.empty((len(y), len(batch), batch.classes), np.float32)
+        for n, (columns, heads) in enumerate(zip(layout.columns, layout.heads, strict=True)):
+            own = y[:, columns]
+            logits[:, n] = own if heads == 1 else own.reshape(len(y), heads, batch.classes).mean(1)
+        logits += batch.parameters.biases[-1]
+        return logits
+
+    def backward(self, gradient: Reals) -> None:
+        """Write the gradient of the batch's parameters, from that of the logits."""
+        batch, layout, into = self.batch, self.batch.layouts[-1], self.batch.gradient
+        kernels.column_sums(gradient.reshape(len(gradient), -1), into.biases[-1].reshape(-1))
+        of_y = np.empty_like(self.aggregated[-1].y)
+        for n, (columns, heads) in enumerate(zip(layout.columns, layout.heads, strict=True)):
+            own = gradient[:, n] / np.float32(heads)
+            of_y[:, columns] = own if heads == 1 else np.tile(own, heads)
+        for place in range(batch.layers - 1, 0, -1):
+            of_h = self.aggregated[place].backward(of_y, into.vectors[place])
+            of_y = self._hidden_backward(place, of_h)
+            kernels.column_sums(of_y, into.biases[place - 1])
+        of_h = self.aggregated[0].backward(of_y, into.vectors[0])
+        kernels.multiply(*self.features.backward, of_h, into.inputs, 0, of_h.shape[1])
+
+    def _hidden_backward(self, place: int, of_h: Reals) -> Reals:
+        """The gradient of Y one layer below, from that of H; writes that of the weights between them."""
+        batch, x, z = self.batch, self.dropped[place - 1], self.z[place - 1]
+        layout, before = batch.layouts[place], batch.layouts[place - 1]
+        of_x, of_y = np.empty_like(x), np.empty_like(x)
+        for n, (its, own) in enumerate(zip(before.columns, layout.columns, strict=True)):
+            batch.store_gradient(place, n, x[:, its].T @ of_h[:, own])
+            np.matmul(of_h[:, own], batch.used_weight(place, n).T, out=of_x[:, its])
+        kernels.activate_backward(z, before.codes, self.masks[place - 1], of_x, of_y)
+        return of_y

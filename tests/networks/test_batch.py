@@ -1,0 +1,126 @@
+"""Networks trained at once: the logits and gradients of torch, and each network as if it were alone."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fgnas.networks import model
+from fgnas.networks.batch import Batch, Csr, Pass, _tensors
+from fgnas.networks.model import Child, Field
+from fgnas.networks.training import Recipe, train, train_many
+
+LAYER = st.fixed_dictionaries(
+    {
+        "d": st.integers(1, 9),
+        "attention": st.sampled_from(["constant", "gcn", "gat"]),
+        "aggregation": st.sampled_from(["add", "mean", "max"]),
+        "k": st.sampled_from([1, 2, 4]),
+        "activation": st.sampled_from(["relu", "tanh", "sigmoid", "elu"]),
+    }
+)
+
+
+def ended(layers):
+    """The last layer has the classes for its features, and no activation."""
+    return [*layers[:-1], layers[-1] | {"d": None, "activation": None}]
+
+
+def batches(layers):
+    return st.lists(st.lists(LAYER, min_size=layers, max_size=layers).map(ended), min_size=1, max_size=5)
+
+
+ANY = st.integers(1, 3).flatmap(batches)
+
+
+@pytest.fixture(scope="module")
+def field(four_nodes):
+    return {layers: Field(four_nodes, np.array([0, 2, 3]), layers) for layers in (1, 2, 3)}
+
+
+def by_torch(child, field, masks, monkeypatch):
+    """Logits and gradients of one network, of a loss that weighs every logit differently."""
+    recorded = iter(masks)
+    monkeypatch.setattr(model, "keep_mask", lambda rng, shape, dropout: next(recorded))
+    logits = child(field, np.random.default_rng(0))
+    weights = torch.arange(1, logits.numel() + 1, dtype=torch.float32).view_as(logits)
+    (logits * weights).sum().backward()
+    return logits.detach().numpy(), weights.numpy(), [p.grad.numpy() for p in in_order(child)]
+
+
+def in_order(child):
+    for weight, bias, pair in zip(child.weights, child.biases, child.attention, strict=True):
+        yield from (weight, bias, *(pair or ()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(architectures=ANY, seed=st.integers(0, 1000))
+def test_logits_and_gradients_are_those_of_torch(four_nodes, field, architectures, seed):
+    rng = np.random.default_rng(seed)
+    children = [Child(one, four_nodes.width_in, four_nodes.classes, rng) for one in architectures]
+    for child in children:  # biases begin at 0
+        for tensor in in_order(child):
+            tensor.data += 0.3 * torch.from_numpy(rng.standard_normal(tensor.shape).astype(np.float32))
+    own = field[len(architectures[0])]
+    batch, features = Batch(children), Csr(own.features)
+    kept = rng.integers(0, 2, len(features.forward[2])).astype(np.float32) * 2
+    rows = [len(block.target_degrees) for block in own.blocks[:-1]]
+    masks = [
+        rng.integers(0, 2, (count, layout.width)).astype(np.float32) * 2
+        for count, layout in zip(rows, batch.layouts, strict=False)
+    ]
+    whole = Pass(batch, own, features.refilled(features.forward[2] * kept), masks)
+    gradient = np.empty_like(whole.logits)
+    expected = []
+    for n, child in enumerate(children):
+        hidden = [mask[:, layout.columns[n]] for mask, layout in zip(masks, batch.layouts, strict=False)]
+        with pytest.MonkeyPatch.context() as patch:
+            logits, weights, gradients = by_torch(child, own, [kept, *hidden], patch)
+        assert whole.logits[:, n] == pytest.approx(logits, rel=1e-4, abs=1e-4)
+        gradient[:, n] = weights
+        expected.append(gradients)
+    whole.backward(gradient)
+    for n, gradients in enumerate(expected):
+        for found, wanted in zip(batch._of(batch.gradient, n), gradients, strict=True):
+            assert found == pytest.approx(wanted.reshape(found.shape), rel=1e-3, abs=1e-3)
+
+
+def test_parameters_come_back(four_nodes):
+    architecture = ended([{"d": 3, "attention": "gat", "aggregation": "add", "k": 2, "activation": "elu"}] * 2)
+    children = [Child(architecture, 4, 3, np.random.default_rng(seed)) for seed in range(3)]
+    kept = [[array.copy() for array in _tensors(child)] for child in children]
+    batch = Batch(children)
+    for child in children:
+        for array in _tensors(child):
+            array[...] = 0
+    for n, child in enumerate(children):
+        batch.restore(n, child)
+        assert all((array == was).all() for array, was in zip(_tensors(child), kept[n], strict=True))
+
+
+@settings(deadline=None, max_examples=25)
+@given(architectures=st.integers(1, 2).flatmap(batches), checkpoint=st.sampled_from(["accuracy", "loss"]))
+def test_a_network_is_trained_as_if_it_were_alone(four_nodes, architectures, checkpoint):
+    """Bit by bit, whatever stands beside it."""
+    recipe = Recipe(epochs=4, checkpoint=checkpoint)
+    seeds = list(range(len(architectures)))
+    together = train_many(four_nodes, architectures, seeds, recipe, 9)
+    backwards = train_many(four_nodes, architectures[::-1], seeds[::-1], recipe, 9)[::-1]
+    for architecture, seed, one, other in zip(architectures, seeds, together, backwards, strict=True):
+        alone = train(four_nodes, architecture, seed, recipe, 9)
+        assert one.network.to_bytes() == alone.network.to_bytes() == other.network.to_bytes()
+        assert (one.val, one.epoch) == (alone.val, alone.epoch) == (other.val, other.epoch)
+
+
+@pytest.mark.slow
+def test_wide_networks_on_cora_are_trained_as_if_they_were_alone(cora):
+    """At the sizes at which libraries choose other kernels."""
+    layer = {"d": 64, "attention": "gcn", "aggregation": "mean", "k": 8, "activation": "tanh"}
+    kinds = [layer, layer | {"d": 5, "k": 1}, layer | {"d": 16, "attention": "gat", "aggregation": "max"}]
+    last = {"d": None, "attention": "constant", "aggregation": "max", "k": 16, "activation": None}
+    architectures = [[kind, last | {"k": k}] for kind, k in zip(kinds, (16, 2, 4), strict=True)]
+    recipe = Recipe(epochs=3)
+    together = train_many(cora, architectures, [1, 2, 3], recipe, 9)
+    for architecture, seed, one in zip(architectures, (1, 2, 3), together, strict=True):
+        assert one.network.to_bytes() == train(cora, architecture, seed, recipe, 9).network.to_bytes()
