@@ -23,7 +23,8 @@ PACKAGE = Path(fgnas.__file__).parent
 FOLDER = PACKAGE.parent / "build" / "children"
 
 TRAINING = (*(f"networks/{name}.py" for name in (
-    "__init__", "attention", "batch", "calibration", "kernels", "model", "quantised", "scatter", "training")), "network.py")  # fmt: skip
+    "__init__", "attention", "batch", "calibration", "kernels", "model", "quantised", "scatter", "training")),
+    "network.py")  # fmt: skip
 """The code that a trained network depends on. The data has a fingerprint of its own."""
 SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/pipeline/{name}.py" for name in (
     "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
@@ -111,7 +112,8 @@ class Sharing(Executor):
         whole: Future[Any] = Future()
         whole.set_running_or_notify_cancel()
         if left:
-            self.processes.submit(function, tuple(left)).add_done_callback(functools.partial(self._end, whole, known, left))
+            ends = functools.partial(self._end, whole, known, left)
+            self.processes.submit(function, tuple(left)).add_done_callback(ends)
         else:
             whole.set_result(known)
         return whole

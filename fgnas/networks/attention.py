@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fgnas.networks import kernels
 
+
 class EdgeSoftmax(torch.autograd.Function):
     """alpha[e, head]: the softmax over the edges e = (j, i) of row i of LeakyReLU(s[i] + r[j]).
 
@@ -36,7 +37,8 @@ class EdgeSoftmax(torch.autograd.Function):
         shape = (ctx.nodes, ctx.alpha.shape[1])
         of_s, of_r = (torch.zeros(shape, dtype=ctx.alpha.dtype) for _ in range(2))
         gradient = gradients[0].contiguous().numpy()
-        kernels.softmax_backward(*ctx.edges, ctx.alpha.detach().numpy(), ctx.rising, gradient, of_s.numpy(), of_r.numpy())
+        alpha = ctx.alpha.detach().numpy()
+        kernels.softmax_backward(*ctx.edges, alpha, ctx.rising, gradient, of_s.numpy(), of_r.numpy())
         return of_s, of_r, None, None, None
 
 

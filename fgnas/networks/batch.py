@@ -68,7 +68,8 @@ def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -
     """The layout of layer `place`."""
     layers = [architecture[place] for architecture in architectures]
     last = place == len(architectures[0]) - 1
-    averaged = [last and place > 0 and layer["attention"] != "gat" and layer["aggregation"] != "max" for layer in layers]
+    linear = [layer["attention"] != "gat" and layer["aggregation"] != "max" for layer in layers]
+    averaged = [last and place > 0 and ahead for ahead in linear]
     heads = [1 if ahead else layer["k"] for layer, ahead in zip(layers, averaged, strict=True)]
     widths = [k * (classes if last else layer["d"]) for k, layer in zip(heads, layers, strict=True)]
     columns: dict[int, slice] = {}
@@ -200,7 +201,8 @@ class Batch:
     def store_gradient(self, place: int, n: int, of_used: Reals) -> None:
         """Write the gradient of a later layer's weight, from that of `used_weight`."""
         heads = self._averaged(place, n)
-        self.gradient.weights[place - 1][n][...] = of_used if heads == 1 else np.tile(of_used / np.float32(heads), heads)
+        of_weight = of_used if heads == 1 else np.tile(of_used / np.float32(heads), heads)
+        self.gradient.weights[place - 1][n][...] = of_weight
 
     def _averaged(self, place: int, n: int) -> int:
         """Heads whose mean is taken on the weights."""
@@ -294,17 +296,17 @@ class Aggregated:
             gradient[:, group.first : group.end] /= block.target_degrees[:, None].astype(np.float32)
         of_alpha = np.zeros_like(alpha)
         if group.aggregation == "max":
-            arrays = (block.sources, alpha, self.h, group.starts, saved[2], gradient, of_alpha, of_h)
-            kernels.weighted_maximum_backward(*arrays)
+            messages = (block.sources, alpha, self.h, group.starts)
+            kernels.weighted_maximum_backward(*messages, saved[2], gradient, of_alpha, of_h)
         else:
-            arrays = (block.indptr, block.sources, alpha, self.h, group.starts, gradient, of_alpha, of_h)
-            kernels.weighted_sum_backward(*arrays)
+            messages = (block.sources, alpha, self.h, group.starts)
+            kernels.weighted_sum_backward(block.indptr, *messages, gradient, of_alpha, of_h)
         of_s, of_r = np.zeros((2, len(self.h), alpha.shape[1]), np.float32)
         edges = (block.indptr, block.sources, block.target_places)
         kernels.softmax_backward(*edges, alpha, rising, of_alpha, of_s, of_r)
         for row, of_score in ((0, of_r), (1, of_s)):
-            arrays = (self.h, self.vectors[row], group.starts, of_score, of_vectors[row], of_h)
-            kernels.head_products_backward(*arrays)
+            heads = (self.h, self.vectors[row], group.starts)
+            kernels.head_products_backward(*heads, of_score, of_vectors[row], of_h)
 
 
 class Pass:

@@ -142,11 +142,11 @@ def _trained_together(
         logits = Pass(batch, val_field, val_features, all_kept).logits
         right = (logits.argmax(2) == wanted[:, None]).sum(0)
         merit = right if recipe.checkpoint == "accuracy" else -_losses(logits, wanted)
-        for n in np.flatnonzero(merit > merits):
+        for n in np.flatnonzero(merit > merits).tolist():
             batch.keep(n)
             merits[n], found[:, n] = merit[n], (right[n], epoch)
-    for n, child in enumerate(children):
-        batch.restore(n, child)
+    for place, child in enumerate(children):
+        batch.restore(place, child)
     return [
         Trained(to_network(child, data), int(right) / max(1, len(wanted)), int(epoch))
         for child, right, epoch in zip(children, *found, strict=True)
