@@ -38,7 +38,7 @@ QUIET_CYCLES = 20_000_000
 """Cycles without a transfer on any port after which a run counts as hung."""
 COMPILE_SECONDS, RUN_SECONDS = 7200, 3600
 RESULT = re.compile(r"^status (\d+) cycles (\d+) beats (\d+)$", re.MULTILINE)
-FIFO_DEPTH = re.compile(r"(\bparameter\b[^;]*?\bQUEUESIZE_LOG\s*=\s*)\d+")
+FIFO_DEPTH = re.compile(r"(\bparameter\b[^;]*?\bQUEUESIZE_LOG\s*=\s*|\.QUEUESIZE_LOG\()\d+")
 
 
 def run_bambu(directory: Path) -> dict[str, Any]:

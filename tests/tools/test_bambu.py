@@ -126,10 +126,10 @@ def test_a_project_for_another_compiler(project: Path) -> None:
 
 
 def test_fifos_are_as_deep_as_the_streams(project: Path) -> None:
-    plain = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG=2;\nendmodule\nx y;\n"
-    deep = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG={};\nendmodule\nx y;\n"
-    assert deepened(plain, 63) == deep.format(6)
-    assert deepened(plain, 64) == deep.format(7)
+    plain = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG=2;\nendmodule\nx y;\ndataflow_fifo #(.QUEUESIZE_LOG(2), .B(3)) f;\n"
+    deep = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG={};\nendmodule\nx y;\ndataflow_fifo #(.QUEUESIZE_LOG({}), .B(3)) f;\n"
+    assert deepened(plain, 63) == deep.format(6, 6)
+    assert deepened(plain, 64) == deep.format(7, 7)
     parameters = project / "src" / "parameters.h"
     parameters.write_text(parameters.read_text() + "\nstatic constexpr int RING_FIFO = 77777;\n")
     assert stream_depth(project) == 77777
