@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-mapping characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -122,6 +122,14 @@ bench-search: ## throughput of the search: pricing, children, trainings, compare
 bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12; default: all) CHILDREN WORKERS
 	@scripts/setup.sh
 	$(python) benchmarks/tables.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows) $(call option,CHILDREN,children)
+
+bench-methods: ## ways to search at equal trainings, 10 seeds, hours in all, resumable: ROWS (of 1,6,12,13) WORKERS
+	@scripts/setup.sh
+	$(python) benchmarks/methods.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows)
+
+bench-recipe: ## recipes of training on random splits
+	@scripts/setup.sh
+	$(python) benchmarks/recipe.py --workers $(or $(WORKERS),2)
 
 bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator

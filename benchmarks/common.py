@@ -44,7 +44,7 @@ def create_store(folder: Path, name: str, options: Options) -> RunStore:
 
 def search(options: Options, open_store: Callable[[], RunStore], factory: ExecutorFactory) -> dict[str, Any]:
     """One search; returns the content of best.json."""
-    plan = Plan(options.children, options.seed, options.leaders, options.retrain_seeds, asdict(options))
+    plan = Plan(options.children, options.seed, options.leaders, options.retrain_seeds, asdict(options), options.trainings)
     return engine_search(compose(options), plan, searchers.find(options.method), open_store, factory)
 
 
@@ -62,6 +62,7 @@ def run(options: Options, sharing: Sharing) -> dict[str, Any]:
         store = create_store(Path(folder), "run", options)
         try:
             best = search(options, lambda: store, lambda: sharing)
+            leaders, cheapest = store.leaders(), store.cheapest()
         except UserError as error:
             best, reason = None, str(error)
         result = curve(store.trials()) | {
@@ -76,6 +77,8 @@ def run(options: Options, sharing: Sharing) -> dict[str, Any]:
         "delivered_test": best["delivered"]["quantised"]["test"],
         "prices": best["costs"],
         "design": best["design"],
+        "cheapest": cheapest and {"prices": cheapest["costs"], "test": cheapest["delivered"]["quantised"]["test"]},
+        "leaders": [[one["retrained_val"]["values"], one["costs"]] for one in leaders],
     }
 
 

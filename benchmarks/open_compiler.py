@@ -39,6 +39,12 @@ def measure(design: api.Design, directory: Path) -> dict[str, Any]:
         return described | {"error": str(error).replace(str(directory), "the project")}
 
 
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    designs = [record[key] for key in record["shown"]]
+    return render("bambu.md", designs=designs, of=COUNT, seed=SEED, dataset=DATASET, epochs=EPOCHS)
+
+
 def main() -> None:
     """Measure the shortest designs of the sample, the shortest first, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -61,8 +67,7 @@ def main() -> None:
         verdict = found["error"] if "error" in found else f"{found['mismatches']} mismatches"
         print(f"{design.hash}: {verdict}", flush=True)
     record.note(shown=shown)
-    results = [record.results[key] for key in shown]
-    write_page("bambu.md", render("bambu.md", designs=results, of=COUNT, seed=SEED, dataset=DATASET, epochs=EPOCHS))
+    write_page("bambu.md", page(record.results))
 
 
 if __name__ == "__main__":

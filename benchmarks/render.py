@@ -13,11 +13,15 @@ import every_design
 import finetuning
 import hardware_model
 import mapping
+import methods
+import open_compiler
+import recipe
 import search
 import tables
 from pages import read_record, write_page
 
 FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "bambu.md": ("bambu", open_compiler.page),
     "block-ram.md": ("block-ram", block_ram.page),
     "calibration.md": ("calibration", calibration.page),
     "controllers.md": ("controllers", controllers.page),
@@ -27,6 +31,8 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
     "mapping.md": ("mapping", mapping.page),
+    "methods.md": ("methods", methods.page),
+    "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),
     "tables.md": ("tables", tables.page),
     tables.FIGURE: ("tables", tables.figure),

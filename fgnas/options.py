@@ -61,6 +61,7 @@ class SearchOptions:
         CONTROLLERS[0], f"how reinforce learns: {', '.join(CONTROLLERS)}", TEXT, "NAME", CONTROLLERS
     )
     children: int = option(500, "valid samples to evaluate, repeats included", POSITIVE, "N")
+    trainings: int | None = option(None, "at most this many distinct trainings, whatever the children", POSITIVE, "N")
     distinct: bool | None = option(None, "no candidate is a child twice, whatever the searcher", FLAG)
     leaders: int = option(20, "distinct designs that are retrained at the end", POSITIVE, "N")
     retrain_seeds: int = option(5, "fresh seeds for each retraining", POSITIVE, "N")

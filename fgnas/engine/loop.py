@@ -53,10 +53,12 @@ class SearchLoop:
         batch: int,
         leaders: int,
         distinct: bool = False,
+        trainings: int | None = None,
         report: Callable[[Status], None] = lambda status: None,
     ) -> None:
         self.searcher, self.parts, self.store, self.workers, self.report = searcher, parts, store, workers, report
         self.children, self.batch, self.leader_count = children, batch, leaders
+        self.trainings = trainings
         self.seen: set[bytes] | None = set() if distinct else None
         self.ranking = parts.trainer.scores[0].name
         quantities = (*parts.trainer.scores, *parts.target.costs)
@@ -80,10 +82,9 @@ class SearchLoop:
             self.seen.update(row.tobytes() for row in rows)
 
     def run(self) -> list[Trial]:
-        """Search until there are enough children, or no new ones are found; returns every trial."""
-        while len(self.trials) < self.children:
+        """Search until there are enough children or trainings, or no new ones are found; returns every trial."""
+        while (count := self._wanted()) > 0:
             start = time.monotonic()
-            count = min(self.batch, self.children - len(self.trials))
             proposal = propose(self.searcher, self.parts, count, self.batch, self.seen)
             if not len(proposal.rows):
                 progress.say(f"every feasible candidate found is a child: the search ends with {len(self.trials)}")
@@ -104,6 +105,13 @@ class SearchLoop:
             })  # fmt: skip
             self.report(self._status(float(proposal.feasible.sum()) / proposal.drawn))
         return self.trials
+
+    def _wanted(self) -> int:
+        """Children of the next batch: each may need a training."""
+        wanted = min(self.batch, self.children - len(self.trials))
+        if self.trainings is None:
+            return wanted
+        return min(wanted, self.trainings - sum(trial.trained for trial in self.trials))
 
     def _objectives(self, scores: Sequence[Score], proposal: Proposal) -> Objectives:
         """[m, objectives] of a batch: scores and costs by name, turned so that more is better."""

@@ -33,6 +33,7 @@ class Plan:
         seed: the seed of all random numbers.
         leaders, retrain_seeds: number of distinct candidates retrained at the end, and of seeds for each.
         options: every option of the run, by name.
+        trainings: at most so many distinct trainings before that; None: no limit.
     """
 
     children: int
@@ -40,6 +41,7 @@ class Plan:
     leaders: int
     retrain_seeds: int
     options: dict[str, Any]
+    trainings: int | None = None
 
 
 def configuration(system: str, options: dict[str, Any], parts: Composition) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def search(
         with progress.counted("search", plan.children) as bar:
             loop = SearchLoop(
                 searcher, parts, store, workers, children=plan.children, batch=searcher.batch, leaders=plan.leaders,
-                distinct=distinct, report=lambda status: bar.show(status.done, told(status)),
+                distinct=distinct, trainings=plan.trainings, report=lambda status: bar.show(status.done, told(status)),
             )  # fmt: skip
             if resume:
                 loop.resume()

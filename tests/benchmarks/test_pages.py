@@ -8,8 +8,9 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAGES = (
-    "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
-    "hardware-model.md", "hardware-model.svg", "mapping.md", "search-throughput.md", "tables.md", "tables-learning.svg",
+    "bambu.md", "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
+    "hardware-model.md", "hardware-model.svg", "mapping.md", "methods.md", "recipe.md",
+    "search-throughput.md", "tables.md", "tables-learning.svg",
 )  # fmt: skip
 
 

@@ -143,6 +143,16 @@ def ranked_trial(number, design, val, training, feasible=True, score=None):
     return Trial(number, number + 1, (), {}, design, training, score or design, feasible, {"val": val}, {}, True, False)
 
 
+@pytest.mark.parametrize("trainings", [1, 6, 7])
+def test_a_search_ends_with_its_trainings(make_loop, trainings):
+    whole, short = make_loop("whole", "random", children=200), make_loop("short", "random", children=200)
+    short.trainings = trainings
+    trials = short.run()
+    assert sum(trial.trained for trial in trials) == trainings and len(trials) < 200
+    # Until the last batches, which are smaller, it is the search without that limit.
+    assert trials[: trainings - trainings % 4] == whole.run()[: trainings - trainings % 4]
+
+
 def test_leaders_are_distinct_and_the_earlier_of_equals_comes_first():
     named = [("a", 0.5), ("b", 0.7), ("a", 0.5), ("c", 0.7), ("d", 0.1)]
     trials = [ranked_trial(place, name, val, name) for place, (name, val) in enumerate(named)]
