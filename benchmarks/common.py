@@ -44,8 +44,7 @@ def create_store(folder: Path, name: str, options: Options) -> RunStore:
 
 def search(options: Options, open_store: Callable[[], RunStore], factory: ExecutorFactory) -> dict[str, Any]:
     """One search; returns the content of best.json."""
-    plan = Plan(options.children, options.seed, options.leaders, options.retrain_seeds, asdict(options), options.trainings)
-    return engine_search(compose(options), plan, searchers.find(options.method), open_store, factory)
+    return engine_search(compose(options), Plan.of(options), searchers.find(options.method), open_store, factory)
 
 
 def timings(store: RunStore, name: str) -> float:

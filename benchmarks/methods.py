@@ -77,7 +77,8 @@ def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     options = record["options"]
     tables = [
-        {"number": number, "name": name_of(row), "lines": compared(row, record, options)} for number, row in ROWS.items()
+        {"number": number, "name": name_of(row), "lines": compared(row, record, options)}
+        for number, row in ROWS.items()
     ]
     return render("methods.md", tables=[table for table in tables if table["lines"]], least=LEAST_ACCURACY, **options)
 

@@ -139,7 +139,7 @@ def search(
     def open_store() -> RunStore:
         return found or RunStore.create(runs, run_name, config)
 
-    plan = Plan(chosen.children, chosen.seed, chosen.leaders, chosen.retrain_seeds, asdict(chosen), chosen.trainings)
+    plan = Plan.of(chosen)
     try:
         best = searched(parts, plan, make_searcher, open_store, factory, resume=found is not None)
     except KeyboardInterrupt:

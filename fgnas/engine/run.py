@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fgnas.engine.loop import SearchLoop, Status
 from fgnas.engine.store import RunStore, compare
 from fgnas.engine.survey import survey
 from fgnas.errors import UserError
+from fgnas.options import SearchOptions
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Plan:
     retrain_seeds: int
     options: dict[str, Any]
     trainings: int | None = None
+
+    @classmethod
+    def of(cls, options: SearchOptions) -> Plan:
+        """The plan of a search with these options."""
+        size = (options.children, options.seed, options.leaders, options.retrain_seeds)
+        return cls(*size, asdict(options), options.trainings)
 
 
 def configuration(system: str, options: dict[str, Any], parts: Composition) -> dict[str, Any]:

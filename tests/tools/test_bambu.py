@@ -126,8 +126,9 @@ def test_a_project_for_another_compiler(project: Path) -> None:
 
 
 def test_fifos_are_as_deep_as_the_streams(project: Path) -> None:
-    plain = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG=2;\nendmodule\nx y;\ndataflow_fifo #(.QUEUESIZE_LOG(2), .B(3)) f;\n"
-    deep = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG={};\nendmodule\nx y;\ndataflow_fifo #(.QUEUESIZE_LOG({}), .B(3)) f;\n"
+    module = "module dataflow_fifo(a);\n  parameter BITSIZE_din=1, QUEUESIZE_LOG={};\nendmodule\nx y;\n"
+    deep = module + "dataflow_fifo #(.QUEUESIZE_LOG({}), .BITSIZE_din(8)) f;\n"
+    plain = deep.format(2, 2)
     assert deepened(plain, 63) == deep.format(6, 6)
     assert deepened(plain, 64) == deep.format(7, 7)
     parameters = project / "src" / "parameters.h"
