@@ -100,13 +100,14 @@ class Design:
     def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
         """Return the design with weights, trained on the data and calibrated. Sets torch to one thread."""
         from fgnas.networks.calibration import calibrated
-        from fgnas.networks.training import child_seed, input_seed, recipe_for, train
+        from fgnas.networks.training import child_seed, input_seed, of_repetition, recipe_for, train
 
         found, architecture = data_of(data or Options.dataset), self.choices.architecture()
         _one_thread()
         with step("train the weights"):
             seeds = child_seed(seed, architecture, repetition), input_seed(seed, repetition)
-            trained = train(found, architecture, seeds[0], recipe_for(found.name), seeds[1])
+            recipe = of_repetition(recipe_for(found.name), repetition)
+            trained = train(found, architecture, seeds[0], recipe, seeds[1])
             network = calibrated(self.choices, trained.network, found)
         return replace(self, network=network, dataset=found.name, fingerprint=found.fingerprint)
 

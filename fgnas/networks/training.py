@@ -6,7 +6,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,15 +25,18 @@ from fgnas.tasks.nodes import GraphData
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of a training (FGNAS paper, Table I and section IV-C), and its device, whose sums differ.
+    """Hyperparameters of a training, and its device, whose sums differ.
 
-    `checkpoint`: what the kept epoch is best in, one of `CHECKPOINTS`.
+    Rates are those of the FGNAS paper (Table I and section IV-C); dropout, epochs and checkpoint were compared on
+    random splits (docs/results/recipe.md). `retrain_epochs` are those of a leader, `checkpoint` what the kept epoch is
+    best in, one of `CHECKPOINTS`.
     """
 
     epochs: int = 200
+    retrain_epochs: int = 400
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
-    dropout: float = 0.5
+    dropout: float = 0.6
     device: str = "cpu"
     checkpoint: str = CHECKPOINTS[0]
 
@@ -54,8 +57,13 @@ class Trained:
 
 
 def recipe_for(dataset: str, device: str = "cpu") -> Recipe:
-    """The paper's recipe for a dataset."""
+    """The recipe for a dataset."""
     return Recipe(weight_decay=1e-3 if dataset == "pubmed" else 5e-4, device=device)
+
+
+def of_repetition(recipe: Recipe, repetition: int) -> Recipe:
+    """The recipe of a search's own training, repetition 0, or of a retraining."""
+    return replace(recipe, epochs=recipe.retrain_epochs) if repetition else recipe
 
 
 def check_device(device: str) -> None:

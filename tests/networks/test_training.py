@@ -15,6 +15,7 @@ from fgnas.networks.training import (
     child_seed,
     float_accuracy,
     input_scale,
+    of_repetition,
     recipe_for,
     restored,
     train,
@@ -28,8 +29,10 @@ GCN = [
 SHORT = Recipe(epochs=5)
 
 
-def test_paper_recipes():
-    assert recipe_for("cora") == Recipe(200, 0.01, 5e-4, 0.5)
+def test_recipes():
+    assert recipe_for("cora") == Recipe(200, 400, 0.01, 5e-4, 0.6)
+    assert of_repetition(recipe_for("cora"), 0).epochs == 200
+    assert of_repetition(recipe_for("cora"), 1).epochs == 400
     assert recipe_for("pubmed").weight_decay == 1e-3
 
 

@@ -41,7 +41,11 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
     space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
-    recipe = replace(recipe_for(data.name, options.device), epochs=options.epochs, checkpoint=options.checkpoint)
+    retrain_epochs = options.retrain_epochs or 2 * options.epochs
+    recipe = replace(
+        recipe_for(data.name, options.device), epochs=options.epochs, retrain_epochs=retrain_epochs,
+        checkpoint=options.checkpoint,
+    )  # fmt: skip
     target = find_target(options.target)(space, data, specification)
     return Composition(
         space=target.space,

@@ -15,7 +15,7 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.network import Network
 from fgnas.networks.quantised import quantised_accuracy
-from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed
+from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed, of_repetition
 from fgnas.systems.fgnas.jobs import Job, Result, bundled, run_bundle
 from fgnas.tasks.nodes import GraphData
 
@@ -76,7 +76,8 @@ class DesignTrainer:
         architecture = designs[0].architecture()
         seeds = child_seed(self.seed, architecture, repetition), input_seed(self.seed, repetition)
         data = self.data
-        return Job(data.name, data.fingerprint, architecture, *seeds, self.recipe, tuple(designs), trained)
+        recipe = of_repetition(self.recipe, repetition)
+        return Job(data.name, data.fingerprint, architecture, *seeds, recipe, tuple(designs), trained)
 
     def _remember(self, score_key: str, design_hash: str, training_key: str, values: dict[str, float]) -> None:
         self._scores[score_key] = values
