@@ -12,7 +12,7 @@ from fgnas.errors import UserError
 
 CONTROLLERS = ("warm", "conditioned", "masked", "paper")
 """Controllers of the method reinforce; the first is the default."""
-CHECKPOINTS = ("loss", "accuracy")
+CHECKPOINTS = ("accuracy", "loss")
 """What the kept epoch of a training is best in on the validation nodes; the first is the default."""
 
 

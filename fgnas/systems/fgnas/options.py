@@ -59,7 +59,7 @@ class Options(SearchOptions):
     epochs: int = option(200, "epochs of each training", POSITIVE, "N")
     retrain_epochs: int | None = option(None, "epochs of each retraining; default: twice --epochs", POSITIVE, "N")
     checkpoint: str = option(
-        CHECKPOINTS[0], "the epoch that is kept: the best in validation loss or accuracy", TEXT, "NAME", CHECKPOINTS
+        CHECKPOINTS[0], "the epoch that is kept: the best in validation accuracy or loss", TEXT, "NAME", CHECKPOINTS
     )
     device: str = option("cpu", "where networks are trained: cpu or cuda", TEXT, "NAME", ("cpu", "cuda"))
 
