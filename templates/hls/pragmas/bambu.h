@@ -6,6 +6,12 @@
 #define HLS_PIPELINE
 #define HLS_TRIPS(count)
 #define HLS_UNROLL
+/// Where such a loop is unrolled, bambu 2024.10 may take two words of a stream in the wrong order.
+#ifdef __BAMBU__
+#define HLS_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define HLS_ROLLED
+#endif
 
 // ---- Functions
 #define HLS_INLINE

@@ -9,6 +9,8 @@
 #define HLS_PIPELINE HLS_PRAGMA(HLS PIPELINE II=1)
 /// The number of iterations on the dataset, for the report.
 #define HLS_TRIPS(count) HLS_PRAGMA(HLS LOOP_TRIPCOUNT max=count)
+/// Before a loop that takes a word of a stream in each of a constant number of iterations: one after the other.
+#define HLS_ROLLED
 /// All iterations in one cycle.
 #define HLS_UNROLL HLS_PRAGMA(HLS UNROLL)
 

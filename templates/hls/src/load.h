@@ -30,6 +30,7 @@ WeightWord<L> unpack_weights(const Beat& beat, int place) {
 
 template <class L>
 void load_bias(Stream<Beat>& beats, Packed<BiasWord<L> > bias[L::BIAS_BEATS]) {
+    HLS_ROLLED
     for (int word = 0; word < L::BIAS_BEATS; ++word) {
         HLS_PIPELINE
         bias[word] = pack(unpack_words<Value<L>, L::BIAS_LANES>(beats.read()));
@@ -39,6 +40,7 @@ void load_bias(Stream<Beat>& beats, Packed<BiasWord<L> > bias[L::BIAS_BEATS]) {
 /// The attention vectors of gat, ordered by head, then tile, then target word before source word.
 template <class L>
 void load_attention(Stream<Beat>& beats, Packed<AttentionWord<L> > attention[L::ATTENTION_BEATS]) {
+    HLS_ROLLED
     for (int word = 0; word < L::ATTENTION_BEATS; ++word) {
         HLS_PIPELINE
         attention[word] = pack(unpack_words<Weight<L>, L::T_ATTN>(beats.read()));
@@ -49,6 +51,7 @@ void load_attention(Stream<Beat>& beats, Packed<AttentionWord<L> > attention[L::
 /// cycle through its two ports, which later read.
 template <class L>
 void load_first(Stream<Beat>& beats, Packed<WeightWord<L> > weight[L::WEIGHT_COPIES][L::WEIGHT_DEPTH]) {
+    HLS_ROLLED
     for (int pair = 0; pair < (L::WEIGHT_DEPTH + 1) / 2; ++pair) {
         HLS_PIPELINE
         const Beat beat = beats.read();
@@ -65,6 +68,7 @@ template <class L>
 void load_later(Stream<Beat>& beats, Packed<WeightWord<L> > weight[L::T_IN][L::WEIGHT_DEPTH]) {
     const int PAIRS = (L::T_IN + 1) / 2;
     int word = 0, pair = 0;
+    HLS_ROLLED
     for (int place = 0; place < L::WEIGHT_DEPTH * PAIRS; ++place) {
         HLS_PIPELINE
         const Beat beat = beats.read();
