@@ -18,8 +18,9 @@
 #define HLS_DATAFLOW
 
 // ---- Streams and arrays
-/// The width of a word that holds so many bits: of a number of more than 64, bambu 2024.10 drops those that fill no byte.
-#define HLS_WORD_BITS(bits) ((bits) > 64 ? ((bits) + 7) / 8 * 8 : (bits))
+/// The width of a word that holds so many bits: a number of 33 to 39, 65 to 71 or 129 to 135 bits loses those above 32, 64
+/// or 128 in bambu 2024.10.
+#define HLS_WORD_BITS(bits) ((bits) > 32 ? ((bits) + 7) / 8 * 8 : (bits))
 /// Outside of functions: in a region, a stream's constructor would be a process. Depths are set in the Verilog.
 #define HLS_STREAM(stream, words, ...) static Stream<__VA_ARGS__> stream;
 #define HLS_REGISTERS(array)
