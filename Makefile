@@ -15,7 +15,7 @@ options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 target_options := FPGA CLOCK_MHZ
 search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
-	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN LEADERS RETRAIN_SEEDS EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
+	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME DISTINCT
 
 # Without this check a misspelt variable would be ignored silently.

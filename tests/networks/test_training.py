@@ -113,8 +113,8 @@ def test_a_gat_keeps_its_vectors_and_learns_cora(cora):
 
 def test_recipe_is_plain_data():
     assert dataclasses.asdict(SHORT) == {
-        "epochs": 5, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.5, "device": "cpu",
-        "checkpoint": "accuracy",
+        "epochs": 5, "retrain_epochs": 400, "learning_rate": 0.01, "weight_decay": 5e-4, "dropout": 0.6,
+        "device": "cpu", "checkpoint": "accuracy",
     }  # fmt: skip
 
 
