@@ -16,6 +16,7 @@ from memory import SCORING, Sharing, digest
 from pages import RESULTS, read_record, write_record
 
 from fgnas import searchers
+from fgnas.design import Design
 from fgnas.engine.jobs import ExecutorFactory
 from fgnas.engine.run import Plan, configuration
 from fgnas.engine.run import search as engine_search
@@ -45,6 +46,14 @@ def create_store(folder: Path, name: str, options: Options) -> RunStore:
 def search(options: Options, open_store: Callable[[], RunStore], factory: ExecutorFactory) -> dict[str, Any]:
     """One search; returns the content of best.json."""
     return engine_search(compose(options), Plan.of(options), searchers.find(options.method), open_store, factory)
+
+
+def leading_designs(options: Options, sharing: Sharing) -> list[Design]:
+    """The leaders of a search, the best first."""
+    with TemporaryDirectory() as folder:
+        store = create_store(Path(folder), "run", options)
+        search(options, lambda: store, lambda: sharing)
+        return [Design.from_dict(entry["design"]) for entry in store.leaders()]
 
 
 def timings(store: RunStore, name: str) -> float:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from common import create_store, options_of, search
+from common import leading_designs, options_of
 from memory import Sharing
 from pages import render, write_page, write_record
 
@@ -33,13 +31,9 @@ RATES = (1e-3, 5e-3)
 def leaders_of(dataset: str, children: int, sharing: Sharing) -> list[tuple[Design, list[Trained]]]:
     """The leaders of a search, each with the networks of its retraining."""
     options = options_of(dataset, SPECIFICATIONS[dataset], children=children)
-    with TemporaryDirectory() as folder:
-        store = create_store(Path(folder), "run", options)
-        search(options, lambda: store, lambda: sharing)
-        designs = [Design.from_dict(entry["design"]) for entry in store.leaders()]
     trainer = trainer_of(options)
     found = []
-    for design in designs:
+    for design in leading_designs(options, sharing):
         jobs = [trainer.job([design], repetition + 1) for repetition in range(options.retrain_seeds)]
         found.append((design, [trained for job in jobs if (trained := sharing.memory.trained(job))]))
     return found

@@ -11,7 +11,7 @@ from common import Record, behaviour, options_of, run
 from memory import Sharing
 from moocore import hypervolume
 from pages import render, write_page
-from tables import CITESEER, TABLE_IV, Row, name_of, statistics_of
+from tables import CITESEER, TABLE_IV, Row, key_of, name_of, statistics_of
 
 from fgnas.engine.statistics import difference
 
@@ -31,11 +31,6 @@ LEAST_ACCURACY = 0.5
 """The hypervolume is of the accuracy above this, and of the cycles below the limit, as shares of the latter."""
 
 
-def key_of(row: Row, method: str, seed: int, trainings: int) -> str:
-    """The name of a search in the record."""
-    return f"{name_of(row)} | {method} | {seed} | {trainings}"
-
-
 def volume(result: dict[str, Any], row: Row) -> float:
     """Hypervolume of the leaders' retrained accuracy and cycles, each a share; 0 where nothing was found."""
     limit = row[1].limits()["latency_cycles"]
@@ -51,7 +46,7 @@ def compared(row: Row, record: dict[str, Any], options: dict[str, int]) -> list[
     lines: list[dict[str, Any]] = []
     baseline: dict[str, list[list[float]]] = {}
     for method in METHODS:
-        keys = [key_of(row, method, seed, options["trainings"]) for seed in range(options["seeds"])]
+        keys = [key_of(name_of(row), method, seed, options["trainings"]) for seed in range(options["seeds"])]
         found = [record[key] for key in keys if key in record]
         ended = [result for result in found if "test" in result]
         if not ended:
@@ -100,7 +95,7 @@ def main() -> None:
         for seed, number, method in tasks:
             given = METHODS[method] | {"children": MOST_CHILDREN, "trainings": options.trainings, "seed": seed}
             wanted = options_of(*ROWS[number], **given)
-            key = key_of(ROWS[number], method, seed, options.trainings)
+            key = key_of(name_of(ROWS[number]), method, seed, options.trainings)
             record.fill(key, lambda wanted=wanted: run(wanted, sharing))  # type: ignore[misc]
             write_page("methods.md", page(record.results))
 

@@ -6,28 +6,21 @@ import argparse
 import functools
 import itertools
 from dataclasses import asdict, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from common import Record, create_store, digest, options_of, search
+from common import Record, digest, leading_designs, options_of
+from finetuning import SPECIFICATIONS
 from memory import Sharing
 from pages import render, write_page
 
-from fgnas.design import Design
 from fgnas.engine.jobs import process_pool
 from fgnas.engine.statistics import difference
-from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.model import Architecture
 from fgnas.networks.training import Recipe, child_seed, float_accuracy, recipe_for, train_many
 from fgnas.tasks.nodes import GraphData, load
 
-SPECIFICATIONS = {
-    "cora": Specification(1.0, 100_000, 100_000, 100),
-    "citeseer": Specification(1.0, 100_000, 100_000, 1000),
-}
 DROPOUTS, EPOCHS, KEPT_BY = (0.5, 0.6), (200, 400), ("accuracy", "loss")
 """The first of each is the recipe of the FGNAS paper's search."""
 TRAINED_PER_CLASS, VALIDATED = 20, 500
@@ -51,10 +44,7 @@ def architectures(dataset: str, count: int, sharing: Sharing) -> list[Architectu
     """The architectures that a search on the public split finds best by validation."""
     method = {"method": "evolution", "target": "solved-cycles", "children": 300}
     options = options_of(dataset, SPECIFICATIONS[dataset], leaders=count, retrain_seeds=1, **method)
-    with TemporaryDirectory() as folder:
-        store = create_store(Path(folder), "run", options)
-        search(options, lambda: store, lambda: sharing)
-        return [Design.from_dict(entry["design"]).architecture() for entry in store.leaders()]
+    return [design.architecture() for design in leading_designs(options, sharing)]
 
 
 def recipes(dataset: str) -> list[Recipe]:

@@ -145,9 +145,9 @@ def averaged(curves: list[list[float]]) -> list[tuple[float, float]]:
     return [((place + 0.5) * BLOCK, float(np.mean(values))) for place, values in enumerate(zip(*curves, strict=True))]
 
 
-def key_of(name: str, method: str, seed: int, children: int) -> str:
-    """The name of a run in the record."""
-    return f"{name} | {method} | {seed} | {children}"
+def key_of(name: str, method: str, seed: int, size: int) -> str:
+    """The name of a search of so many children or trainings in the record."""
+    return f"{name} | {method} | {seed} | {size}"
 
 
 def spread(results: list[dict[str, Any]], field: str = "test") -> dict[str, Any]:

@@ -111,7 +111,11 @@ class SearchLoop:
         wanted = min(self.batch, self.children - len(self.trials))
         if self.trainings is None:
             return wanted
-        return min(wanted, self.trainings - sum(trial.trained for trial in self.trials))
+        return min(wanted, self.trainings - self._trained())
+
+    def _trained(self) -> int:
+        """Distinct trainings so far."""
+        return sum(trial.trained for trial in self.trials)
 
     def _objectives(self, scores: Sequence[Score], proposal: Proposal) -> Objectives:
         """[m, objectives] of a batch: scores and costs by name, turned so that more is better."""
@@ -155,7 +159,7 @@ class SearchLoop:
 
     def _status(self, share: float) -> Status:
         best = max((trial.scores[self.ranking] for trial in self.trials if trial.feasible), default=0.0)
-        return Status(len(self.trials), self.children, best, share, sum(trial.trained for trial in self.trials))
+        return Status(len(self.trials), self.children, best, share, self._trained())
 
 
 def with_front(ranked: Sequence[Trial], objectives: Objectives, count: int) -> list[Trial]:

@@ -29,14 +29,12 @@ class Group:
 
     Attributes:
         attention, aggregation: of all of them.
-        members: their places in the batch.
         first, end: their columns.
         starts: [heads + 1] first column of each head, with gat.
     """
 
     attention: str
     aggregation: str
-    members: tuple[int, ...]
     first: int
     end: int
     starts: NDArray[np.int64]
@@ -82,7 +80,7 @@ def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -
             columns[n] = slice(at, at + widths[n])
             at += widths[n]
         starts = [columns[n].start + head * (widths[n] // heads[n]) for n in members for head in range(heads[n])]
-        groups.append(Group(*kind, tuple(members), first, at, np.array([*starts, at], np.int64)))
+        groups.append(Group(*kind, first, at, np.array([*starts, at], np.int64)))
     codes = np.zeros(0 if last else at, np.int64)
     if not last:
         for n, layer in enumerate(layers):
@@ -114,11 +112,6 @@ def _arrays(csr: Any) -> tuple[NDArray[Any], ...]:
 @functools.lru_cache(maxsize=64)
 def _csr(block: Block, attention: str, aggregation: str) -> Csr:
     return Csr(block.matrix(attention, aggregation))
-
-
-@functools.lru_cache(maxsize=8)
-def _features(field: Field) -> Csr:
-    return Csr(field.features)
 
 
 @dataclass(eq=False)
@@ -294,12 +287,10 @@ class Aggregated:
         block, (alpha, rising) = self.block, saved[:2]
         if group.aggregation == "mean":
             gradient[:, group.first : group.end] /= block.target_degrees[:, None].astype(np.float32)
-        of_alpha = np.zeros_like(alpha)
+        of_alpha, messages = np.zeros_like(alpha), (block.sources, alpha, self.h, group.starts)
         if group.aggregation == "max":
-            messages = (block.sources, alpha, self.h, group.starts)
             kernels.weighted_maximum_backward(*messages, saved[2], gradient, of_alpha, of_h)
         else:
-            messages = (block.sources, alpha, self.h, group.starts)
             kernels.weighted_sum_backward(block.indptr, *messages, gradient, of_alpha, of_h)
         of_s, of_r = np.zeros((2, len(self.h), alpha.shape[1]), np.float32)
         edges = (block.indptr, block.sources, block.target_places)

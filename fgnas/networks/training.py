@@ -80,14 +80,16 @@ def child_seed(run_seed: int, architecture: Architecture, repetition: int = 0) -
 
     The search uses repetition 0; retraining uses the others as fresh seeds.
     """
-    text = canonical_json([run_seed, architecture, repetition])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return _seed_of(run_seed, architecture, repetition)
 
 
 def input_seed(run_seed: int, repetition: int = 0) -> int:
     """The seed of the dropout on the input, for all networks of a run and repetition."""
-    text = canonical_json(["inputs", run_seed, repetition])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return _seed_of("inputs", run_seed, repetition)
+
+
+def _seed_of(*facts: object) -> int:
+    return int.from_bytes(hashlib.sha256(canonical_json(list(facts)).encode()).digest()[:8], "big")
 
 
 @functools.lru_cache(maxsize=8)

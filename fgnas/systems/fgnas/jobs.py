@@ -61,15 +61,20 @@ TOGETHER = 128
 
 
 def bundled(jobs: Sequence[Job], workers: int) -> list[tuple[Job, ...]]:
-    """Jobs to run together, at least one bundle for each worker; how they are bundled changes no result."""
-    parts = max(min(workers, len(jobs)), -(-sum(job.columns for job in jobs) // TOGETHER))
+    """Jobs to run together, trainings in at least one bundle for each worker; a job without a training stands alone.
+
+    How jobs are bundled changes no result.
+    """
+    new = [job for job in jobs if job.trained is None]
+    parts = max(min(workers, len(new)), -(-sum(job.columns for job in new) // TOGETHER))
     bundles: list[list[Job]] = [[] for _ in range(parts)]
     filled = [0] * parts
-    for job in sorted(jobs, key=lambda job: -job.columns):
+    for job in sorted(new, key=lambda job: -job.columns):
         place = filled.index(min(filled))
         bundles[place].append(job)
         filled[place] += job.columns
-    return [tuple(bundle) for bundle in bundles if bundle]
+    alone = [(job,) for job in jobs if job.trained is not None]
+    return [*(tuple(bundle) for bundle in bundles if bundle), *alone]
 
 
 def run_bundle(bundle: Sequence[Job]) -> list[Result]:

@@ -146,7 +146,7 @@ def _run(jobs: Sequence[Job], workers: Workers) -> list[Result]:
     """The results in the order of the jobs, of which one bundle after the other goes to a worker."""
     if not jobs:
         return []
-    bundles = [(job,) for job in jobs] if any(job.tune for job in jobs) else bundled(jobs, workers.count)
+    bundles = bundled(jobs, workers.count)
     found: dict[int, Result] = {}
     for bundle, results in zip(bundles, workers.run(bundles, run_bundle), strict=True):
         found |= {id(job): result for job, result in zip(bundle, results, strict=True)}
