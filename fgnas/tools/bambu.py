@@ -31,6 +31,9 @@ WORK = Path("build") / "bambu"
 OPTIONS = (
     f"--top-fname={TOP}", "--generate-interface=INFER", "--compiler=I386_CLANG16", "--std=c++17", "-O2",
     "--clock-period=10", "--reset-type=sync",
+    # An array that is passed to a function which is not inlined is reached over a bus that all processes share. Loops
+    # over lanes that are unrolled leave registers in the place of arrays.
+    "--extra-gcc-options=-mllvm -inline-threshold=1000000 -mllvm -unroll-threshold=1000000",
 )  # fmt: skip
 LEAST_DEPTH = 32
 """Words of the FIFOs that carry beats."""
@@ -38,6 +41,8 @@ QUIET_CYCLES = 20_000_000
 """Cycles without a transfer on any port after which a run counts as hung."""
 COMPILE_SECONDS, RUN_SECONDS = 7200, 3600
 RESULT = re.compile(r"^status (\d+) cycles (\d+) beats (\d+)$", re.MULTILINE)
+SHARED_BUS = re.compile(r"^\s+B?MEMORY_CTRL\w* #", re.MULTILINE)
+"""An access to memory over the bus that all processes share, which bambu does not arbitrate."""
 FIFO_DEPTH = re.compile(r"(\bparameter\b[^;]*?\bQUEUESIZE_LOG\s*=\s*|\.QUEUESIZE_LOG\()\d+")
 
 
@@ -86,6 +91,8 @@ def compile_to_verilog(bambu: Path, directory: Path, work: Path) -> Path:
         found = re.search(r"^.*\berror\b.*$", run.stdout, re.MULTILINE | re.IGNORECASE)
         raise UserError(f"bambu does not compile {directory}{f': {found[0].strip()}' if found else ''}; see {log}")
     text = verilog.read_text(encoding="utf-8")
+    if SHARED_BUS.search(text):
+        raise UserError(f"bambu joins the processes of {directory} by a memory bus without an arbiter; see {verilog}")
     deep = work / f"{TOP}_deep.v"
     deep.write_text(deepened(text, stream_depth(directory)), encoding="utf-8")
     return deep

@@ -62,6 +62,7 @@ module fgnas_top(clock, reset, start_port, nodes, feature_beats, edge_beats,
       taken[2] <= taken[2] + {{{{31'b0, edges_read}}}};
       given <= given + {{{{31'b0, logits_write}}}};
     end
+{instance}
 endmodule
 """)
 '''
@@ -84,11 +85,13 @@ def project(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(written, tmp_path / "project"))
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, flip: int = 0, ends: int = 1) -> None:
+def stand_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, flip: int = 0, ends: int = 1, instance: str = ""
+) -> None:
     """Put a stand-in first on PATH."""
     folder.mkdir()
     program = folder / "bambu"
-    program.write_text(STAND_IN.format(python=sys.executable, flip=flip, ends=ends))
+    program.write_text(STAND_IN.format(python=sys.executable, flip=flip, ends=ends, instance=instance))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
@@ -108,6 +111,12 @@ def test_a_kernel_that_never_ends(project: Path, tmp_path: Path, monkeypatch: py
     stand_in(tmp_path / "bin", monkeypatch, ends=0)
     monkeypatch.setattr(bambu, "QUIET_CYCLES", 1000)
     with pytest.raises(UserError, match="did not end: quiet after cycle"):
+        run_bambu(project)
+
+
+def test_a_memory_that_processes_share(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path / "bin", monkeypatch, instance="  BMEMORY_CTRLN #(.BITSIZE_in1(32)) shared();")
+    with pytest.raises(UserError, match="by a memory bus without an arbiter; see .*fgnas_top.v"):
         run_bambu(project)
 
 

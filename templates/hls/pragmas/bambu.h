@@ -18,9 +18,10 @@
 #define HLS_DATAFLOW
 
 // ---- Streams and arrays
-/// The width of a word that holds so many bits: a number of 33 to 39, 65 to 71 or 129 to 135 bits loses those above 32, 64
-/// or 128 in bambu 2024.10.
-#define HLS_WORD_BITS(bits) ((bits) > 32 ? ((bits) + 7) / 8 * 8 : (bits))
+/// The width of a word that holds so many bits. Above 32 bits it is a power of two: of other widths bambu 2024.10 may
+/// lose the bits above the largest power of two (38 bits lose 6; of 72 bits that a wider word is cut to, 8 are lost).
+constexpr int power_of_two(int bits, int power = 64) { return bits <= power ? power : power_of_two(bits, 2 * power); }
+#define HLS_WORD_BITS(bits) ((bits) > 32 ? power_of_two(bits) : (bits))
 /// Outside of functions: in a region, a stream's constructor would be a process. Depths are set in the Verilog.
 #define HLS_STREAM(stream, words, ...) static Stream<__VA_ARGS__> stream;
 #define HLS_REGISTERS(array)
