@@ -10,6 +10,7 @@ import numpy as np
 from common import Record, behaviour, options_of, run
 from memory import Sharing
 from pages import render, write_page
+from tables import TARGET, key_of
 
 from fgnas.hardware.pipeline.pricing import Specification
 
@@ -21,11 +22,6 @@ SPECIFICATIONS = {
 CONTROLLERS = ("random", "warm", "conditioned", "masked", "paper")
 PAPER_SHARE = 5
 """The paper's controller draws batches of five and discards nearly all, so it gets one child where others get five."""
-
-
-def key_of(name: str, controller: str, seed: int, children: int) -> str:
-    """The name of a run in the record."""
-    return f"{name} | {controller} | {seed} | {children}"
 
 
 def page(record: dict[str, Any]) -> str:
@@ -78,10 +74,11 @@ def main() -> None:
     with Sharing(options.workers) as sharing:
         for seed, name, controller in itertools.product(range(options.seeds), SPECIFICATIONS, CONTROLLERS):
             dataset, specification = SPECIFICATIONS[name]
-            choice = {"method": "random"} if controller == "random" else {"controller": controller}
+            learning = {"method": "reinforce", "controller": controller}
+            choice = {"method": "random"} if controller == "random" else learning
             count = count_of(controller, options.children)
             wanted = options_of(
-                dataset, specification, children=count, seed=seed, leaders=1, retrain_seeds=1, **choice
+                dataset, specification, target=TARGET, children=count, seed=seed, leaders=1, retrain_seeds=1, **choice
             )
             key = key_of(name, controller, seed, count)
             record.fill(key, lambda wanted=wanted: run(wanted, sharing))

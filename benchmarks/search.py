@@ -27,6 +27,7 @@ from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
 
 SPECIFICATION = Specification(latency_ms=1.0, lut=100_000, ff=100_000, dsp=100)
+CHILDREN = 500
 
 
 def pricing_rate(data: GraphData, designs: int) -> float:
@@ -39,9 +40,9 @@ def pricing_rate(data: GraphData, designs: int) -> float:
     return designs / (time.perf_counter() - begun)
 
 
-def search_rates(data: GraphData, method: str, children: int, workers: int) -> tuple[dict[str, Any], list[Trial]]:
+def search_rates(data: GraphData, children: int, workers: int) -> tuple[dict[str, Any], list[Trial]]:
     """The rates of a whole search, and its trials."""
-    options = options_of(data.name, SPECIFICATION, method=method, children=children)
+    options = options_of(data.name, SPECIFICATION, children=children)
     with TemporaryDirectory() as folder:
         begun = time.perf_counter()
         store = create_store(Path(folder), "run", options)
@@ -49,7 +50,7 @@ def search_rates(data: GraphData, method: str, children: int, workers: int) -> t
         whole, trials, searched = time.perf_counter() - begun, store.trials(), timings(store, "total_s")
     trainings = sum(trial.trained for trial in trials)
     rates = {
-        "method": method,
+        "method": options.method,
         "children": children,
         "workers": workers,
         "search_s": searched,
@@ -156,7 +157,7 @@ def page(record: dict[str, Any]) -> str:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--children", type=int, default=2_000)
+    parser.add_argument("--children", type=int, default=CHILDREN)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--designs", type=int, default=100_000, help="to price")
     parser.add_argument("--sample", type=int, default=12, help="architectures in the comparison with plain modules")
@@ -164,11 +165,11 @@ def main() -> None:
     options = parser.parse_args()
     load_average, data = os.getloadavg()[0], load("cora")
     pricing = pricing_rate(data, options.designs)
-    rates, trials = search_rates(data, "reinforce", options.children, options.workers)
+    rates, trials = search_rates(data, options.children, options.workers)
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    command = f"make bench-search ({options.children} children)" if options.children != 2_000 else "make bench-search"
+    note = f" ({options.children} children)" if options.children != CHILDREN else ""
     record = {
-        "command": command,
+        "command": f"make bench-search{note}",
         "machine": f"{cpu_name()} ({os.cpu_count()} cores), {versions}",
         "load": load_average,
         "pricing_per_s": pricing,

@@ -53,8 +53,8 @@ class SearchOptions:
     """Options of every search. A system adds its own in a subclass."""
 
     method: str = option(
-        "reinforce",
-        "the searcher: reinforce, random, disjoint, evolution, distinct, pool, nsga2, or an installed one",
+        "evolution",
+        "the searcher: evolution, reinforce, random, disjoint, distinct, pool, nsga2, or an installed one",
         TEXT, "NAME",
     )  # fmt: skip
     controller: str = option(
@@ -69,8 +69,12 @@ class SearchOptions:
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Given options (None: not given) with shorthands for several options expanded."""
-        return given
+        """Given options (None: not given) with shorthands for several options expanded.
+
+        A controller is one of reinforce, so naming one chooses that searcher.
+        """
+        chosen = given.get("controller") is not None and given.get("method") is None
+        return given | {"method": "reinforce"} if chosen else given
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:

@@ -30,8 +30,8 @@ Infeasible = Literal["redraw", "zero", "accept"]
 zeros; accept: evaluate it like any other."""
 
 
-BATCH = 10
-"""Default number of rows between two updates of a searcher."""
+BATCH = 20
+"""Default number of rows between two updates of a searcher: networks that are trained together cost less."""
 
 
 class Candidate(Protocol):

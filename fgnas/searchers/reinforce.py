@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fgnas.engine.contracts import BATCH, Infeasible, Objectives, Problem, Searcher, Space
+from fgnas.engine.contracts import Infeasible, Objectives, Problem, Searcher, Space
 from fgnas.errors import UserError
 from fgnas.options import CONTROLLERS
 from fgnas.searchers.learning.masks import Bounds, Mask
@@ -50,7 +50,7 @@ class Reinforce:
     """
 
     infeasible: Infeasible = "redraw"
-    batch = BATCH
+    batch = 10
 
     def __init__(
         self, space: Space, seed: int, settings: ReinforceSettings | None = None, mask: Mask | None = None

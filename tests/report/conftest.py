@@ -18,7 +18,8 @@ from fgnas.systems.fgnas import Options, compose
 
 def _make_run(count, data, name="made-up", draws=3, finished=True):
     """A run of `count` trials, of which every tenth draws the design of five trials before again."""
-    options = Options(dataset="digits", latency_ms=0.004, lut=30_000, ff=None, dsp=30, children=count)
+    limits = {"latency_ms": 0.004, "lut": 30_000, "ff": None, "dsp": 30}
+    options = Options(dataset="digits", target="pipeline", children=count, **limits)
     parts, rng = compose(options, data), np.random.default_rng(1)
     rows = parts.space.draw(count, rng)
     for row in range(10, count, 10):

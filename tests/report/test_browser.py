@@ -15,6 +15,9 @@ from fgnas.report.page import design_html, run_html
 from fgnas.report.record import ProjectRecord
 from fgnas.report.run import run_page
 
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'fgnas[dev]'")
+expect = sync_api.expect
+
 pytestmark = pytest.mark.slow
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -24,7 +27,6 @@ DESKTOP, TABLET, PHONE = ({"width": width, "height": 900} for width in (1280, 82
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'fgnas[dev]'")
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
         pytest.skip("needs a Chromium on PATH: sudo apt-get install chromium")
@@ -93,7 +95,7 @@ def test_every_look(open_page, name: str, look: str) -> None:
     if look == "print":
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 760, "height": 1000})
-        assert not page.locator("nav").is_visible()
+        expect(page.locator("nav")).not_to_be_visible()
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.pdf(path=SCREENSHOTS / f"{name}.pdf", format="A4", print_background=True)
     page.locator("h1").wait_for()
@@ -131,7 +133,7 @@ def test_filters_hold_for_points_and_tables(open_page) -> None:
     page.get_by_label("Pareto fronts only", exact=True).check()
     assert shown(page) < 20
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function(f"document.querySelectorAll('.marks circle:not(.off)').length === {2 * everything}")
+    expect(page.locator(".marks circle:not(.off)")).to_have_count(2 * everything)
     assert shown(page) == everything
 
 
@@ -144,24 +146,24 @@ def test_a_filter_that_nothing_passes_says_so(open_page) -> None:
     page.get_by_label("Aggregation, layer 1", exact=True).select_option(label="max")
     page.get_by_label("Activation, layer 0", exact=True).select_option(label="elu")
     assert shown(page) == 0
-    assert page.get_by_text("No design passes the filters.").is_visible()
+    expect(page.get_by_text("No design passes the filters.")).to_be_visible()
 
 
 def test_hovering_shows_the_design(open_page) -> None:
     page = open_page("run")
     card = page.locator("#card")
-    assert not card.is_visible()
+    expect(card).not_to_be_visible()
     point = page.locator("svg.points").first.locator(".marks circle.on-front").first
     point.scroll_into_view_if_needed()
     point.hover(force=True)
-    assert card.is_visible()
+    expect(card).to_be_visible()
     row = page.locator("#table tbody tr.lit, section[aria-labelledby=pareto] tr.lit").first
     accuracy = row.locator("td.n").first.inner_text()
     assert card.locator(".value").inner_text() == accuracy
     assert page.locator(".ring.here").count() == 2
     keep(page, "run-hover", whole=False)
     page.mouse.move(5, 5)
-    assert not card.is_visible()
+    expect(card).not_to_be_visible()
 
 
 def test_a_click_keeps_the_card_and_escape_closes_it(open_page) -> None:
@@ -170,9 +172,9 @@ def test_a_click_keeps_the_card_and_escape_closes_it(open_page) -> None:
     point.scroll_into_view_if_needed()
     point.click(force=True)
     page.mouse.move(5, 5)
-    assert page.locator("#card.pinned").is_visible()
+    expect(page.locator("#card.pinned")).to_be_visible()
     page.keyboard.press("Escape")
-    assert not page.locator("#card").is_visible()
+    expect(page.locator("#card")).not_to_be_visible()
 
 
 def test_keys_walk_through_the_points(open_page) -> None:
@@ -231,5 +233,5 @@ def test_the_page_works_without_script(browser, files) -> None:
     page = context.new_page()
     page.goto(files["run"].as_uri())
     assert page.locator("#table tbody tr").count() == 25
-    assert page.locator(".marks circle").first.is_visible()
+    expect(page.locator(".marks circle").first).to_be_visible()
     context.close()

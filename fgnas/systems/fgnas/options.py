@@ -33,7 +33,8 @@ class Options(SearchOptions):
     space: str = option("fgnas", "the search space", TEXT, "NAME")
     objectives: str = option("val", "scores and costs to search for, such as val,latency_cycles", TEXT, "NAMES")
     target: str = option(
-        "pipeline", "the hardware: pipeline; or solved-cycles, solved-lut, solved-dsp: solved for each architecture",
+        "solved-cycles",
+        "the hardware: solved-cycles, solved-lut, solved-dsp: solved for each architecture; or pipeline: sampled",
         TEXT, "NAME",
     )  # fmt: skip
     latency_ms: float | None = option(2.0, "latency of the whole graph", ABOVE_ZERO, "F")
@@ -69,7 +70,7 @@ class Options(SearchOptions):
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tasks.nodes import reference
 
-        found = dict(given)
+        found = dict(super().resolved(given))
         fpga, split, normalise = (found.pop(name, None) for name in ("fpga", "split", "normalise"))
         if fpga is not None:
             found |= limits_of(find_device(fpga), found)
