@@ -16,6 +16,7 @@
 
 module bench #(
   parameter int unsigned MemoryBeats = 1 << 16,
+  parameter int unsigned BeatBytes   = 16,       // of the memory port
   parameter int unsigned AddressBits = 7         // of s_axi_control
 ) (
   input  wire                    ap_clk,
@@ -62,6 +63,8 @@ module bench #(
 );
   localparam int unsigned QueueDepth = 16;
   localparam int unsigned PaceBits = 10;         // fraction bits of a time on the ports
+  localparam int unsigned BeatBits = 8 * BeatBytes;
+  localparam int unsigned AlignBits = $clog2(BeatBytes);
 
   // ---- the kernel ----
   logic [63:0] araddr, awaddr;
@@ -69,8 +72,8 @@ module bench #(
   logic [2:0] arsize, awsize;
   logic [1:0] arburst, awburst, rresp, bresp;
   logic arvalid, arready, awvalid, awready, rvalid, rready, rlast, wvalid, wready, wlast, bvalid, bready;
-  logic [127:0] rdata, wdata;
-  logic [15:0] wstrb;
+  logic [BeatBits-1:0] rdata, wdata;
+  logic [BeatBytes-1:0] wstrb;
   logic interrupt_line;
   logic read_side_writes, write_side_reads;
 
@@ -98,13 +101,13 @@ module bench #(
     .m_axi_gmem_write_WVALID(wvalid), .m_axi_gmem_write_WREADY(wready), .m_axi_gmem_write_BRESP(bresp),
     .m_axi_gmem_write_BID(1'b0), .m_axi_gmem_write_BUSER(1'b0), .m_axi_gmem_write_BVALID(bvalid),
     .m_axi_gmem_write_BREADY(bready), .m_axi_gmem_write_ARREADY(1'b0), .m_axi_gmem_write_ARVALID(write_side_reads),
-    .m_axi_gmem_write_RDATA(128'b0), .m_axi_gmem_write_RRESP(2'b0), .m_axi_gmem_write_RLAST(1'b0),
+    .m_axi_gmem_write_RDATA(BeatBits'(0)), .m_axi_gmem_write_RRESP(2'b0), .m_axi_gmem_write_RLAST(1'b0),
     .m_axi_gmem_write_RID(1'b0), .m_axi_gmem_write_RUSER(1'b0), .m_axi_gmem_write_RVALID(1'b0)
   );
   assign interrupt_o = interrupt_line;
 
   // ---- main memory ----
-  logic [127:0] memory[MemoryBeats];
+  logic [BeatBits-1:0] memory[MemoryBeats];
   string image;
   initial if ($value$plusargs("memory=%s", image)) $readmemh(image, memory);
 
@@ -177,7 +180,7 @@ module bench #(
     if (r_wait_q != '0) r_wait_q <= r_wait_q - 1'b1;
     if (arvalid && arready) begin
       reads[read_tail%QueueDepth] <= '{
-        araddr >> 4, 9'(arlen) + 1'b1,
+        araddr >> AlignBits, 9'(arlen) + 1'b1,
         now + 64'(read_latency_i) + (coupling == SlowReads ? 64'(random_q[1][17:9]) : 64'd0)
       };
       read_tail <= read_tail + 1;
@@ -220,13 +223,13 @@ module bench #(
 
   // All that this memory serves.
   function automatic logic in_whole_beats(input logic [63:0] address, input logic [2:0] size, input logic [1:0] burst);
-    return address[3:0] == '0 && size == 3'd4 && burst == 2'b01;
+    return address[AlignBits-1:0] == '0 && size == 3'(AlignBits) && burst == 2'b01;
   endfunction
 
   // ---- write channels ----
   typedef struct packed {
-    logic [127:0] data;
-    logic [15:0]  enabled;
+    logic [BeatBits-1:0]  data;
+    logic [BeatBytes-1:0] enabled;
   } beat_t;
   typedef struct packed {
     logic [63:0] due;
@@ -282,7 +285,7 @@ module bench #(
     if (awvalid && aw_wait_q != '0) aw_wait_q <= aw_wait_q - 1'b1;
     if (w_wait_q != '0) w_wait_q <= w_wait_q - 1'b1;
     if (awvalid && awready) begin
-      writes.push_back('{awaddr >> 4, 9'(awlen) + 1'b1, 64'd0});
+      writes.push_back('{awaddr >> AlignBits, 9'(awlen) + 1'b1, 64'd0});
       aw_wait_q <= random_q[2][14:9];
       w_wait_q  <= random_q[3][14:9];
     end
@@ -295,7 +298,7 @@ module bench #(
     while (writes.size() != 0 && beats.size() != 0) begin
       automatic logic [63:0] place = writes[0].address + 64'(write_place);
       automatic beat_t beat = beats.pop_front();
-      for (int b = 0; b < 16; b++) begin
+      for (int b = 0; b < BeatBytes; b++) begin
         if (beat.enabled[b] && place < MemoryBeats) memory[place%MemoryBeats][8*b+:8] <= beat.data[8*b+:8];
       end
       write_bad   = (write_place != '0 && write_bad) || place >= MemoryBeats;
@@ -335,7 +338,7 @@ module bench #(
   logic begins_phase;
   always_comb begin
     begins_phase = 1'b0;
-    for (int r = 0; r < 8; r++) if (araddr[63:4] == 60'(regions_i[32*r+:32])) begins_phase = 1'b1;
+    for (int r = 0; r < 8; r++) if (araddr >> AlignBits == 64'(regions_i[32*r+:32])) begins_phase = 1'b1;
   end
   always_ff @(posedge ap_clk) begin
     if (s_axi_control_AWVALID && s_axi_control_AWREADY) address_q <= s_axi_control_AWADDR;

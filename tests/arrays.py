@@ -5,6 +5,7 @@ from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
+from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.tasks.nodes import GraphData
 
@@ -41,4 +42,4 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
     maximum = source.layers[-1].geometry.maximum
     split = 1 if maximum else int(rng.choice([1, 2, 4]))
-    return fit(source, data, units, columns, min(split, units))
+    return fit(source, data, units, columns, min(split, units), int(rng.choice(BEAT_BITS)))

@@ -19,6 +19,7 @@ from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import block_rams, dsps
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.ports import ports_of
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -88,25 +89,27 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
     templates = templates_directory() / "rtl"
-    files = [write_package(target), target / f"{PACKAGE}.sv"]
-    files[-1].write_text(package_text(), encoding="utf-8")
+    beat_bits = accelerator.engine.beat_bits
+    files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
+    files[-1].write_text(package_text(beat_bits), encoding="utf-8")
     own = sorted((templates / "array").glob("*.sv"))
     for source in [*(templates / f"{name}.sv" for name in SHARED), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")
-    files[-1].write_text(render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source), encoding="utf-8")
+    top = render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source, kernel_ports=ports_of(beat_bits))
+    files[-1].write_text(top, encoding="utf-8")
     listing = target / "files.f"
     listing.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
     return [*files, listing]
 
 
-def package_text() -> str:
-    """The SystemVerilog package of the array; it is the same for every engine."""
+def package_text(beat_bits: int) -> str:
+    """The SystemVerilog package of the array; it is the same for every engine with beats of this width."""
     arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
     offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, argument_offsets=offsets)
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, beat_bits=beat_bits, argument_offsets=offsets)
 
 
 def _kernel(accelerator: ArrayAccelerator) -> str:
@@ -118,12 +121,14 @@ def _kernel(accelerator: ArrayAccelerator) -> str:
         parts=longest_slot_row(engine),
         most_left=max(0, -min(engine.shifts)),
         reader=reader_buffer().of(0),
+        kernel_ports=ports_of(engine.beat_bits),
+        beat_size=(engine.beat_bits // 8).bit_length() - 1,
     )
 
 
 def longest_slot_row(engine: Engine) -> int:
     """Beats of the longest slot row of any mode."""
-    return max(beats_per_slot_row(mode.takers) for mode in engine.modes)
+    return max(beats_per_slot_row(mode.takers, engine.beat_bits) for mode in engine.modes)
 
 
 def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
@@ -135,6 +140,7 @@ def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
         "classes": encoded.accelerator.source.shape.classes,
         "rows": encoded.logit_rows,
         "descriptors": len(encoded.programme),
+        "beat_bytes": encoded.accelerator.engine.beat_bits // 8,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from fgnas.backends.render import render
 from fgnas.design import columns_of
+from fgnas.hardware import ports, wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import geometry
@@ -46,22 +47,22 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
             files[-1].write_text(_activation(accelerator, layer), encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")
-    files[-1].write_text(render(f"rtl/{TOP}.v.j2", accelerator=accelerator), encoding="utf-8")
+    files[-1].write_text(render(f"rtl/{TOP}.v.j2", accelerator=accelerator, kernel_ports=ports.PORTS), encoding="utf-8")
     listing = target / "files.f"
     listing.write_text("".join(f"{path.name}\n" for path in files), encoding="utf-8")
     return [*files, listing]
 
 
-def write_package(folder: Path) -> Path:
+def write_package(folder: Path, beat_bits: int = wire.BEAT_BITS) -> Path:
     """Write the SystemVerilog package of the kernel's interface into `folder`; it is compiled before the modules."""
     path = folder / f"{PACKAGE}.sv"
-    path.write_text(package_text(), encoding="utf-8")
+    path.write_text(package_text(beat_bits), encoding="utf-8")
     return path
 
 
-def package_text() -> str:
-    """The SystemVerilog package of the kernel's interface; it is the same for every design."""
-    return render(f"rtl/{PACKAGE}.sv.j2")
+def package_text(beat_bits: int = wire.BEAT_BITS) -> str:
+    """The SystemVerilog package of the kernel's interface; it is the same for every design with beats of this width."""
+    return render(f"rtl/{PACKAGE}.sv.j2", beat_bits=beat_bits)
 
 
 def instantiated(accelerator: Accelerator) -> set[str]:

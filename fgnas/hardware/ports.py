@@ -69,12 +69,12 @@ _Signal = tuple[str, bool, str]
 """Name, whether the manager drives it, and width: a name of _WIDTHS, a number, or "" for a single wire."""
 _WIDTHS = {
     "AddressBits": wire.ADDRESS_BITS,
-    "BeatBits": wire.BEAT_BITS,
-    "BeatBytes": wire.BEAT_BYTES,
     "RegisterBits": wire.REGISTER_BITS,
     "RegisterBytes": wire.REGISTER_BITS // 8,
     "RegisterAddressBits": wire.REGISTER_ADDRESS_BITS,
 }
+_BEAT_WIDTHS = {"BeatBits": 1, "BeatBytes": 8}
+"""Widths that follow from the memory port: the bits of a beat by what they are divided by."""
 _ADDRESS: tuple[_Signal, ...] = (
     ("ADDR", True, "AddressBits"), ("ID", True, "1"), ("LEN", True, "8"), ("SIZE", True, "3"), ("BURST", True, "2"),
     ("LOCK", True, "2"), ("CACHE", True, "4"), ("PROT", True, "3"), ("QOS", True, "4"), ("REGION", True, "4"),
@@ -98,29 +98,37 @@ _LITE: tuple[_Signal, ...] = (
 )  # fmt: skip
 
 
-def _bus(interface: str, signals: tuple[_Signal, ...], manager: bool) -> tuple[Port, ...]:
+def _bus(interface: str, signals: tuple[_Signal, ...], manager: bool, beat_bits: int) -> tuple[Port, ...]:
     """The ports of a bus on which the kernel is the manager or the subordinate."""
+    named = {*_WIDTHS, *_BEAT_WIDTHS}
     return tuple(
         Port(
-            f"{interface}_{signal}", drives == manager, _bits(width),
-            f"fgnas_pkg::{width}" if width in _WIDTHS else width, interface, signal,
+            f"{interface}_{signal}", drives == manager, _bits(width, beat_bits),
+            f"fgnas_pkg::{width}" if width in named else width, interface, signal,
         )
         for signal, drives, width in signals
     )  # fmt: skip
 
 
-def _bits(width: str) -> int | None:
+def _bits(width: str, beat_bits: int) -> int | None:
+    if width in _BEAT_WIDTHS:
+        return beat_bits // _BEAT_WIDTHS[width]
     return _WIDTHS.get(width, int(width) if width.isdigit() else None)
 
 
-PORTS: tuple[Port, ...] = (
-    Port(CLOCK, False),
-    Port(RESET, False),
-    *(port for manager in MANAGERS for port in _bus(manager.name, _FULL, manager=True)),
-    *_bus(CONTROL, _LITE, manager=False),
-    Port(INTERRUPT, True),
-)
-"""Every port of the kernel, in order."""
+def ports_of(beat_bits: int) -> tuple[Port, ...]:
+    """Every port of a kernel with memory ports of so many bits, in order."""
+    return (
+        Port(CLOCK, False),
+        Port(RESET, False),
+        *(port for manager in MANAGERS for port in _bus(manager.name, _FULL, True, beat_bits)),
+        *_bus(CONTROL, _LITE, False, beat_bits),
+        Port(INTERRUPT, True),
+    )
+
+
+PORTS = ports_of(wire.BEAT_BITS)
+"""Every port of the pipeline's kernel, in order."""
 
 
 def manager_of(region: str) -> str:

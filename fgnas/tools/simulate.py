@@ -34,7 +34,7 @@ COUPLINGS = (
 """The subordinates of sim/bench.sv that AXI allows, in the order of its coupling_e."""
 UNWRITTEN = 0x5A
 """A byte of the result before a run."""
-PAGE_BEATS = 256
+PAGE_BYTES = 4096
 LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""
 PHASES = "rows.phases"
@@ -55,6 +55,7 @@ class Vectors:
         beat_cycles: cycles that the memory's port takes for a beat, from there too.
         first: {region: its first beat}, each on a 4 KiB page, in the order of the address registers.
         memory_beats: size of the memory, a power of two.
+        beat_bytes: of its port.
     """
 
     directory: Path
@@ -64,6 +65,7 @@ class Vectors:
     beat_cycles: float
     first: dict[str, int]
     memory_beats: int
+    beat_bytes: int
 
     @classmethod
     def read(cls, directory: Path) -> Vectors:
@@ -74,8 +76,9 @@ class Vectors:
         predicted, port = int(price["latency_cycles"]), float(price.get("beat_cycles", 1))
         registers = tuple(_read_json(directory / "report" / "accelerator.json")["registers"])
         addresses = [register["name"] for register in registers if _is_argument(register) and register["bits"] == 64]
-        beats = {name: _beats(directory / "vectors" / f"{name}.bin") for name in addresses}
-        return cls(directory, sizes, registers, predicted, port, *_placed(beats))
+        beat_bytes = sizes.get("beat_bytes", wire.BEAT_BYTES)
+        beats = {name: _beats(directory / "vectors" / f"{name}.bin", beat_bytes) for name in addresses}
+        return cls(directory, sizes, registers, predicted, port, *_placed(beats, beat_bytes), beat_bytes)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -87,7 +90,7 @@ class Vectors:
         words: list[tuple[int, int]] = []
         for register in filter(_is_argument, self.registers):
             name, offset = register["name"], register["offset"]
-            value = self.first[name] * wire.BEAT_BYTES if name in self.first else self.sizes[name]
+            value = self.first[name] * self.beat_bytes if name in self.first else self.sizes[name]
             words += [(offset + 4 * i, (value >> (32 * i)) & 0xFFFFFFFF) for i in range(register["bits"] // 32)]
         return words
 
@@ -223,7 +226,8 @@ def build_simulator(vectors: Vectors, sources: list[Path], name: str, runs: int 
     built = (work / "built").is_file()
     expected_s = None if built else seconds_before(_report(vectors, name), "build_seconds")
     with step("build the simulator", expected_s):
-        build(sources, work, {"MemoryBeats": vectors.memory_beats}, make_flags=flags_for(runs * vectors.predicted))
+        parameters = {"MemoryBeats": vectors.memory_beats, "BeatBytes": vectors.beat_bytes}
+        build(sources, work, parameters, make_flags=flags_for(runs * vectors.predicted))
     return work
 
 
@@ -295,30 +299,32 @@ def write_rows(directory: Path, folder: Path, nodes: int) -> None:
     replace_file(directory / "report" / "sim_rows.npz", packed.getvalue())
 
 
-def _placed(beats: Mapping[str, int]) -> tuple[dict[str, int], int]:
+def _placed(beats: Mapping[str, int], beat_bytes: int) -> tuple[dict[str, int], int]:
     """({region: first beat}, beats of the memory) for regions of so many beats, each on a 4 KiB page."""
     first: dict[str, int] = {}
-    end = PAGE_BEATS
+    page = PAGE_BYTES // beat_bytes
+    end = page
     for name, count in beats.items():
         first[name] = end
-        end = -(-(end + count) // PAGE_BEATS) * PAGE_BEATS
+        end = -(-(end + count) // page) * page
     return first, max(LEAST_MEMORY_BEATS, 1 << (end - 1).bit_length())
 
 
 def write_memory(vectors: Vectors, folder: Path) -> None:
     """Write the bench's images: memory.hex with the kernel's input, and blank.hex, which overwrites an old result."""
+    size = vectors.beat_bytes
     with (folder / "memory.hex").open("w") as out:
         for name in vectors.inputs:
-            beats = np.fromfile(vectors.directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, wire.BEAT_BYTES)
+            beats = np.fromfile(vectors.directory / "vectors" / f"{name}.bin", np.uint8).reshape(-1, size)
             digits = beats[:, ::-1].tobytes().hex()
-            lines = (digits[i : i + 2 * wire.BEAT_BYTES] for i in range(0, len(digits), 2 * wire.BEAT_BYTES))
+            lines = (digits[i : i + 2 * size] for i in range(0, len(digits), 2 * size))
             out.write(f"@{vectors.first[name]:x}\n" + "\n".join(lines) + "\n")
-    blank = f"{UNWRITTEN:02x}" * wire.BEAT_BYTES + "\n"
+    blank = f"{UNWRITTEN:02x}" * size + "\n"
     (folder / "blank.hex").write_text(f"@{vectors.first[OUTPUT]:x}\n" + blank * max(1, _output_beats(vectors)))
 
 
 def _output_beats(vectors: Vectors) -> int:
-    return _beats(vectors.directory / "vectors" / f"{OUTPUT}.bin")
+    return _beats(vectors.directory / "vectors" / f"{OUTPUT}.bin", vectors.beat_bytes)
 
 
 def _result(work: Path, run: int) -> NDArray[Any]:
@@ -327,9 +333,9 @@ def _result(work: Path, run: int) -> NDArray[Any]:
 
 
 def read_dump(path: Path) -> NDArray[np.uint8]:
-    """[beats, 16] bytes of a region that the bench wrote to a file."""
+    """[beats, bytes of a beat] a region that the bench wrote to a file."""
     words = [line for line in path.read_text().split() if not line.startswith(("//", "@"))]
-    return np.frombuffer(bytes.fromhex("".join(words)), np.uint8).reshape(-1, wire.BEAT_BYTES)[:, ::-1].copy()
+    return np.frombuffer(bytes.fromhex("".join(words)), np.uint8).reshape(len(words), -1)[:, ::-1].copy()
 
 
 def compare(sizes: Mapping[str, int], golden: NDArray[Any], got: NDArray[Any]) -> dict[str, Any]:
@@ -385,10 +391,10 @@ def _is_argument(register: Mapping[str, Any]) -> bool:
     return bool(register["access"] == "w")
 
 
-def _beats(path: Path) -> int:
+def _beats(path: Path, beat_bytes: int) -> int:
     """The size of a region."""
     try:
-        return path.stat().st_size // wire.BEAT_BYTES
+        return path.stat().st_size // beat_bytes
     except FileNotFoundError:
         raise UserError(f"{path} is missing: write the project again with `fgnas hls`") from None
 

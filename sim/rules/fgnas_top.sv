@@ -2,13 +2,13 @@
 
 `default_nettype none
 
-bind fgnas_top axi_read_rules u_read_port_reads (
+bind fgnas_top axi_read_rules #(.DataBits($bits(m_axi_gmem_read_RDATA))) u_read_port_reads (
   .clk_i(ap_clk), .rst_i(!ap_rst_n), .araddr_i(m_axi_gmem_read_ARADDR), .arlen_i(m_axi_gmem_read_ARLEN),
   .arsize_i(m_axi_gmem_read_ARSIZE), .arburst_i(m_axi_gmem_read_ARBURST), .arvalid_i(m_axi_gmem_read_ARVALID),
   .arready_i(m_axi_gmem_read_ARREADY), .rdata_i(m_axi_gmem_read_RDATA), .rresp_i(m_axi_gmem_read_RRESP),
   .rlast_i(m_axi_gmem_read_RLAST), .rvalid_i(m_axi_gmem_read_RVALID), .rready_i(m_axi_gmem_read_RREADY)
 );
-bind fgnas_top axi_write_rules u_write_port_writes (
+bind fgnas_top axi_write_rules #(.DataBits($bits(m_axi_gmem_write_WDATA))) u_write_port_writes (
   .clk_i(ap_clk), .rst_i(!ap_rst_n), .awaddr_i(m_axi_gmem_write_AWADDR), .awlen_i(m_axi_gmem_write_AWLEN),
   .awsize_i(m_axi_gmem_write_AWSIZE), .awburst_i(m_axi_gmem_write_AWBURST), .awvalid_i(m_axi_gmem_write_AWVALID),
   .awready_i(m_axi_gmem_write_AWREADY), .wdata_i(m_axi_gmem_write_WDATA), .wstrb_i(m_axi_gmem_write_WSTRB),

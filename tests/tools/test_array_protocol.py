@@ -89,7 +89,7 @@ class Bench:
         programme = list(self.encoded.programme)
         programme[place] = change(programme[place])
         run = run or self.plain
-        return replace(run, regions=run.regions | {"programme": programme_beats(programme).tobytes()})
+        return replace(run, regions=run.regions | {"programme": programme_beats(programme, wire.BEAT_BITS).tobytes()})
 
     def run(self, *runs: Run) -> list[dict[str, Any]]:
         """Run one after the other in one simulation; one result each."""
@@ -180,7 +180,7 @@ def ahead(bench: Bench) -> Run:
     ends[:, 0] = 0
     ends[LAST, 0] = 1
     nothing = np.zeros_like(ends)
-    beats = entry_beats(nothing, nothing, ends, takers)
+    beats = entry_beats(nothing, nothing, ends, takers, wire.BEAT_BITS)
     edges = bench.plain.regions["edges"]
     first = len(edges) // wire.BEAT_BYTES
     run = bench.changed(LAST, lambda d: replace(d, offset=first, beats=len(beats), count=slots))

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.lowering import ArrayAccelerator, activation_of, check_network, default_columns, widest
@@ -17,7 +18,9 @@ from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 
-def fastest(source: Accelerator, data: GraphData, multipliers: int) -> ArrayAccelerator:
+def fastest(
+    source: Accelerator, data: GraphData, multipliers: int, beat_bits: int = wire.BEAT_BITS
+) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
     Compares every number of units that the budget allows, and every n of every hidden layer. Raises UserError where
@@ -32,17 +35,19 @@ def fastest(source: Accelerator, data: GraphData, multipliers: int) -> ArrayAcce
         for columns in itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
     ]
     problem: UserError | None = None
-    for place in np.argsort(_cycles(source, data, offered), kind="stable"):
+    for place in np.argsort(_cycles(source, data, offered, beat_bits), kind="stable"):
         units, columns = offered[place]
         try:
-            return fit(source, data, units, columns)
+            return fit(source, data, units, columns, beat_bits=beat_bits)
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
     assert problem is not None
     raise problem
 
 
-def _cycles(source: Accelerator, data: GraphData, offered: list[tuple[int, tuple[int, ...]]]) -> np.ndarray:
+def _cycles(
+    source: Accelerator, data: GraphData, offered: list[tuple[int, tuple[int, ...]]], beat_bits: int
+) -> np.ndarray:
     """[n] cycles of each arrangement."""
     if not data.nodes:
         return np.zeros(len(offered))
@@ -57,7 +62,7 @@ def _cycles(source: Accelerator, data: GraphData, offered: list[tuple[int, tuple
     bits = np.full(len(units), widest(source))
     weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
     candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables))
-    return ArrayPricer(data).price(candidates).cycles
+    return ArrayPricer(data, beat_bits=beat_bits).price(candidates).cycles
 
 
 def _powers(most: int) -> list[int]:

@@ -17,11 +17,11 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray, load_steps
 from fgnas.hardware.array.engine import Engine, Mode
 from fgnas.hardware.array.programme import (
-    DESCRIPTOR_BEATS,
     Descriptor,
     Operation,
     Target,
     beats_per_slot_row,
+    descriptor_beats,
     slot_rows_per_beat,
 )
 from fgnas.hardware.pipeline import work
@@ -46,6 +46,7 @@ class Stream:
         tiles: T.
         limit: rows of a group between their issue and their end.
         parts: beats of a slot row; together: slot rows of a beat; both 0 where no beats are read.
+        results: words of logits that leave together, those of neighbouring groups.
     """
 
     target: Target
@@ -53,18 +54,20 @@ class Stream:
     limit: int
     parts: int
     together: int
+    results: int = 1
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     """The facts of a compute descriptor."""
-    takers = engine.modes[descriptor.mode].takers
-    sparse = descriptor.operation == Operation.SPARSE
+    mode = engine.modes[descriptor.mode]
+    takers, sparse = mode.takers, descriptor.operation == Operation.SPARSE
     return Stream(
         Target(descriptor.target),
         descriptor.tiles,
         engine.queue_rows(descriptor.tiles),
-        beats_per_slot_row(takers) if sparse else 0,
-        slot_rows_per_beat(takers) if sparse else 0,
+        beats_per_slot_row(takers, engine.beat_bits) if sparse else 0,
+        slot_rows_per_beat(takers, engine.beat_bits) if sparse else 0,
+        engine.results_together(mode, descriptor.tiles),
     )
 
 
@@ -72,7 +75,7 @@ def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = 
     """Cycles of a compute phase from its first to the first of the next; `ends` [slot rows, m]: where rows end."""
     last = _issue(
         ends, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
-        read_latency + FETCH_CYCLES,
+        stream.results, read_latency + FETCH_CYCLES,
     )  # fmt: skip
     return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
 
@@ -94,7 +97,8 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
     engine, programme = encoded.accelerator.engine, encoded.programme
     if not programme:
         return [START_CYCLES + FINISH_CYCLES]
-    found = [START_CYCLES + read_latency + FETCH_CYCLES + DESCRIPTOR_BEATS * len(programme) + DECODE_CYCLES - 1]
+    fetched = descriptor_beats(engine.beat_bits)
+    found = [START_CYCLES + read_latency + FETCH_CYCLES + fetched * len(programme) + DECODE_CYCLES - 1]
     for number, descriptor in enumerate(programme):
         mode = engine.modes[descriptor.mode]
         if descriptor.operation == Operation.LOAD:
@@ -144,7 +148,8 @@ def busy(encoded: EncodedArray, cycles: int) -> float:
 
 @numba.njit(cache=True)
 def _issue(
-    ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, first_beat: int
+    ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, results: int,
+    first_beat: int,
 ) -> int:  # pragma: no cover - compiled
     """The cycle in which the last result of a phase leaves its queue, counted from the phase's first.
 
@@ -186,7 +191,7 @@ def _issue(
         else:
             chosen = -1
             if target == 2:
-                if words[turn] > 0:
+                if words[turn : turn + results].min() > 0:
                     chosen = turn
             else:
                 for step in range(groups):
@@ -195,14 +200,16 @@ def _issue(
                         chosen = g
                         break
             if chosen >= 0:
-                ended = _pop(words, popped_tile, count, chosen, tiles)
-                rows_left -= ended
+                ended = 0
+                for g in range(chosen, chosen + (results if target == 2 else 1)):
+                    ended = _pop(words, popped_tile, count, g, tiles)
+                    rows_left -= ended
                 last_pop = cycle
                 if target == 0:
                     # Behind the last group the search begins at the first again.
                     pointer = chosen + 1 if chosen + 1 < groups else 0
                 elif ended:
-                    turn = (turn + 1) % groups
+                    turn = (turn + results) % groups
         if issued:
             ready = arriving[(cycle + 10) % 16]
             for g in range(groups):

@@ -12,7 +12,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal
-from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator, LayerPlan, lower, plan_layers, smallest_engine
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import (
@@ -71,12 +71,17 @@ def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 
 def fit(
-    source: Accelerator, data: GraphData, units: int, columns: Sequence[int] = (), split: int = 1
+    source: Accelerator,
+    data: GraphData,
+    units: int,
+    columns: Sequence[int] = (),
+    split: int = 1,
+    beat_bits: int = wire.BEAT_BITS,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower`."""
     plans = plan_layers(source, units, columns, split)
     dealt = deal_graph(plans, data)
-    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt))
+    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits)
     return lower(source, engine, columns, split)
 
 
@@ -111,14 +116,24 @@ class EncodedArray:
         last = self.dealt.layers[-1]
         return last.groups * last.depth
 
-    @property
-    def logit_tiles(self) -> int:
-        """Beats of a row of logits."""
-        return self.accelerator.plans[-1].tiles
+    def logit_words(self, region: Beats) -> Codes:
+        """[words, LANES] the words of logits in a region, in the order in which they leave."""
+        plan, engine = self.accelerator.plans[-1], self.accelerator.engine
+        together = engine.results_together(plan.aggregate, plan.tiles)
+        words = region.view("<i2").reshape(-1, engine.beat_bits // RESULT_BITS, LANES)
+        return words[:, :together].reshape(-1, LANES)
 
-    def read_logits(self, region: bytes) -> Codes:
-        """[N, classes] logits out of the bytes of a logit region, in the order of the nodes."""
-        rows = np.frombuffer(region, "<i2").reshape(self.logit_rows, self.logit_tiles * LANES)
+    def logit_region(self, words: Codes) -> Beats:
+        """The region of [words, LANES] words of logits."""
+        plan, engine = self.accelerator.plans[-1], self.accelerator.engine
+        together, room = engine.results_together(plan.aggregate, plan.tiles), engine.beat_bits // RESULT_BITS
+        beats = words.astype("<i2").reshape(-1, together, LANES)
+        padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
+        return padded.reshape(-1, room * LANES).view(np.uint8)
+
+    def read_logits(self, region: Beats) -> Codes:
+        """[N, classes] logits out of a logit region, in the order of the nodes."""
+        rows = self.logit_words(region).reshape(self.logit_rows, self.accelerator.plans[-1].tiles * LANES)
         classes = self.accelerator.source.shape.classes
         return rows[self.dealt.layers[-1].position, :classes].astype(np.int64)
 
@@ -137,7 +152,7 @@ def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray
     dealt = deal_graph(plans, data)
     check_memories(accelerator, dealt)
     if not graph.nodes:
-        empty = {name: np.zeros((0, wire.BEAT_BYTES), np.uint8) for name in ("parameters", "features", "edges")}
+        empty = {name: _no_beats(engine) for name in ("parameters", "features", "edges")}
         return EncodedArray(accelerator, graph, dealt, {}, (), {"programme": empty["edges"], **empty})
     encoder = _Encoder(accelerator, data, graph, dealt)
     for plan in plans:
@@ -148,6 +163,15 @@ def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray
     return EncodedArray(
         accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), encoder.regions()
     )
+
+
+def _no_beats(engine: Engine) -> Beats:
+    return np.zeros((0, engine.beat_bits // 8), np.uint8)
+
+
+def logit_beats(engine: Engine, plan: LayerPlan, deal: Deal) -> int:
+    """Beats of logits."""
+    return deal.groups * deal.depth * plan.tiles // engine.results_together(plan.aggregate, plan.tiles)
 
 
 def check_memories(accelerator: ArrayAccelerator, dealt: Dealt) -> None:
@@ -178,10 +202,9 @@ class _Encoder:
 
     def regions(self) -> dict[str, Beats]:
         """The regions by name."""
-        found = {"programme": programme_beats(self.programme)}
+        found = {"programme": programme_beats(self.programme, self.engine.beat_bits)}
         for region, parts in self.streams.items():
-            empty = np.zeros((0, wire.BEAT_BYTES), np.uint8)
-            found[region.name.lower()] = np.concatenate([empty, *parts])
+            found[region.name.lower()] = np.concatenate([_no_beats(self.engine), *parts])
         return found
 
     def _append(self, region: Region, beats: Beats) -> dict[str, int]:
@@ -243,7 +266,7 @@ class _Encoder:
             limit=combined.groups * combined.depth * plan.tiles,
             target=Target.LOGITS if plan.last else Target.OWN,
             target_tiles=plan.tiles,
-            result_beats=deal.groups * deal.depth * plan.tiles if plan.last else 0,
+            result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
             reduce=int(plan.layer.geometry.maximum),
             shift=engine.shift_number(plan.aggregate_shift),
             bias=1,
@@ -273,7 +296,8 @@ class _Encoder:
         repeat: bool,
     ) -> None:
         """Add a stream and its descriptor."""
-        beats = entry_beats(*place_entries(schedule, deal, mode.k, indptr, entries, repeat), mode.takers)
+        placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat)
+        beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
         self.schedules[len(self.programme)] = schedule
         self.programme.append(replace(common, count=schedule.slot_rows, **self._append(region, beats)))
 
@@ -331,17 +355,17 @@ def coefficients(plan: LayerPlan, data: GraphData, graph: EncodedGraph) -> Codes
 def image_beats(image: Codes, engine: Engine) -> Beats:
     """[places, words, LANES] codes as beats: word by word, the places of a word side by side."""
     words = image.transpose(1, 0, 2).reshape(-1, LANES)
-    together = engine.loaded_together
+    together, beat_bits = engine.loaded_together, engine.beat_bits
     words = np.pad(words, ((0, -len(words) % together), (0, 0)))
     bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
-    room = wire.BEAT_BITS // together
+    room = beat_bits // together
     padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))
-    return np.packbits(padded.reshape(-1, wire.BEAT_BITS), axis=1, bitorder="little")
+    return np.packbits(padded.reshape(-1, beat_bits), axis=1, bitorder="little")
 
 
 def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
     """The codes in beats of parameters, as `image_beats` lays them out."""
-    room = wire.BEAT_BITS // engine.loaded_together
+    room = engine.beat_bits // engine.loaded_together
     bits = np.unpackbits(beats, axis=1, bitorder="little").reshape(-1, room)[:, : engine.word_bits]
     codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
     sign = 1 << (engine.bits - 1)

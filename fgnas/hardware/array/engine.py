@@ -7,10 +7,12 @@ from typing import Any
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.programme import ENTRY
+from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
 
 LANES = 8
-"""Multipliers of a unit: as many as logits fit in a beat."""
+"""Multipliers of a unit."""
+RESULT_BITS = LANES * wire.WORD_BITS
+"""A word of logits."""
 VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 QUEUE_WORDS = 32
@@ -63,6 +65,7 @@ class Engine:
         sum_bits: width of a lane's sum.
         queue_words: words of results that a unit can hold back.
         programme: descriptors that the kernel holds.
+        beat_bits: width of the memory port.
     """
 
     units: int
@@ -78,6 +81,7 @@ class Engine:
     sum_bits: int
     queue_words: int = QUEUE_WORDS
     programme: int = 16
+    beat_bits: int = wire.BEAT_BITS
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +100,7 @@ class Engine:
             "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
+            f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
         }
         for message, right in problems.items():
             if not right:
@@ -113,8 +118,12 @@ class Engine:
 
     @property
     def loaded_together(self) -> int:
-        """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or the whole beat where that is too little."""
-        return wire.WEIGHT_WORDS if self.word_bits <= wire.MEMORY_WORD_BITS else 1
+        """Words of a beat of parameters."""
+        return words_loaded_together(self.word_bits, self.beat_bits)
+
+    def results_together(self, mode: Mode, tiles: int) -> int:
+        """Words of logits that leave in one beat."""
+        return results_together(mode.m, tiles, self.beat_bits)
 
     def queue_rows(self, tiles: int) -> int:
         """Rows of so many words that a unit can hold back."""
@@ -135,6 +144,20 @@ class Engine:
     def summary(self) -> dict[str, Any]:
         """The engine as plain JSON values."""
         return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
+
+
+def words_loaded_together(word_bits: int, beat_bits: int) -> int:
+    """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or twice that where it is too little."""
+    return beat_bits // (wire.MEMORY_WORD_BITS if word_bits <= wire.MEMORY_WORD_BITS else 2 * wire.MEMORY_WORD_BITS)
+
+
+def results_together(groups: int, tiles: int, beat_bits: int) -> int:
+    """Words of logits in a beat: those of neighbouring groups, where a row is one word and the groups come out even.
+
+    Else a beat holds one word.
+    """
+    room = beat_bits // RESULT_BITS
+    return room if tiles == 1 and groups % room == 0 else 1
 
 
 def rows_held(words: int, tiles: int) -> int:

@@ -290,7 +290,9 @@ def _aggregate_shift(layer: LayerAccelerator) -> int:
     return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0)
 
 
-def smallest_engine(source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int) -> Engine:
+def smallest_engine(
+    source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int
+) -> Engine:
     """The smallest engine that runs plans on a graph whose H and Z take so many words of a unit.
 
     Depths are rounded up where that costs no further block RAM.
@@ -310,6 +312,7 @@ def smallest_engine(source: Accelerator, plans: tuple[LayerPlan, ...], result_wo
         maximum=any(plan.layer.geometry.maximum for plan in plans),
         sum_bits=sum_bits(source),
         programme=max(16, 1 << (LOADS + 2 * len(plans) - 1).bit_length()),
+        beat_bits=beat_bits,
     )
 
 

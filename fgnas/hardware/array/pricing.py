@@ -22,10 +22,10 @@ from fgnas.hardware.array.cycles import (
     dense_ends,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
-from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, rows_held
+from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, results_together, rows_held, words_loaded_together
 from fgnas.hardware.array.lowering import dense_elements
 from fgnas.hardware.array.packing import pack
-from fgnas.hardware.array.programme import DESCRIPTOR_BEATS, Target, beats_per_slot_row, slot_rows_per_beat
+from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
 from fgnas.tasks.nodes import GraphData
@@ -71,10 +71,12 @@ class ArrayPrices:
 
 
 class ArrayPricer:
-    """Prices networks of one number of layers after the other, on one graph."""
+    """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`."""
 
-    def __init__(self, data: GraphData, read_latency: int = READ_LATENCY) -> None:
-        self.data, self.read_latency = data, read_latency
+    def __init__(
+        self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS
+    ) -> None:
+        self.data, self.read_latency, self.beat_bits = data, read_latency, beat_bits
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
 
@@ -92,7 +94,9 @@ class ArrayPricer:
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         lengths = self.data.non_zeros if kind == "first" else self.data.degrees
         schedule = pack(lengths, self._deal(kind == "first", groups), 1, limit - 1 if kind == "logits" else 0)
-        stream = Stream(target, tiles, limit, beats_per_slot_row(groups), slot_rows_per_beat(groups))
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        results = results_together(groups, tiles, self.beat_bits)
+        stream = Stream(target, tiles, limit, parts, together, results)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
 
     def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints) -> Ints:
@@ -138,13 +142,15 @@ class ArrayPricer:
         for count in (weights, biases, candidates.tables):
             cycles = cycles + self._loads(count, places, candidates.bits)
         descriptors = 2 * layers + 2 + (candidates.tables > 0)
-        fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + DESCRIPTOR_BEATS * descriptors + DECODE_CYCLES - 1
+        beats = descriptor_beats(self.beat_bits) * descriptors
+        fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
         return ArrayPrices(total, LANES * units, needed, weights + results, own)
 
     def _loads(self, words: Ints, places: Ints, bits: Ints) -> Ints:
         """[n] cycles of a load of so many words of each place; 0 without one."""
-        together = np.where(LANES * bits <= wire.MEMORY_WORD_BITS, wire.WEIGHT_WORDS, 1)
+        narrow, wide = (words_loaded_together(size, self.beat_bits) for size in (0, wire.MEMORY_WORD_BITS + 1))
+        together = np.where(LANES * bits <= wire.MEMORY_WORD_BITS, narrow, wide)
         steps = ceil_div(words * places, np.minimum(together, places))
         return np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
 

@@ -18,15 +18,16 @@ from fgnas.hardware import wire
 from fgnas.hardware.wire import Field, Layout, Register
 
 Beats = NDArray[np.uint8]
-"""[beats, 16] bytes, little-endian within a beat."""
+"""[beats, bytes of a beat], little-endian within a beat."""
+BEAT_BITS = (128, 256, 512)
+"""Widths of the memory port that an engine can have."""
 
 ENTRY = Layout((
     Field("index", 14, "word of the table, from the descriptor's base"),
     Field("value", 10, "the factor, sign-extended"),
     Field("last", 1, "the row ends here"),
 ))  # fmt: skip
-"""One entry of a sparse stream. A beat holds ENTRIES_PER_BEAT of them from bit 0."""
-ENTRIES_PER_BEAT = wire.BEAT_BITS // ENTRY.bits
+"""One entry of a sparse stream. A beat holds `entries_per_beat` of them from bit 0."""
 LARGEST_INDEX = (1 << ENTRY.place("index")[1]) - 1
 
 
@@ -94,18 +95,17 @@ DESCRIPTOR = Layout((
     Field("bits", 5, "width that results saturate to"),
     Field("readout", 8, "rows that a graph's readout reduces; 0 without one"),
 ))  # fmt: skip
-"""One step of a programme: DESCRIPTOR_BEATS beats, the first field in the lowest bits."""
-DESCRIPTOR_BEATS = 2
+"""One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 LATER = ("accumulate", "scale", "residual", "readout")
 """Fields that the format has and no engine offers yet: a programme that sets one is refused."""
 
 ARGUMENT_REGISTERS = wire.assigned(
     ("descriptors", 32, "w", "descriptors of the programme, 0 to the capacity"),
-    ("programme", 64, "w", "address of the programme, 16-byte aligned"),
-    ("parameters", 64, "w", "address of the parameter region, 16-byte aligned"),
-    ("features", 64, "w", "address of the feature region, 16-byte aligned"),
-    ("edges", 64, "w", "address of the graph region, 16-byte aligned"),
-    ("logits", 64, "w", "address of the logit region, 16-byte aligned"),
+    ("programme", 64, "w", "address of the programme, aligned to a beat"),
+    ("parameters", 64, "w", "address of the parameter region, aligned to a beat"),
+    ("features", 64, "w", "address of the feature region, aligned to a beat"),
+    ("edges", 64, "w", "address of the graph region, aligned to a beat"),
+    ("logits", 64, "w", "address of the logit region, aligned to a beat"),
     ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
 ARGUMENT_WORDS = sum(register.bits // 32 for register in ARGUMENT_REGISTERS if register.access == "w")
@@ -170,50 +170,64 @@ class Descriptor:
 
 
 assert {field.name for field in fields(Descriptor)} == {field.name for field in DESCRIPTOR.fields}
-assert DESCRIPTOR.bits <= DESCRIPTOR_BEATS * wire.BEAT_BITS
 
 
-def programme_beats(programme: Sequence[Descriptor]) -> Beats:
+def entries_per_beat(beat_bits: int) -> int:
+    """Entries that fit in a beat."""
+    return beat_bits // ENTRY.bits
+
+
+def descriptor_beats(beat_bits: int) -> int:
+    """Beats of a descriptor."""
+    return -(-DESCRIPTOR.bits // beat_bits)
+
+
+def programme_beats(programme: Sequence[Descriptor], beat_bits: int) -> Beats:
     """The region of a programme."""
-    size = DESCRIPTOR_BEATS * wire.BEAT_BYTES
+    size = descriptor_beats(beat_bits) * beat_bits // 8
     content = b"".join(descriptor.word().to_bytes(size, "little") for descriptor in programme)
-    return np.frombuffer(content, np.uint8).reshape(-1, wire.BEAT_BYTES)
+    return np.frombuffer(content, np.uint8).reshape(-1, beat_bits // 8)
 
 
 def read_programme(beats: Beats) -> list[Descriptor]:
     """The descriptors in a region."""
-    size = DESCRIPTOR_BEATS * wire.BEAT_BYTES
+    beat_bytes = beats.shape[1]
+    size = descriptor_beats(8 * beat_bytes) * beat_bytes
     content = beats.tobytes()
     words = [int.from_bytes(content[at : at + size], "little") for at in range(0, len(content), size)]
     places = {field.name: DESCRIPTOR.place(field.name) for field in DESCRIPTOR.fields}
     return [Descriptor(**{n: word >> at & ((1 << bits) - 1) for n, (at, bits) in places.items()}) for word in words]
 
 
-def entry_beats(index: NDArray[np.int64], value: NDArray[np.int64], last: NDArray[np.int64], takers: int) -> Beats:
+def entry_beats(
+    index: NDArray[np.int64], value: NDArray[np.int64], last: NDArray[np.int64], takers: int, beat_bits: int
+) -> Beats:
     """[slot rows, takers] entries as beats: whole slot rows in a beat, or a slot row in several whole beats."""
-    packed = ENTRY.pack(index=index, value=value, last=last)
-    slot_rows, parts = slot_rows_per_beat(takers), beats_per_slot_row(takers)
+    packed, room = ENTRY.pack(index=index, value=value, last=last), entries_per_beat(beat_bits)
+    slot_rows, parts = slot_rows_per_beat(takers, beat_bits), beats_per_slot_row(takers, beat_bits)
     if parts > 1:
-        padded = np.pad(packed, ((0, 0), (0, parts * ENTRIES_PER_BEAT - takers)))
-        fields = padded.reshape(-1, ENTRIES_PER_BEAT)
+        padded = np.pad(packed, ((0, 0), (0, parts * room - takers)))
+        fields = padded.reshape(-1, room)
     else:
         padded = np.pad(packed, ((0, -len(packed) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
-        fields = np.pad(padded, ((0, 0), (0, ENTRIES_PER_BEAT - padded.shape[1])))
+        fields = np.pad(padded, ((0, 0), (0, room - padded.shape[1])))
     places = np.arange(ENTRY.bits, dtype=np.uint64)
     bits = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
-    return np.packbits(np.pad(bits, ((0, 0), (0, wire.BEAT_BITS - bits.shape[1]))), axis=1, bitorder="little")
+    return np.packbits(np.pad(bits, ((0, 0), (0, beat_bits - bits.shape[1]))), axis=1, bitorder="little")
 
 
 def read_entries(
     beats: Beats, takers: int, slot_rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """[slot rows, takers] index, value and last of the entries in a stream."""
-    bits = np.unpackbits(beats, axis=1, bitorder="little")[:, : ENTRIES_PER_BEAT * ENTRY.bits]
+    beat_bits = 8 * beats.shape[1]
+    room = entries_per_beat(beat_bits)
+    bits = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * ENTRY.bits]
     weights = np.int64(1) << np.arange(ENTRY.bits, dtype=np.int64)
-    words = bits.reshape(-1, ENTRIES_PER_BEAT, ENTRY.bits).astype(np.int64) @ weights
-    parts, together = beats_per_slot_row(takers), slot_rows_per_beat(takers)
+    words = bits.reshape(-1, room, ENTRY.bits).astype(np.int64) @ weights
+    parts, together = beats_per_slot_row(takers, beat_bits), slot_rows_per_beat(takers, beat_bits)
     if parts > 1:
-        words = words.reshape(-1, parts * ENTRIES_PER_BEAT)[:, :takers]
+        words = words.reshape(-1, parts * room)[:, :takers]
     else:
         words = words[:, : together * takers].reshape(-1, takers)
     found = {field.name: words >> ENTRY.place(field.name)[0] & ((1 << field.bits) - 1) for field in ENTRY.fields}
@@ -222,14 +236,14 @@ def read_entries(
     return found["index"][:slot_rows], value[:slot_rows], found["last"][:slot_rows]
 
 
-def slot_rows_per_beat(takers: int) -> int:
+def slot_rows_per_beat(takers: int, beat_bits: int) -> int:
     """Whole slot rows in a beat; 1 where a slot row takes more than one."""
-    return max(1, ENTRIES_PER_BEAT // takers)
+    return max(1, entries_per_beat(beat_bits) // takers)
 
 
-def beats_per_slot_row(takers: int) -> int:
+def beats_per_slot_row(takers: int, beat_bits: int) -> int:
     """Beats that a slot row takes; 1 where several share one."""
-    return -(-takers // ENTRIES_PER_BEAT)
+    return -(-takers // entries_per_beat(beat_bits))
 
 
 def register_table() -> list[tuple[str, str, str, str]]:

@@ -33,7 +33,7 @@ class Machine:
         engine: the array.
         table, own: [S, words, LANES].
         bias, activation: [S, words, LANES].
-        logits: [beats, LANES] in the order in which they leave.
+        logits: [words, LANES] in the order in which they leave.
     """
 
     engine: Engine
@@ -50,7 +50,7 @@ class Machine:
         self.logits = np.zeros((0, LANES), np.int64)
 
     def execute(self, programme: Sequence[Descriptor], regions: dict[str, Beats]) -> Codes:
-        """Run a programme; returns the logits as 16-bit words, [beats, LANES]."""
+        """Run a programme; returns the words of logits, [words, LANES]."""
         for descriptor in programme:
             region = regions[Region(descriptor.region).name.lower()]
             beats = region[descriptor.offset : descriptor.offset + descriptor.beats]
@@ -149,10 +149,10 @@ class Machine:
 
 def run(encoded: EncodedArray) -> Codes:
     """[N, classes] logits as integers."""
-    return encoded.read_logits(run_region(encoded).tobytes())
+    return encoded.read_logits(run_region(encoded))
 
 
 def run_region(encoded: EncodedArray) -> Beats:
     """The logit region that the kernel writes, as beats."""
     logits = Machine(encoded.accelerator.engine).execute(encoded.programme, encoded.regions)
-    return logits.astype("<i2").view(np.uint8).reshape(-1, wire.BEAT_BYTES)
+    return encoded.logit_region(logits)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from fgnas.hardware import wire
 from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
@@ -23,7 +22,7 @@ def block_rams(engine: Engine, family: str = "xc7") -> float:
     unit = _halves(family, engine.table_words, engine.word_bits)
     if engine.own_words > OWN_WORDS_LUTRAM:
         unit += _halves(family, engine.own_words, engine.word_bits)
-    return (engine.units * unit + _halves(family, reader_buffer().of(0).depth, wire.BEAT_BITS)) / 2
+    return (engine.units * unit + _halves(family, reader_buffer().of(0).depth, engine.beat_bits)) / 2
 
 
 def _halves(family: str, depth: int, width: int) -> int:

@@ -49,6 +49,7 @@ module array_issue #(
   localparam int unsigned LaneBits = $clog2(Lanes);
   localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SlotBits = $clog2(EntriesPerBeat);
+  localparam int unsigned LoadBits = (Together > 1) ? $clog2(Together) : 1;
 
   logic active_q, loads, sparse, dense;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
@@ -65,12 +66,12 @@ module array_issue #(
   logic [PartBits-1:0] last_part;
   logic [SlotBits-1:0] last_slot;
   logic [7:0] last_group;            // places of a group of units are loaded `Together` at a time
-  logic one_place;
+  logic [LoadBits-1:0] last_step;    // or, where they are fewer, a beat holds several words of each
   always_comb begin
     last_part  = '0;
     last_slot  = '0;
     last_group = '0;
-    one_place  = 1'b0;
+    last_step  = '0;
     for (int unsigned m = 0; m < Modes; m++) begin
       automatic int unsigned takers = Units >> LogN[m];
       automatic int unsigned places = 1 << (LogK[m] + LogN[m]);
@@ -78,7 +79,7 @@ module array_issue #(
         last_part  = PartBits'((takers + EntriesPerBeat - 1) / EntriesPerBeat - 1);
         last_slot  = (takers < EntriesPerBeat) ? SlotBits'(EntriesPerBeat / takers - 1) : '0;
         last_group = (places > Together) ? 8'(places / Together - 1) : '0;
-        one_place  = places < Together;
+        last_step  = (places < Together) ? LoadBits'(Together / places - 1) : '0;
       end
     end
   end
@@ -90,14 +91,14 @@ module array_issue #(
   assign collect   = active_q && sparse && beat_valid_i && part_q != last_part;
   assign slot_done = go && tile_last;
 
-  // Loads: one_place takes the words of a beat one after the other.
+  // Loads: a step writes a word into one or more places.
   logic load, load_pop, word_done;
   logic [7:0] group_q;
-  logic word_q;
+  logic [LoadBits-1:0] step_of_beat_q;
   logic [AddressBits-1:0] load_address_q;
   assign load      = active_q && loads && beat_valid_i;
   assign word_done = load && group_q == last_group;
-  assign load_pop  = load && (!one_place || word_q || left_q == CountBits'(1));
+  assign load_pop  = load && (step_of_beat_q == last_step || left_q == CountBits'(1));
 
   assign pop_o = collect || load_pop || (sparse && slot_done && (slot_q == last_slot || left_q == CountBits'(1)));
 
@@ -145,7 +146,12 @@ module array_issue #(
         assign load_word[m] = beat_i[(LoadPlace%Together)*Stride+:WordBits];
       end else begin : gen_narrow
         assign loaded[m]    = 1'b1;
-        assign load_word[m] = word_q ? beat_i[(Together-1)*Stride+:WordBits] : beat_i[0+:WordBits];
+        always_comb begin
+          load_word[m] = '0;
+          for (int unsigned s = 0; s < Together / Places; s++) begin
+            if (32'(step_of_beat_q) == s) load_word[m] = beat_i[(s*Places+LoadPlace)*Stride+:WordBits];
+          end
+        end
       end
     end
     always_comb entry[u] = of_mode[mode];
@@ -187,8 +193,8 @@ module array_issue #(
       slot_q  <= (slot_q == last_slot) ? '0 : slot_q + 1'b1;
     end
     if (load) begin
-      word_q  <= one_place && !word_q;
-      group_q <= (group_q == last_group) ? '0 : group_q + 1'b1;
+      step_of_beat_q <= (step_of_beat_q == last_step) ? '0 : step_of_beat_q + 1'b1;
+      group_q        <= (group_q == last_group) ? '0 : group_q + 1'b1;
     end
     if (word_done) load_address_q <= load_address_q + 1'b1;
 
@@ -212,7 +218,7 @@ module array_issue #(
       part_q         <= '0;
       slot_q         <= '0;
       fresh_q        <= '1;
-      word_q         <= 1'b0;
+      step_of_beat_q <= '0;
       group_q        <= '0;
       load_address_q <= d_i.target_base;
       element_q      <= '0;

@@ -70,12 +70,21 @@ module array_sequencer #(
   assign status_o      = 32'(status_q);
   assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
 
-  (* ram_style = "distributed" *) logic [127:0] low[Programme];
-  (* ram_style = "distributed" *) logic [DescriptorBits-129:0] high[Programme];
   assign pop_o = state_q == Fetch && !first_q && beat_valid_i;
-  always_ff @(posedge clk_i) begin
-    if (pop_o && !beat_q[0]) low[beat_q[PlaceBits-1:1]] <= beat_i;
-    if (pop_o && beat_q[0]) high[beat_q[PlaceBits-1:1]] <= beat_i[DescriptorBits-129:0];
+  descriptor_t next;
+  if (DescriptorBeats == 2) begin : gen_halves
+    localparam int unsigned LowBits = fgnas_pkg::BeatBits;
+    (* ram_style = "distributed" *) logic [LowBits-1:0] low[Programme];
+    (* ram_style = "distributed" *) logic [DescriptorBits-LowBits-1:0] high[Programme];
+    always_ff @(posedge clk_i) begin
+      if (pop_o && !beat_q[0]) low[beat_q[PlaceBits-1:1]] <= beat_i;
+      if (pop_o && beat_q[0]) high[beat_q[PlaceBits-1:1]] <= beat_i[DescriptorBits-LowBits-1:0];
+    end
+    assign next = {high[place_q[PlaceBits-2:0]], low[place_q[PlaceBits-2:0]]};
+  end else begin : gen_whole
+    (* ram_style = "distributed" *) logic [DescriptorBits-1:0] whole[Programme];
+    always_ff @(posedge clk_i) if (pop_o) whole[beat_q[PlaceBits-2:0]] <= beat_i[DescriptorBits-1:0];
+    assign next = whole[place_q[PlaceBits-2:0]];
   end
 
   logic streams, logits;
@@ -105,7 +114,7 @@ module array_sequencer #(
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
                                (d_q.target == 3'(TargetTable) && log_n > 4'(d_q.target_columns)));
   always_ff @(posedge clk_i) begin
-    address_q <= base + {32'b0, d_q.offset, 4'b0};
+    address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
     bad_q     <= bad_mode || bad_target || d_q.operation == 2'd3 || d_q.region == 2'd3 || d_q.count == '0 ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
@@ -118,13 +127,15 @@ module array_sequencer #(
   assign begin_o        = state_q == Begin && !bad_q;
   assign read_start_o   = (state_q == Fetch && first_q) || (begin_o && streams);
   assign read_address_o = (state_q == Fetch) ? programme_i : address_q;
-  assign read_beats_o   = (state_q == Fetch) ? {descriptors_i[30:0], 1'b0} : 32'(d_q.beats);
+  assign read_beats_o   = (state_q == Fetch) ? descriptors_i << $clog2(DescriptorBeats) : 32'(d_q.beats);
   assign write_start_o  = begin_o && logits;
   assign write_flush_o  = state_q == Abort;
 
   logic phase_done, starved, broken, refused, failed;
-  logic [3:0] unaligned;
-  assign unaligned     = programme_i[3:0] | parameters_i[3:0] | features_i[3:0] | edges_i[3:0] | logits_i[3:0];
+  logic [fgnas_pkg::AlignBits-1:0] unaligned;
+  assign unaligned     = programme_i[fgnas_pkg::AlignBits-1:0] | parameters_i[fgnas_pkg::AlignBits-1:0] |
+                         features_i[fgnas_pkg::AlignBits-1:0] | edges_i[fgnas_pkg::AlignBits-1:0] |
+                         logits_i[fgnas_pkg::AlignBits-1:0];
   assign refused       = descriptors_i > Programme || unaligned != '0;
   assign phase_done    = state_q == Run && finished_i && empty_i && (!logits || write_done_i);
   assign starved       = state_q == Run && read_drained_i && hungry_i;
@@ -162,7 +173,7 @@ module array_sequencer #(
         else if (pop_o && 32'(beat_q) == read_beats_o - 1) state_q <= Decode;
       end
       Decode: begin
-        d_q     <= {high[place_q[PlaceBits-2:0]], low[place_q[PlaceBits-2:0]]};
+        d_q     <= next;
         place_q <= place_q + 1'b1;
         state_q <= read_error_i ? Abort : Address;
       end

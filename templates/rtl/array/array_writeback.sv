@@ -31,7 +31,7 @@ module array_writeback #(
   output logic [array_pkg::AddressBits-1:0]         table_address_o,
   output logic [Units-1:0][WordBits-1:0]            table_word_o,
   output logic                                      valid_o,
-  output logic [array_pkg::ResultBits-1:0]          beat_o,
+  output fgnas_pkg::beat_t                          beat_o,
   input  wire                                       ready_to_write_i,
   output logic                                      empty_o,
   output logic                                      broken_o
@@ -66,7 +66,9 @@ module array_writeback #(
   assign waiting = ready_i & leads;
   assign later   = waiting & after_q;
   assign turn    = (later != '0) ? later & (~later + 1'b1) : waiting & (~waiting + 1'b1);
-  assign grant   = to_table ? turn : to_own ? waiting : (to_logits && ready_to_write_i) ? waiting & next_q : '0;
+  logic complete;  // every word of the next beat of logits
+  assign complete = (waiting & next_q) == next_q;
+  assign grant    = to_table ? turn : to_own ? waiting : (to_logits && ready_to_write_i && complete) ? next_q : '0;
 
   // A group's columns leave together; the others of its k units have no results.
   for (genvar u = 0; u < Units; u++) begin : gen_pop
@@ -108,15 +110,39 @@ module array_writeback #(
     assign count_d[u]     = count_q[u] + CountWidth'(reserve_i[u] && leads[u]) - CountWidth'(release_row[u]);
     assign full_d[u]      = count_d[u] >= limit;
   end
-  logic [Units-1:0] rotated[Modes];
-  for (genvar m = 0; m < Modes; m++) begin : gen_rotate
+  // The groups whose words of logits leave next: as many neighbours as a beat holds words, where a row is one word and
+  // the groups come out even; else one.
+  logic [Modes-1:0][Units-1:0] begin_of, rotated;
+  logic [Modes-1:0][Units-1:0][ResultBits-1:0] slotted_of[ResultsPerBeat];
+  for (genvar m = 0; m < Modes; m++) begin : gen_order
     localparam int unsigned Places = 1 << (LogK[m] + LogN[m]);
+    localparam int unsigned Groups = 1 << LogM[m];
+    localparam bit Even = Groups % ResultsPerBeat == 0;
+    localparam int unsigned Step = Even ? ResultsPerBeat * Places : Places;
+    logic [Units-1:0] one_on, step_on;
+    assign begin_of[m] = (Even && d_i.tiles == TileBits'(1)) ? together_from(Places) : Units'(1);
     if (Places == Units) begin : gen_alone
-      assign rotated[m] = next_q;
+      assign one_on = next_q;
     end else begin : gen_many
-      assign rotated[m] = {next_q[Units-Places-1:0], next_q[Units-1:Units-Places]};
+      assign one_on = {next_q[Units-Places-1:0], next_q[Units-1:Units-Places]};
+    end
+    if (Step == Units) begin : gen_all
+      assign step_on = next_q;
+    end else begin : gen_part
+      assign step_on = {next_q[Units-Step-1:0], next_q[Units-1:Units-Step]};
+    end
+    assign rotated[m] = (Even && d_i.tiles == TileBits'(1)) ? step_on : one_on;
+    for (genvar u = 0; u < Units; u++) begin : gen_slot
+      for (genvar r = 0; r < ResultsPerBeat; r++) begin : gen_result
+        localparam bit Here = ((u / Places) % ResultsPerBeat) == r;
+        assign slotted_of[r][m][u] = ((Even && d_i.tiles == TileBits'(1)) ? Here : r == 0) ? head_i[u] : '0;
+      end
     end
   end
+  function automatic logic [Units-1:0] together_from(input int unsigned places);
+    together_from = '0;
+    for (int unsigned u = 0; u < Units; u++) together_from[u] = u % places == 0 && u / places < ResultsPerBeat;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     room_o <= full_d == '0;
@@ -133,7 +159,7 @@ module array_writeback #(
     if (start_i) begin
       tile_q  <= '0;
       after_q <= '1;
-      next_q  <= Units'(1);
+      next_q  <= begin_of[mode];
       for (int unsigned u = 0; u < Units; u++) row_q[u] <= d_i.target_base + group_base[u];
     end
     if (rst_i) begin
@@ -187,10 +213,14 @@ module array_writeback #(
   // To main memory: beats in order, until the region is full.
   logic [27:0] left_q;
   logic none_left_q;
-  assign valid_o = to_logits && |(waiting & next_q) && !none_left_q;
+  assign valid_o = to_logits && complete && !none_left_q;
   always_comb begin
     beat_o = '0;
-    for (int unsigned u = 0; u < Units; u++) if (next_q[u]) beat_o = beat_o | head_i[u];
+    for (int unsigned r = 0; r < ResultsPerBeat; r++) begin
+      for (int unsigned u = 0; u < Units; u++) begin
+        if (next_q[u]) beat_o[r*ResultBits+:ResultBits] = beat_o[r*ResultBits+:ResultBits] | slotted_of[r][mode][u];
+      end
+    end
   end
   always_ff @(posedge clk_i) begin
     if (to_logits && |grant) begin
@@ -207,7 +237,7 @@ module array_writeback #(
   // beats of logits differ in number.
   logic all_ended, stuck;
   assign all_ended = issued_i && holds_q == '0;
-  assign stuck     = !room_o && (holds_q & next_q) == '0;
+  assign stuck     = !room_o && (holds_q & next_q) != next_q;
   assign empty_o   = holds_q == '0 && !bus_valid_q;
   always_ff @(posedge clk_i) begin
     broken_o <= to_logits && d_i.operation == 2'(OperationSparse) && !start_i && !rst_i &&

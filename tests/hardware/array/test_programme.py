@@ -11,15 +11,17 @@ from fgnas.hardware.array import programme
 from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_beats, read_entries, read_programme
 
 
+@pytest.mark.parametrize("beat_bits", programme.BEAT_BITS)
 @pytest.mark.parametrize("takers", [1, 2, 4, 8, 16, 32, 128])
-def test_entries_come_back(takers: int) -> None:
+def test_entries_come_back(takers: int, beat_bits: int) -> None:
     """Several slot rows in a beat, or several beats for a slot row; values at both ends of their range."""
     rng = np.random.default_rng(takers)
     shape = (23, takers)
     index, value, last = rng.integers(0, 1 << 14, shape), rng.integers(-512, 512, shape), rng.integers(0, 2, shape)
     value[0, 0], value[1, 0] = -512, 511
-    beats = entry_beats(index, value, last, takers)
-    per_beat, parts = programme.slot_rows_per_beat(takers), programme.beats_per_slot_row(takers)
+    beats = entry_beats(index, value, last, takers, beat_bits)
+    per_beat = programme.slot_rows_per_beat(takers, beat_bits)
+    parts = programme.beats_per_slot_row(takers, beat_bits)
     assert len(beats) == -(-23 // per_beat) * parts
     for before, after in zip((index, value, last), read_entries(beats, takers, 23), strict=True):
         assert np.array_equal(before, after)
@@ -28,15 +30,16 @@ def test_entries_come_back(takers: int) -> None:
 def test_an_entry_by_hand() -> None:
     """The fourth taker's entry begins at bit 75: index 5 in 14 bits, -1 in ten, and the end of its row."""
     index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
-    word = int.from_bytes(entry_beats(index, value, last, 4).tobytes(), "little")
+    word = int.from_bytes(entry_beats(index, value, last, 4, 128).tobytes(), "little")
     assert word == (5 | 0x3FF << 14 | 1 << 24) << 75
 
 
 def test_descriptors_come_back() -> None:
     first = Descriptor(operation=1, mode=2, tiles=3, count=12345, offset=77, beats=99, limit=16384, bits=16)
     second = replace(first, operation=2, entries=4095, target=2, result_beats=(1 << 28) - 1, residual=1, readout=255)
-    assert read_programme(programme_beats([first, second])) == [first, second]
-    assert len(programme_beats([first])) == programme.DESCRIPTOR_BEATS
+    for beat_bits, beats in zip(programme.BEAT_BITS, (2, 1, 1), strict=True):
+        assert read_programme(programme_beats([first, second], beat_bits)) == [first, second]
+        assert len(programme_beats([first], beat_bits)) == programme.descriptor_beats(beat_bits) == beats
 
 
 def test_a_value_without_room_is_refused() -> None:
