@@ -80,9 +80,11 @@ def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = 
     return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
 
 
-def load_cycles(count: int, places: int, engine: Engine, read_latency: int = READ_LATENCY) -> int:
+def load_cycles(
+    count: int, places: int, engine: Engine, target: Target, read_latency: int = READ_LATENCY
+) -> int:
     """Cycles of a load of so many words of each place."""
-    return read_latency + FETCH_CYCLES + load_steps(count, places, engine) + DECODE_CYCLES
+    return read_latency + FETCH_CYCLES + load_steps(count, places, engine, target) + DECODE_CYCLES
 
 
 def dense_ends(rows: int, entries: int, groups: int) -> NDArray[np.bool_]:
@@ -102,7 +104,7 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
     for number, descriptor in enumerate(programme):
         mode = engine.modes[descriptor.mode]
         if descriptor.operation == Operation.LOAD:
-            found.append(load_cycles(descriptor.count, mode.places, engine, read_latency))
+            found.append(load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency))
             continue
         ends = _ends(encoded, number, descriptor, mode)
         found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency))

@@ -372,6 +372,12 @@ def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
     return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)
 
 
-def load_steps(count: int, places: int, engine: Engine) -> int:
-    """Cycles in which so many words of each place are written: a beat's words go to different places."""
-    return ceil_div(count * places, min(engine.loaded_together, places))
+def load_steps(count: int, places: int, engine: Engine, target: Target) -> int:
+    """Cycles in which so many words of each place are written.
+
+    A beat's words go to different places; a table takes several words of a place together.
+    """
+    together = engine.loaded_together
+    if together <= places:
+        return ceil_div(count * places, together)
+    return ceil_div(count, min(together // places, engine.banks) if target == Target.TABLE else 1)

@@ -94,7 +94,8 @@ class Engine:
             "an engine offers 1 to 8 modes": 1 <= len(self.modes) <= 8,
             "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
             "tiles must be 1 to 8": 1 <= self.tiles <= 8,
-            "a table has 2 to 16,384 words": 2 <= self.table_words <= 1 << ENTRY.place("index")[1],
+            "a table has 2 to 16,384 words, as many in each bank": 2 <= self.table_words <= 1 << ENTRY.place("index")[1]
+            and self.table_words % table_banks(self.beat_bits) == 0,
             "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,
             "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
             "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
@@ -120,6 +121,11 @@ class Engine:
     def loaded_together(self) -> int:
         """Words of a beat of parameters."""
         return words_loaded_together(self.word_bits, self.beat_bits)
+
+    @property
+    def banks(self) -> int:
+        """Memories that a unit's table is made of, by the last bits of a word's address."""
+        return table_banks(self.beat_bits)
 
     def results_together(self, mode: Mode, tiles: int) -> int:
         """Words of logits that leave in one beat."""
@@ -149,6 +155,11 @@ class Engine:
 def words_loaded_together(word_bits: int, beat_bits: int) -> int:
     """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or twice that where it is too little."""
     return beat_bits // (wire.MEMORY_WORD_BITS if word_bits <= wire.MEMORY_WORD_BITS else 2 * wire.MEMORY_WORD_BITS)
+
+
+def table_banks(beat_bits: int) -> int:
+    """Banks of a table: a load writes so many words of a place together."""
+    return beat_bits // (2 * wire.MEMORY_WORD_BITS)
 
 
 def results_together(groups: int, tiles: int, beat_bits: int) -> int:

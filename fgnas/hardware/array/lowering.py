@@ -16,7 +16,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, table_banks
 from fgnas.hardware.array.programme import LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
@@ -304,7 +304,7 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=_rounded(sum(plan.weight_words for plan in plans) + result_words),
+        table_words=_rounded(sum(plan.weight_words for plan in plans) + result_words, table_banks(beat_bits)),
         own_words=OWN_WORDS_LUTRAM if own_words <= OWN_WORDS_LUTRAM else _rounded(own_words),
         bias_words=sum(plan.tiles for plan in plans),
         activation_words=sum(plan.activation_words for plan in plans),
@@ -316,5 +316,5 @@ def smallest_engine(
     )
 
 
-def _rounded(words: int) -> int:
-    return ceil_div(words, BLOCK_WORDS) * BLOCK_WORDS
+def _rounded(words: int, banks: int = 1) -> int:
+    return ceil_div(words, banks * BLOCK_WORDS) * banks * BLOCK_WORDS

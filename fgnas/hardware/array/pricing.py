@@ -22,7 +22,14 @@ from fgnas.hardware.array.cycles import (
     dense_ends,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
-from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, results_together, rows_held, words_loaded_together
+from fgnas.hardware.array.engine import (
+    LANES,
+    QUEUE_WORDS,
+    results_together,
+    rows_held,
+    table_banks,
+    words_loaded_together,
+)
 from fgnas.hardware.array.lowering import dense_elements
 from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
@@ -139,19 +146,20 @@ class ArrayPricer:
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles)
             width = features
         places = functools.reduce(np.maximum, columns)
-        for count in (weights, biases, candidates.tables):
-            cycles = cycles + self._loads(count, places, candidates.bits)
+        for count, banks in ((weights, table_banks(self.beat_bits)), (biases, 1), (candidates.tables, 1)):
+            cycles = cycles + self._loads(count, places, candidates.bits, banks)
         descriptors = 2 * layers + 2 + (candidates.tables > 0)
         beats = descriptor_beats(self.beat_bits) * descriptors
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
         return ArrayPrices(total, LANES * units, needed, weights + results, own)
 
-    def _loads(self, words: Ints, places: Ints, bits: Ints) -> Ints:
-        """[n] cycles of a load of so many words of each place; 0 without one."""
+    def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> Ints:
+        """[n] cycles of a load of so many words of each place into so many banks; 0 without one."""
         narrow, wide = (words_loaded_together(size, self.beat_bits) for size in (0, wire.MEMORY_WORD_BITS + 1))
         together = np.where(LANES * bits <= wire.MEMORY_WORD_BITS, narrow, wide)
-        steps = ceil_div(words * places, np.minimum(together, places))
+        of_a_place = np.minimum(np.maximum(together // places, 1), banks)
+        steps = np.where(together <= places, ceil_div(words * places, together), ceil_div(words, of_a_place))
         return np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
 
 

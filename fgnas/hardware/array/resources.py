@@ -19,7 +19,7 @@ def dsps(engine: Engine) -> int:
 
 def block_rams(engine: Engine, family: str = "xc7") -> float:
     """Block RAMs of 36 Kb, halves counted: a table and the own rows of each unit, and the read buffer."""
-    unit = _halves(family, engine.table_words, engine.word_bits)
+    unit = engine.banks * _halves(family, engine.table_words // engine.banks, engine.word_bits)
     if engine.own_words > OWN_WORDS_LUTRAM:
         unit += _halves(family, engine.own_words, engine.word_bits)
     return (engine.units * unit + _halves(family, reader_buffer().of(0).depth, engine.beat_bits)) / 2

@@ -10,6 +10,7 @@ module array_issue #(
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned WordBits = 64,
   parameter int unsigned Together = 2,  // words of a beat of parameters
+  parameter int unsigned Banks    = 1,  // of a table: words of a place that are loaded into it in a cycle
   parameter int unsigned Parts    = 2   // beats of the longest slot row
 ) (
   input  wire                                clk_i,
@@ -37,10 +38,11 @@ module array_issue #(
   output logic [Units-1:0][array_pkg::ValueBits-1:0]   value_o,
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
   output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,
-  // Registered: a word for every unit that loads one.
+  // Registered: words for every unit that loads some, from an address on.
   output logic [Units-1:0]                   load_o,
   output logic [array_pkg::AddressBits-1:0]  load_address_o,
-  output logic [Units-1:0][WordBits-1:0]     load_word_o
+  output logic [$clog2(Banks):0]             load_count_o,
+  output logic [Units-1:0][Banks-1:0][WordBits-1:0] load_word_o
 );
   import array_pkg::*;
   localparam int unsigned ModeIndexBits = (Modes > 1) ? $clog2(Modes) : 1;
@@ -50,6 +52,7 @@ module array_issue #(
   localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SlotBits = $clog2(EntriesPerBeat);
   localparam int unsigned LoadBits = (Together > 1) ? $clog2(Together) : 1;
+  localparam int unsigned BankBits = $clog2(Banks) + 1;
 
   logic active_q, loads, sparse, dense;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
@@ -66,12 +69,16 @@ module array_issue #(
   logic [PartBits-1:0] last_part;
   logic [SlotBits-1:0] last_slot;
   logic [7:0] last_group;            // places of a group of units are loaded `Together` at a time
-  logic [LoadBits-1:0] last_step;    // or, where they are fewer, a beat holds several words of each
+  logic [LoadBits-1:0] last_step;    // or, where they are fewer, a beat holds several words of each,
+  logic [$clog2(Banks):0] per_step;  // of which so many are loaded in a step
+  logic to_table;
+  assign to_table = d_i.target == 3'(TargetTable);
   always_comb begin
     last_part  = '0;
     last_slot  = '0;
     last_group = '0;
     last_step  = '0;
+    per_step   = BankBits'(1);
     for (int unsigned m = 0; m < Modes; m++) begin
       automatic int unsigned takers = Units >> LogN[m];
       automatic int unsigned places = 1 << (LogK[m] + LogN[m]);
@@ -79,7 +86,10 @@ module array_issue #(
         last_part  = PartBits'((takers + EntriesPerBeat - 1) / EntriesPerBeat - 1);
         last_slot  = (takers < EntriesPerBeat) ? SlotBits'(EntriesPerBeat / takers - 1) : '0;
         last_group = (places > Together) ? 8'(places / Together - 1) : '0;
-        last_step  = (places < Together) ? LoadBits'(Together / places - 1) : '0;
+        if (places < Together) begin
+          per_step  = !to_table ? BankBits'(1) : BankBits'(Together / places < Banks ? Together / places : Banks);
+          last_step = LoadBits'(Together / places / (to_table ? 32'(per_step) : 1) - 1);
+        end
       end
     end
   end
@@ -95,10 +105,14 @@ module array_issue #(
   logic load, load_pop, word_done;
   logic [7:0] group_q;
   logic [LoadBits-1:0] step_of_beat_q;
+  logic [BankBits-1:0] step_words;   // of a place, in this step
+  logic load_ends;
   logic [AddressBits-1:0] load_address_q;
-  assign load      = active_q && loads && beat_valid_i;
-  assign word_done = load && group_q == last_group;
-  assign load_pop  = load && (step_of_beat_q == last_step || left_q == CountBits'(1));
+  assign load       = active_q && loads && beat_valid_i;
+  assign word_done  = load && group_q == last_group;
+  assign load_ends  = left_q <= CountBits'(per_step);
+  assign step_words = load_ends ? BankBits'(left_q) : per_step;
+  assign load_pop   = load && (step_of_beat_q == last_step || load_ends);
 
   assign pop_o = collect || load_pop || (sparse && slot_done && (slot_q == last_slot || left_q == CountBits'(1)));
 
@@ -118,7 +132,7 @@ module array_issue #(
   entry_t [Units-1:0] entry;
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     entry_t [Modes-1:0] of_mode;
-    logic [Modes-1:0][WordBits-1:0] load_word;
+    logic [Modes-1:0][Banks-1:0][WordBits-1:0] load_word;
     logic [Modes-1:0] loaded;
     for (genvar m = 0; m < Modes; m++) begin : gen_mode
       localparam int unsigned Takers = Units >> LogN[m];
@@ -143,13 +157,17 @@ module array_issue #(
       localparam int unsigned Stride = fgnas_pkg::BeatBits / Together;
       if (Places >= Together) begin : gen_wide
         assign loaded[m]    = group_q == 8'(LoadPlace / Together);
-        assign load_word[m] = beat_i[(LoadPlace%Together)*Stride+:WordBits];
+        assign load_word[m] = (Banks * WordBits)'(beat_i[(LoadPlace%Together)*Stride+:WordBits]);
       end else begin : gen_narrow
         assign loaded[m]    = 1'b1;
         always_comb begin
           load_word[m] = '0;
           for (int unsigned s = 0; s < Together / Places; s++) begin
-            if (32'(step_of_beat_q) == s) load_word[m] = beat_i[(s*Places+LoadPlace)*Stride+:WordBits];
+            for (int unsigned b = 0; b < Banks; b++) begin
+              if (32'(step_of_beat_q) * 32'(per_step) + b == s) begin
+                load_word[m][b] = beat_i[(s*Places+LoadPlace)*Stride+:WordBits];
+              end
+            end
           end
         end
       end
@@ -176,6 +194,7 @@ module array_issue #(
     own_address_o  <= own_q;
     lane_o         <= lane_q;
     load_address_o <= load_address_q;
+    load_count_o   <= step_words;
     index_error_o  <= go && sparse && |wrong;
     first_o        <= fresh_q;
     last_o         <= last;
@@ -196,7 +215,7 @@ module array_issue #(
       step_of_beat_q <= (step_of_beat_q == last_step) ? '0 : step_of_beat_q + 1'b1;
       group_q        <= (group_q == last_group) ? '0 : group_q + 1'b1;
     end
-    if (word_done) load_address_q <= load_address_q + 1'b1;
+    if (word_done) load_address_q <= load_address_q + AddressBits'(per_step);
 
     // Dense counters.
     if (go && dense) step_q <= (row_last && tile_last) ? '0 : step_q + 1'b1;
@@ -207,8 +226,8 @@ module array_issue #(
     end
 
     if ((slot_done && (sparse || row_last)) || word_done) begin
-      left_q <= left_q - 1'b1;
-      if (left_q == CountBits'(1)) active_q <= 1'b0;
+      left_q <= left_q - (loads ? CountBits'(step_words) : CountBits'(1));
+      if (loads ? load_ends : left_q == CountBits'(1)) active_q <= 1'b0;
     end
 
     if (start_i) begin

@@ -9,6 +9,7 @@
 module array_unit #(
   parameter int unsigned Bits            = 8,
   parameter int unsigned TableWords      = 1024,
+  parameter int unsigned Banks           = 1,   // of the table, by the last bits of an address
   parameter int unsigned OwnWords        = 512,
   parameter int unsigned BiasWords       = 2,
   parameter int unsigned ActivationWords = 0,
@@ -39,7 +40,8 @@ module array_unit #(
   input  wire  [$clog2(array_pkg::Lanes)-1:0]      lane_i,
   input  wire                                      load_i,
   input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
-  input  wire  [WordBits-1:0]                      load_word_i,
+  input  wire  [$clog2(Banks):0]                   load_count_i,
+  input  wire  [Banks-1:0][WordBits-1:0]           load_word_i,
   input  wire                                      table_write_i,
   input  wire  [array_pkg::AddressBits-1:0]        table_address_i,
   input  wire  [WordBits-1:0]                      table_word_i,
@@ -69,7 +71,7 @@ module array_unit #(
   assign load_table = load_i && d_i.target == 3'(TargetTable);
   assign load_bias  = load_i && d_i.target == 3'(TargetBias);
   assign own_write  = pop_i && d_i.target == 3'(TargetOwn);
-  assign over_table = load_table ? 32'(load_address_i) >= TableWords
+  assign over_table = load_table ? 32'(load_address_i) + 32'(load_count_i) > TableWords
                                  : table_write_i && 32'(table_address_i) >= TableWords;
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   always_ff @(posedge clk_i) begin
@@ -81,12 +83,41 @@ module array_unit #(
 
   // Cycle 1: addresses. Cycle 2: memories. Cycle 3: operands.
   logic [WordBits-1:0] table_word, own_word;
-  fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
-    .clk_i(clk_i), .write_i((load_table || table_write_i) && !over_table),
-    .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i)),
-    .write_data_i(load_table ? load_word_i : table_word_i),
-    .read_address_i(TableBits'(address_i)), .read_data_o(table_word)
-  );
+  if (Banks == 1) begin : gen_one_bank
+    fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
+      .clk_i(clk_i), .write_i((load_table || table_write_i) && !over_table),
+      .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i)),
+      .write_data_i(load_table ? load_word_i : table_word_i),
+      .read_address_i(TableBits'(address_i)), .read_data_o(table_word)
+    );
+  end else begin : gen_banks
+    localparam int unsigned LogBanks = $clog2(Banks);
+    logic [Banks-1:0][WordBits-1:0] read;
+    logic [LogBanks-1:0] read_bank_q;
+    always_ff @(posedge clk_i) read_bank_q <= address_i[LogBanks-1:0];
+    always_comb begin
+      table_word = '0;
+      for (int unsigned b = 0; b < Banks; b++) if (32'(read_bank_q) == b) table_word = read[b];
+    end
+    for (genvar b = 0; b < Banks; b++) begin : gen_bank
+      // The word that a load has for this bank, counted from the load's first.
+      logic [LogBanks-1:0] word;
+      /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank
+      logic [TableBits-1:0] load_place;
+      /* verilator lint_on UNUSEDSIGNAL */
+      logic loaded, written;
+      assign word       = LogBanks'(b) - load_address_i[LogBanks-1:0];
+      assign load_place = TableBits'(load_address_i) + TableBits'(word);
+      assign loaded     = load_table && (LogBanks + 1)'(word) < load_count_i;
+      assign written    = table_write_i && table_address_i[LogBanks-1:0] == LogBanks'(b);
+      fgnas_block_ram #(.Depth(TableWords / Banks), .Width(WordBits)) u_table (
+        .clk_i(clk_i), .write_i((loaded || written) && !over_table),
+        .write_address_i(loaded ? load_place[TableBits-1:LogBanks] : table_address_i[TableBits-1:LogBanks]),
+        .write_data_i(loaded ? load_word_i[word] : table_word_i),
+        .read_address_i(address_i[TableBits-1:LogBanks]), .read_data_o(read[b])
+      );
+    end
+  end
   logic [WordBits-1:0] own_result;
   if (OwnWords > 64) begin : gen_block
     fgnas_block_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
@@ -184,7 +215,7 @@ module array_unit #(
     assign y_d[l] = shifted + YBits'({1'b0, up});
   end
   always_ff @(posedge clk_i) begin
-    if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i;
+    if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i[0];
     bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(tile_q[4])] : '0;
     y_q       <= y_d;
     y_valid_q <= total_valid_i && !rst_i;
@@ -215,7 +246,7 @@ module array_unit #(
     localparam int unsigned ActivationBits = (ActivationWords > 1) ? $clog2(ActivationWords) : 1;
     (* ram_style = "distributed" *) logic [WordBits-1:0] codes[ActivationWords];
     always_ff @(posedge clk_i) begin
-      if (load_i && d_i.target == 3'(TargetActivation)) codes[ActivationBits'(load_address_i)] <= load_word_i;
+      if (load_i && d_i.target == 3'(TargetActivation)) codes[ActivationBits'(load_address_i)] <= load_word_i[0];
     end
     for (genvar l = 0; l < Lanes; l++) begin : gen_lookup
       logic [ResultWidth-1:0] place;
