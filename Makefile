@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
+.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -134,6 +134,10 @@ bench-recipe: ## recipes of training on random splits
 bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/every_design.py
+
+bench-array: ## the multiplier array on whole graphs: RTL, model, and beside the best pipeline
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/multiplier_array.py
 
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh

@@ -125,6 +125,7 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     about = "units for each layer, or one array of multipliers for all; default: %(default)s"
     sub.add_argument("--target", default="pipeline", metavar="pipeline|array", help=about)
     _add_number(sub, "--multipliers", POSITIVE, "most multipliers of an array; default: the design's DSP budget")
+    _add_number(sub, "--beat-bits", POSITIVE, "width of an array's memory port: 128, 256 or 512; default: 128")
     _add_json(sub)
 
 
@@ -455,8 +456,9 @@ def _hls(options: argparse.Namespace) -> int:
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(
-        directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers
-    )
+        directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
+        options.beat_bits,
+    )  # fmt: skip
     if options.json:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})

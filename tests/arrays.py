@@ -37,9 +37,9 @@ def random_data(rng: np.random.Generator) -> GraphData:
 
 def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
     """The network on 1 to 16 units, with as many columns side by side as fit, or half of them."""
-    units = int(rng.choice([1, 2, 4, 8, 16]))
+    units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
     widest = [default_columns(layer, units) for layer in source.layers[:-1]]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
     maximum = source.layers[-1].geometry.maximum
     split = 1 if maximum else int(rng.choice([1, 2, 4]))
-    return fit(source, data, units, columns, min(split, units), int(rng.choice(BEAT_BITS)))
+    return fit(source, data, units, columns, min(split, units & -units), int(rng.choice(BEAT_BITS)))

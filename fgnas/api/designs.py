@@ -275,11 +275,13 @@ class Accelerator:
         compiler: str = DEFAULT_COMPILER,
         target: str = DEFAULT_TARGET,
         multipliers: int | None = None,
+        beat_bits: int | None = None,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
         With the target "array" the network runs on a multiplier array (docs/array.md): the fastest one for this graph
-        with up to `multipliers`, by default the design's DSP budget.
+        with up to `multipliers`, by default the design's DSP budget, behind a memory port of `beat_bits` (128, 256
+        or 512; default 128).
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -291,7 +293,7 @@ class Accelerator:
             wanted = replace(wanted, **limits_of(find_device(fpga), {}))
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
-        request = Request(wanted, self.design.network, compiler, multipliers)
+        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits)
         with step("write the project"):
             find_writer(target)(self.hardware, self.data, Path(directory), request)
         return Project(Path(directory))

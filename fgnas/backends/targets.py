@@ -9,6 +9,7 @@ from pathlib import Path
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import fastest
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.pricing import Specification
@@ -25,17 +26,21 @@ class Request:
         network: the float weights.
         compiler: the HLS compiler whose pragmas the C++ has.
         multipliers: the most that an array may have; None for the design's DSP budget.
+        beat_bits: width of an array's memory port; None for that of the pipeline.
     """
 
     specification: Specification
     network: Network | None
     compiler: str = DEFAULT_COMPILER
     multipliers: int | None = None
+    beat_bits: int | None = None
 
 
 def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
     if request.multipliers is not None:
         raise UserError("--multipliers is for --target array: the design itself says how many a pipeline has")
+    if request.beat_bits not in (None, wire.BEAT_BITS):
+        raise UserError(f"--beat-bits is for --target array: a pipeline's port has {wire.BEAT_BITS} bits")
     return project.write_project(
         accelerator, data, directory, request.specification, request.network, request.compiler
     )
@@ -44,8 +49,9 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     return array.write_project(
-        fastest(accelerator, data, most), data, directory, request.specification, request.network
-    )
+        fastest(accelerator, data, most, request.beat_bits or wire.BEAT_BITS), data, directory, request.specification,
+        request.network,
+    )  # fmt: skip
 
 
 Writer = Callable[[Accelerator, GraphData, Path, Request], list[Path]]

@@ -57,7 +57,7 @@ def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
     data = random_graph(rng, 60, 20, 7, 40)
     ends = np.stack([rng.integers(0, 60, 200), np.zeros(200, np.int64)])
     data = with_edges(data, ends)
-    array = fit(random_source(rng, 2, data, ("add",)), data, 8)
+    array = fit(random_source(rng, 2, data, ("add",)), data, 8, beat_bits=512)
     report = assert_exact(array, data, tmp_path / "p")
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     assert assert_exact(array, data, tmp_path / "p", stall_seed=5)["cycles"] > report["cycles"]

@@ -23,7 +23,7 @@ def fastest(
 ) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
-    Compares every number of units that the budget allows, and every n of every hidden layer. Raises UserError where
+    Compares the `offered_units` of the budget and every n of every hidden layer. Raises UserError where
     the network fits none.
     """
     check_network(source)
@@ -31,7 +31,7 @@ def fastest(
         raise UserError(f"an array has {LANES} multipliers at least, the design may use {multipliers}")
     offered = [
         (units, columns)
-        for units in _powers(min(LARGEST_UNITS, multipliers // LANES))
+        for units in offered_units(min(LARGEST_UNITS, multipliers // LANES))
         for columns in itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
     ]
     problem: UserError | None = None
@@ -63,6 +63,11 @@ def _cycles(
     weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
     candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables))
     return ArrayPricer(data, beat_bits=beat_bits).price(candidates).cycles
+
+
+def offered_units(most: int) -> list[int]:
+    """Numbers of units up to `most` that are compared: a power of two, or three, five or seven times one."""
+    return [units for units in range(1, most + 1) if units // (units & -units) <= 7]
 
 
 def _powers(most: int) -> list[int]:

@@ -53,7 +53,7 @@ class Engine:
     """An array as it is built: S units of LANES multipliers, their memories and their modes.
 
     Attributes:
-        units: S, a power of two.
+        units: S.
         bits: width of values and weights in the memories.
         modes: kernel modes offered, each of S units; a descriptor names one by its place.
         tiles: the largest T.
@@ -86,11 +86,12 @@ class Engine:
 
     def __post_init__(self) -> None:
         problems = {
-            f"units must be a power of two up to {LARGEST_UNITS}": _power_of_two(self.units)
-            and self.units <= LARGEST_UNITS,
+            f"units must be 1 to {LARGEST_UNITS}": 1 <= self.units <= LARGEST_UNITS,
             "bits must be 2 to 10, the width of an entry's value": 2 <= self.bits <= VALUE_BITS,
             "every mode must use all units": all(mode.units == self.units for mode in self.modes),
-            "modes must be powers of two": all(_power_of_two(x) for mode in self.modes for x in vars(mode).values()),
+            "k and n of a mode must be powers of two": all(
+                _power_of_two(mode.k) and _power_of_two(mode.n) for mode in self.modes
+            ),
             "an engine offers 1 to 8 modes": 1 <= len(self.modes) <= 8,
             "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
             "tiles must be 1 to 8": 1 <= self.tiles <= 8,

@@ -261,9 +261,9 @@ def plan_layers(
 
 
 def default_columns(layer: LayerAccelerator, units: int) -> int:
-    """The largest power of two of units side by side for which every unit has columns of its own."""
+    """The largest power of two of units side by side, of which groups can be made, with columns for every unit."""
     words = ceil_div(layer.geometry.features, LANES)
-    return min(units, 1 << (words.bit_length() - 1))
+    return min(units & -units, 1 << (words.bit_length() - 1))
 
 
 def dense_elements(width: Any, n: Any) -> Any:

@@ -8,7 +8,7 @@
 module array_writeback #(
   parameter int unsigned Units      = 8,
   parameter int unsigned Modes      = 2,
-  parameter logic [Modes-1:0][3:0] LogM = '0,
+  parameter logic [Modes-1:0][7:0] M = '0,
   parameter logic [Modes-1:0][3:0] LogK = '0,
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned Bits       = 8,
@@ -51,14 +51,13 @@ module array_writeback #(
   // The first unit of each group stands for it.
   logic [Modes-1:0][Units-1:0] leads_of;
   logic [Units-1:0] leads;
-  logic [3:0] log_m, log_n;
+  logic [3:0] log_n;
   for (genvar m = 0; m < Modes; m++) begin : gen_mode
     for (genvar u = 0; u < Units; u++) begin : gen_unit
       assign leads_of[m][u] = (u % (1 << (LogK[m] + LogN[m]))) == 0;
     end
   end
   assign leads = leads_of[mode];
-  assign log_m = LogM[mode];
   assign log_n = LogN[mode];
 
   // Who gives a word in this cycle.
@@ -93,6 +92,18 @@ module array_writeback #(
       if (d_i.tiles == TileBits'(t)) limit = CountWidth'(QueueWords >> $clog2(t));
     end
   end
+  // From a row of a group to its next one: the rows of all m groups take turns.
+  logic [Modes-1:0][AddressBits-1:0] row_step_of;
+  logic [AddressBits-1:0] row_step;
+  assign row_step = row_step_of[mode];
+  always_comb begin
+    row_step_of = '0;
+    for (int unsigned m = 0; m < Modes; m++) begin
+      for (int unsigned b = 0; b < TileBits; b++) begin
+        if (d_i.target_tiles[b]) row_step_of[m] = row_step_of[m] + (AddressBits'(M[m]) << b);
+      end
+    end
+  end
   for (genvar u = 0; u < Units; u++) begin : gen_group
     logic [Modes-1:0][AddressBits-1:0] base_of;
     for (genvar m = 0; m < Modes; m++) begin : gen_base_mode
@@ -116,8 +127,7 @@ module array_writeback #(
   logic [Modes-1:0][Units-1:0][ResultBits-1:0] slotted_of[ResultsPerBeat];
   for (genvar m = 0; m < Modes; m++) begin : gen_order
     localparam int unsigned Places = 1 << (LogK[m] + LogN[m]);
-    localparam int unsigned Groups = 1 << LogM[m];
-    localparam bit Even = Groups % ResultsPerBeat == 0;
+    localparam bit Even = 32'(M[m]) % ResultsPerBeat == 0;
     localparam int unsigned Step = Even ? ResultsPerBeat * Places : Places;
     logic [Units-1:0] one_on, step_on;
     assign begin_of[m] = (Even && d_i.tiles == TileBits'(1)) ? together_from(Places) : Units'(1);
@@ -151,7 +161,7 @@ module array_writeback #(
       holds_q[u] <= count_d[u] != '0;
       if (grant[u]) begin
         tile_q[u] <= tile_last[u] ? '0 : tile_q[u] + 1'b1;
-        if (tile_last[u]) row_q[u] <= row_q[u] + (AddressBits'(d_i.target_tiles) << log_m);
+        if (tile_last[u]) row_q[u] <= row_q[u] + row_step;
       end
     end
     if (to_table && waiting != '0) after_q <= ~(turn | (turn - 1'b1));

@@ -1,0 +1,178 @@
+"""The multiplier array on whole graphs: cycles and busy multipliers by model and RTL, beside the best pipeline.
+
+The network is G-CoS's baseline: two layers of gcn with 16 hidden features, in 8 bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import Record, code_version
+from memory import digest_of_files
+from pages import render, write_page
+
+from fgnas.backends.array import write_project
+from fgnas.design import Design, Layer
+from fgnas.hardware.array import cycles
+from fgnas.hardware.array.choosing import fastest
+from fgnas.hardware.array.encoding import EncodedArray, encode_array
+from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.network import LayerParameters, Network
+from fgnas.paths import templates_directory
+from fgnas.systems.fgnas.space import find_space
+from fgnas.tasks.nodes import GraphData, load
+from fgnas.tools.simulate import run_simulation
+
+BUILD = Path(__file__).parent.parent / "build" / "multiplier-array"
+DATASETS = ("cora", "citeseer")
+MULTIPLIERS = (32, 64, 96, 128, 256, 512, 1024)
+SIMULATED = (64, 96, 128)
+"""Multipliers of the arrays that are simulated, behind the widest port."""
+FORMATS = {"ai": 3, "af": 4, "wi": 1, "wf": 6}
+HIDDEN = 16
+UNLIMITED = 10_000
+"""DSPs that no pipeline of the space needs."""
+
+
+def design() -> Design:
+    """The network; its lanes are a pipeline's."""
+    gcn: dict[str, Any] = {"attention": "gcn", "aggregation": "add", "k": 1, "t_attn": None, **FORMATS}
+    lanes = {"t_in": 1, "t_out": 1, "t_aggr": 1}
+    hidden = Layer(d=HIDDEN, activation="relu", t_act=1, **gcn, **lanes)
+    return Design(schema=1, layers=(hidden, Layer(d=None, activation=None, t_act=None, **gcn, **lanes)), dsp=0)
+
+
+def source_of(data: GraphData) -> Accelerator:
+    """The network with seeded random weights: cycles depend on the graph alone."""
+    rng, widths = np.random.default_rng(0), (data.width_in, HIDDEN, data.classes)
+    layers = tuple(
+        LayerParameters(*(rng.normal(size=shape).astype(np.float32) for shape in ((before, 1, after), (after,))))
+        for before, after in itertools.pairwise(widths)
+    )
+    return lower(design(), Network(layers), GraphShape.of(data), data.name)
+
+
+def lost_most(encoded: EncodedArray) -> str:
+    """The phase that wastes most multiplier cycles, and what bounds its length."""
+    multipliers, phases = encoded.accelerator.engine.multipliers, cycles.phase_cycles(encoded)[1:]
+    number = max(range(len(phases)), key=lambda one: phases[one] - useful(encoded, one) / multipliers)
+    descriptor = encoded.programme[number]
+    bounds = {
+        "loads": descriptor.count if descriptor.operation == Operation.LOAD else 0,
+        "issue": descriptor.count * max(1, descriptor.entries) * descriptor.tiles,
+        "beats": descriptor.beats,
+        "writes to the tables": written(encoded, number),
+        "logits": descriptor.result_beats,
+    }
+    reason = max(bounds, key=lambda name: bounds[name])
+    return f"{cycles.phase_names(encoded)[number + 1]}: {reason}"
+
+
+def useful(encoded: EncodedArray, number: int) -> int:
+    """Multiplications of a phase that the network needs."""
+    descriptor = encoded.programme[number]
+    if descriptor.operation == Operation.LOAD:
+        return 0
+    layer = sum(one.target != Target.TABLE for one in encoded.programme[:number] if one.operation != Operation.LOAD)
+    geometry = encoded.accelerator.source.layers[layer].geometry
+    if descriptor.target != Target.TABLE:
+        return len(encoded.graph.sources) * geometry.features
+    entries = encoded.graph.features.nnz if layer == 0 else encoded.nodes * geometry.input_width
+    return int(entries) * geometry.features
+
+
+def written(encoded: EncodedArray, number: int) -> int:
+    """Words of H that a phase writes, one a cycle."""
+    descriptor = encoded.programme[number]
+    into_table = descriptor.operation != Operation.LOAD and descriptor.target == Target.TABLE
+    return encoded.nodes * descriptor.tiles if into_table else 0
+
+
+def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
+    """The fastest array of the model."""
+    data = load(dataset)
+    encoded = encode_array(fastest(source_of(data), data, multipliers, beat_bits), data)
+    total, engine = cycles.total_cycles(encoded), encoded.accelerator.engine
+    return {
+        "dataset": dataset, "beat_bits": beat_bits, "allowed": multipliers, "multipliers": engine.multipliers,
+        "mode": list(vars(engine.modes[0]).values()), "cycles": total, "busy": cycles.busy(encoded, total),
+        "lost_most": lost_most(encoded),
+    }  # fmt: skip
+
+
+def simulated(dataset: str, multipliers: int) -> dict[str, Any]:
+    """The array's RTL on the whole graph."""
+    data = load(dataset)
+    array = fastest(source_of(data), data, multipliers, BEAT_BITS[-1])
+    directory = BUILD / f"{dataset}-{multipliers}"
+    write_project(array, data, directory)
+    report = run_simulation(directory)
+    wanted = ("logits", "mismatches", "cycles", "cycle_difference", "phase_differences", "busy", "protocol_errors")
+    return {"dataset": dataset, "multipliers": array.engine.multipliers, **{name: report[name] for name in wanted}}
+
+
+def pipelines(dataset: str) -> list[dict[str, Any]]:
+    """The fastest pipelines of the network with at most so many multipliers, of all choices of lanes."""
+    data, space = load(dataset), find_space("fgnas")
+    chosen = {f"{place}.{name}": value for place, layer in enumerate(design().layers) for name, value in layer}
+    lanes = ("t_in", "t_out", "t_aggr", "t_act")
+    offered = [
+        range(len(one.options)) if one.name.split(".")[1] in lanes else [place_of(one.options, chosen[one.name])]
+        for one in space.decisions
+    ]
+    rows = np.array(list(itertools.product(*offered)), np.int16)
+    prices = Pricer(data).price(space.columns(rows), UNLIMITED)
+    found = []
+    for multipliers in MULTIPLIERS:
+        latency = np.where(prices.multipliers <= multipliers, prices.latency_cycles, np.inf)
+        best = int(latency.argmin())
+        found.append({
+            "dataset": dataset, "allowed": multipliers, "multipliers": int(prices.multipliers[best]),
+            "cycles": int(latency[best]),
+        })  # fmt: skip
+    return found
+
+
+def place_of(options: tuple[Any, ...], value: Any) -> int:
+    """The place of a choice; the first where the layer has no such choice."""
+    return options.index(value) if value in options else 0
+
+
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    arrays = {(one["dataset"], one["allowed"], one["beat_bits"]): one for one in record["modelled"]}
+    against = [one | {"array": arrays[one["dataset"], one["allowed"], BEAT_BITS[-1]]} for one in record["pipelines"]]
+    return render(
+        "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
+        against=against, hidden=HIDDEN, bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, widest=BEAT_BITS[-1],
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Measure what is missing, and write the page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    templates = sorted((templates_directory() / "rtl" / "array").iterdir())
+    record = Record("multiplier-array", f"{code_version()} {digest_of_files(templates)[:12]}")
+    record.note(modelled=[
+        modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, BEAT_BITS)
+    ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)])  # fmt: skip
+    shown = []
+    for dataset, multipliers in itertools.product(DATASETS, SIMULATED):
+        key = f"{dataset} {multipliers}"
+        record.fill(key, lambda dataset=dataset, multipliers=multipliers: simulated(dataset, multipliers))  # type: ignore[misc]
+        shown.append(key)
+    record.note(shown=shown)
+    write_page("multiplier-array.md", page(record.results))
+
+
+if __name__ == "__main__":
+    main()
