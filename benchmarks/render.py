@@ -12,8 +12,10 @@ import efficiency
 import every_design
 import finetuning
 import hardware_model
+import initiation_interval
 import mapping
 import methods
+import multiplier_array
 import open_compiler
 import recipe
 import search
@@ -30,8 +32,10 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "finetuning.md": ("finetuning", finetuning.page),
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
+    "initiation-interval.md": ("initiation-interval", initiation_interval.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
+    "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),
     "tables.md": ("tables", tables.page),
