@@ -135,7 +135,7 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/every_design.py
 
-bench-array: ## the multiplier array on whole graphs: RTL, model, and beside the best pipeline
+bench-array: ## the multiplier array on whole graphs: RTL, model, random networks, beside the best pipeline; resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/multiplier_array.py
 

@@ -1,6 +1,7 @@
 """The multiplier array on whole graphs: cycles and busy multipliers by model and RTL, beside the best pipeline.
 
-The network is G-CoS's baseline: two layers of gcn with 16 hidden features, in 8 bits.
+The network is G-CoS's baseline: two layers of gcn with 16 hidden features, in 8 bits. Random networks of FGNAS's space
+on random engines are simulated, too.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pages import render, write_page
 
 from fgnas.backends.array import write_project
 from fgnas.design import Design, Layer
+from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.choosing import fastest
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
@@ -39,6 +42,9 @@ SIMULATED = (64, 96, 128)
 """Multipliers of the arrays that are simulated, behind the widest port."""
 FORMATS = {"ai": 3, "af": 4, "wi": 1, "wf": 6}
 HIDDEN = 16
+RANDOM = {"cora": 30, "citeseer": 10}
+"""Random networks that are simulated on each graph."""
+SEED = 2024
 UNLIMITED = 10_000
 """DSPs that no pipeline of the space needs."""
 
@@ -53,12 +59,19 @@ def design() -> Design:
 
 def source_of(data: GraphData) -> Accelerator:
     """The network with seeded random weights: cycles depend on the graph alone."""
-    rng, widths = np.random.default_rng(0), (data.width_in, HIDDEN, data.classes)
-    layers = tuple(
-        LayerParameters(*(rng.normal(size=shape).astype(np.float32) for shape in ((before, 1, after), (after,))))
-        for before, after in itertools.pairwise(widths)
-    )
-    return lower(design(), Network(layers), GraphShape.of(data), data.name)
+    return lowered(design(), data, np.random.default_rng(0))
+
+
+def lowered(chosen: Design, data: GraphData, rng: np.random.Generator) -> Accelerator:
+    """A design with normal weights and random scales."""
+    width, layers = data.width_in, []
+    for layer in chosen.layers:
+        d = layer.d or data.classes
+        biases = layer.k * d if layer.d else d
+        weight, bias = (rng.normal(size=shape).astype(np.float32) for shape in ((width, layer.k, d), (biases,)))
+        layers.append(LayerParameters(weight, bias, None, None, *rng.integers(-2, 4, 3).tolist()))
+        width = layer.k * d
+    return lower(chosen, Network(tuple(layers), int(rng.integers(0, 4))), GraphShape.of(data), data.name)
 
 
 def lost_most(encoded: EncodedArray) -> str:
@@ -113,11 +126,38 @@ def simulated(dataset: str, multipliers: int) -> dict[str, Any]:
     """The array's RTL on the whole graph."""
     data = load(dataset)
     array = fastest(source_of(data), data, multipliers, BEAT_BITS[-1])
-    directory = BUILD / f"{dataset}-{multipliers}"
+    return run(array, data, BUILD / f"{dataset}-{multipliers}")
+
+
+def random_case(dataset: str, number: int) -> dict[str, Any]:
+    """A random network of FGNAS's space, of operators that the array runs, on the fastest array of a random size."""
+    data, rng = load(dataset), np.random.default_rng([SEED, number])
+    chosen, array = random_array(data, rng)
+    layers = "; ".join(f"{one.attention} {one.aggregation} {one.k} × {one.d or data.classes}" for one in chosen.layers)
+    described = {"layers": layers, "beat_bits": array.engine.beat_bits}
+    return described | run(array, data, BUILD / f"{dataset}-random-{number}")
+
+
+def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, ArrayAccelerator]:
+    """A random design that some array holds, and the fastest one of a random size."""
+    space = find_space("fgnas")
+    while True:
+        chosen = space.design(space.draw(1, rng)[0], 0)
+        if any(layer.attention == "gat" for layer in chosen.layers) or chosen.layers[-1].k > 1:
+            continue
+        multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(BEAT_BITS))
+        try:
+            return chosen, fastest(lowered(chosen, data, rng), data, multipliers, beat_bits)
+        except UserError:
+            continue  # its weights or rows exceed a unit's memories
+
+
+def run(array: ArrayAccelerator, data: GraphData, directory: Path) -> dict[str, Any]:
+    """Write and simulate an array on a whole graph."""
     write_project(array, data, directory)
     report = run_simulation(directory)
     wanted = ("logits", "mismatches", "cycles", "cycle_difference", "phase_differences", "busy", "protocol_errors")
-    return {"dataset": dataset, "multipliers": array.engine.multipliers, **{name: report[name] for name in wanted}}
+    return {"dataset": data.name, "multipliers": array.engine.multipliers, **{name: report[name] for name in wanted}}
 
 
 def pipelines(dataset: str) -> list[dict[str, Any]]:
@@ -153,7 +193,8 @@ def page(record: dict[str, Any]) -> str:
     against = [one | {"array": arrays[one["dataset"], one["allowed"], BEAT_BITS[-1]]} for one in record["pipelines"]]
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
-        against=against, hidden=HIDDEN, bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, widest=BEAT_BITS[-1],
+        randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
+        bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, widest=BEAT_BITS[-1],
     )  # fmt: skip
 
 
@@ -170,7 +211,11 @@ def main() -> None:
         key = f"{dataset} {multipliers}"
         record.fill(key, lambda dataset=dataset, multipliers=multipliers: simulated(dataset, multipliers))  # type: ignore[misc]
         shown.append(key)
-    record.note(shown=shown)
+    randoms = [(dataset, number) for dataset, count in RANDOM.items() for number in range(count)]
+    for dataset, number in randoms:
+        key = f"{dataset} random {number}"
+        record.fill(key, lambda dataset=dataset, number=number: random_case(dataset, number))  # type: ignore[misc]
+    record.note(shown=shown, random=[f"{dataset} random {number}" for dataset, number in randoms])
     write_page("multiplier-array.md", page(record.results))
 
 

@@ -52,10 +52,10 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
 
 
 def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
-    """The other units wait for the row of 200 entries; a memory that stalls changes no logit."""
+    """The other units wait for the row of 1,000 entries; a memory that stalls changes no logit."""
     rng = np.random.default_rng(21)
     data = random_graph(rng, 60, 20, 7, 40)
-    ends = np.stack([rng.integers(0, 60, 200), np.zeros(200, np.int64)])
+    ends = np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)])
     data = with_edges(data, ends)
     array = fit(random_source(rng, 2, data, ("add",)), data, 8, beat_bits=512)
     report = assert_exact(array, data, tmp_path / "p")
