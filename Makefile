@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -17,9 +17,10 @@ target_options := FPGA CLOCK_MHZ
 search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
 	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME DISTINCT
+map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(search_options) $(search_flags) DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
+known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
@@ -39,6 +40,14 @@ all: ## the main job: search, generate the best design, check its C++ and its RT
 search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and every other option of `fgnas search`; RESUME=1 continues a run
 	@scripts/setup.sh
 	$(fgnas) search $(call options,$(search_options)) $(call flags,$(search_flags))
+
+map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD; SHORTCUTS=1
+	@scripts/setup.sh
+	$(fgnas) map '$(PLATFORM)' '$(MODEL)' $(call options,$(map_options)) $(call flags,SHORTCUTS)
+
+platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) DATASET RUNS WATTS
+	@scripts/setup.sh
+	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call options,DATASET RUNS WATTS)
 
 hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN=best|cheapest|RANK, FPGA CLOCK_MHZ
 	@scripts/setup.sh

@@ -34,6 +34,13 @@ def test_every_option_of_search_is_a_variable(option: str) -> None:
     assert words[words.index("search") :] == ["search", option, *value]
 
 
+@pytest.mark.parametrize("option", sorted(options_of("map") - {"--help", "--json", "--quiet"}))
+def test_every_option_of_map_is_a_variable(option: str) -> None:
+    variable = option.removeprefix("--").replace("-", "_").upper()
+    words = dry("map", "PLATFORM=p", "MODEL=m", f"{variable}=x").stdout.split()
+    assert words[words.index("map") :] == ["map", "'p'", "'m'", option, *([] if option == "--shortcuts" else ["'x'"])]
+
+
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
@@ -42,6 +49,9 @@ def test_every_option_of_search_is_a_variable(option: str) -> None:
         (["hls", "FPGA=u50", "CLOCK_MHZ=150"], HLS + " --fpga 'u50' --clock-mhz '150'"),
         (["sim", "DESIGN=2", "RTL=other"], "fgnas sim 'hls/2' --rtl 'other'"),
         (["synth", "FAMILY=xcup"], "fgnas synth 'hls/best' --family 'xcup'"),
+        (["map", "PLATFORM=xavier", "MODEL=b0", "LATENCY_MS=27", "SHORTCUTS=1"],
+         "fgnas map 'xavier' 'b0' --latency-ms '27' --shortcuts"),
+        (["platform", "WATTS=6"], "fgnas platform --out 'platform.toml' --watts '6'"),
         (["timing", "SEEDS=3", "SPEED=8"], "fgnas timing 'hls/best' --seeds '3' --speed '8'"),
     ],
 )  # fmt: skip
