@@ -160,8 +160,9 @@ def spread(results: list[dict[str, Any]], field: str = "test") -> dict[str, Any]
 
 
 def statistics_of(values: list[float]) -> dict[str, float | None]:
-    """Mean and sample standard deviation; None without values."""
-    return {"mean": np.mean(values), "std": np.std(values, ddof=1)} if values else {"mean": None, "std": None}
+    """Mean and sample standard deviation; None without values, or without a second one."""
+    mean = np.mean(values) if values else None
+    return {"mean": mean, "std": np.std(values, ddof=1) if len(values) > 1 else None}
 
 
 def gap(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> dict[str, float] | None:
