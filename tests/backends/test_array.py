@@ -88,5 +88,9 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
         assert "is a multiplier array, which has no" in capsys.readouterr().err
     with pytest.raises(UserError, match="--multipliers is for --target array"):
         find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20))
+    with pytest.raises(UserError, match="--beat-bits is for --target array"):
+        find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, beat_bits=512))
+    with pytest.raises(UserError, match="port has 128, 256, 512 bits, not 10"):
+        find_writer("array")(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
     with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):
         find_writer("none")

@@ -12,7 +12,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.lowering import ArrayAccelerator, activation_of, check_network, default_columns, widest
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
-from fgnas.hardware.array.programme import Activation
+from fgnas.hardware.array.programme import BEAT_BITS, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
@@ -27,6 +27,8 @@ def fastest(
     the network fits none.
     """
     check_network(source)
+    if beat_bits not in BEAT_BITS:
+        raise UserError(f"an array's memory port has {', '.join(map(str, BEAT_BITS))} bits, not {beat_bits}")
     if multipliers < LANES:
         raise UserError(f"an array has {LANES} multipliers at least, the design may use {multipliers}")
     offered = [
