@@ -4,7 +4,9 @@
 `default_nettype none
 `timescale 1ns / 1ps
 
-module face (
+module face #(
+  parameter int unsigned BeatBytes = 16  // of the memory ports
+) (
   input  wire          ap_clk,
   input  wire          ap_rst_n,
   output logic [63:0]  m_axi_gmem_read_ARADDR,
@@ -14,7 +16,7 @@ module face (
   output logic [1:0]   m_axi_gmem_read_ARBURST,
   output logic         m_axi_gmem_read_ARVALID,
   input  wire          m_axi_gmem_read_ARREADY,
-  input  wire  [127:0] m_axi_gmem_read_RDATA,
+  input  wire  [8*BeatBytes-1:0] m_axi_gmem_read_RDATA,
   input  wire          m_axi_gmem_read_RID,
   input  wire  [1:0]   m_axi_gmem_read_RRESP,
   input  wire          m_axi_gmem_read_RLAST,
@@ -27,8 +29,8 @@ module face (
   output logic [1:0]   m_axi_gmem_write_AWBURST,
   output logic         m_axi_gmem_write_AWVALID,
   input  wire          m_axi_gmem_write_AWREADY,
-  output logic [127:0] m_axi_gmem_write_WDATA,
-  output logic [15:0]  m_axi_gmem_write_WSTRB,
+  output logic [8*BeatBytes-1:0] m_axi_gmem_write_WDATA,
+  output logic [BeatBytes-1:0] m_axi_gmem_write_WSTRB,
   output logic         m_axi_gmem_write_WLAST,
   output logic         m_axi_gmem_write_WVALID,
   input  wire          m_axi_gmem_write_WREADY,
@@ -87,7 +89,7 @@ module face (
     .m_axi_gmem_read_AWVALID(read_side_writes), .m_axi_gmem_read_WREADY(1'b0), .m_axi_gmem_read_BRESP(2'b0),
     .m_axi_gmem_read_BID(1'b0), .m_axi_gmem_read_BUSER(1'b0), .m_axi_gmem_read_BVALID(1'b0),
     .m_axi_gmem_read_RUSER(1'b0), .m_axi_gmem_write_BUSER(1'b0), .m_axi_gmem_write_ARREADY(1'b0),
-    .m_axi_gmem_write_ARVALID(write_side_reads), .m_axi_gmem_write_RDATA(128'b0), .m_axi_gmem_write_RRESP(2'b0),
+    .m_axi_gmem_write_ARVALID(write_side_reads), .m_axi_gmem_write_RDATA((8*BeatBytes)'(0)), .m_axi_gmem_write_RRESP(2'b0),
     .m_axi_gmem_write_RLAST(1'b0), .m_axi_gmem_write_RID(1'b0), .m_axi_gmem_write_RUSER(1'b0),
     .m_axi_gmem_write_RVALID(1'b0)
   );

@@ -15,7 +15,6 @@ from support import plain_layer, random_graph, random_network
 
 from fgnas.backends.array import write_rtl
 from fgnas.design import Design
-from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.lowering import lower
@@ -66,18 +65,20 @@ def gcn_design() -> Design:
 class Bench:
     """A kernel that is built once, and its runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, beat_bits: int) -> None:
+        self.beat_bits, self.beat_bytes = beat_bits, beat_bits // 8
         rng = np.random.default_rng(7)
         self.folder, self.design = folder, gcn_design()
         self.data = random_graph(rng, 90, 9, 11, 150)
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
         source = pipeline.lower(self.design, self.network, self.shape)
-        self.array = fit(source, self.data, 4)
+        self.array = fit(source, self.data, 4, beat_bits=beat_bits)
         self.encoded = encode_array(self.array, self.data)
         self.plain = run_of(self.encoded)
         write_rtl(self.array, folder)
-        build(read_sources(folder / "rtl" / "files.f"), folder / "build", {}, "face", QUICK_MAKE_FLAGS)
+        parameters = {"BeatBytes": self.beat_bytes}
+        build(read_sources(folder / "rtl" / "files.f"), folder / "build", parameters, "face", QUICK_MAKE_FLAGS)
 
     def other(self, network: Network, data: GraphData) -> Run:
         """Other weights and another graph on the same engine."""
@@ -89,16 +90,16 @@ class Bench:
         programme = list(self.encoded.programme)
         programme[place] = change(programme[place])
         run = run or self.plain
-        return replace(run, regions=run.regions | {"programme": programme_beats(programme, wire.BEAT_BITS).tobytes()})
+        return replace(run, regions=run.regions | {"programme": programme_beats(programme, self.beat_bits).tobytes()})
 
     def run(self, *runs: Run) -> list[dict[str, Any]]:
         """Run one after the other in one simulation; one result each."""
         return run_all(self.folder, runs)
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("array"))
+@pytest.fixture(scope="module", params=[pytest.param(128, marks=pytest.mark.slow), 512])
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("array"), request.param)
 
 
 def test_stalls_on_all_channels(bench: Bench) -> None:
@@ -115,7 +116,7 @@ def _stalls(bench: Bench, seeds: Sequence[int]) -> None:
     runs = []
     for seed in seeds:
         stalling = replace(bench.plain, stall_seed=seed + 1, stall_share=(0.2, 0.5, 0.8)[seed % 3])
-        runs.append(stalling.at(wire.BEAT_BYTES * (37 * seed % 256)))
+        runs.append(stalling.at(bench.beat_bytes * (37 * seed % (4096 // bench.beat_bytes))))
     for run, result in zip(runs, bench.run(*runs), strict=True):
         assert_right(run, result)
 
@@ -124,10 +125,11 @@ def test_errors_of_the_bus(bench: Bench) -> None:
     """A read error in each region, write errors at both ends; the run after each is right."""
     bad = []
     for region in bench.plain.regions:
-        middle = bench.plain.places[region] + len(bench.plain.regions[region]) // 32 * 16
+        beats = len(bench.plain.regions[region]) // bench.beat_bytes
+        middle = bench.plain.places[region] + beats // 2 * bench.beat_bytes
         bad.append(("read_error", replace(bench.plain, bad_reads=range(middle, middle + 1))))
     start = bench.plain.places["logits"]
-    for beat in (start, start + len(bench.plain.expected) - wire.BEAT_BYTES):
+    for beat in (start, start + len(bench.plain.expected) - bench.beat_bytes):
         bad.append(("write_error", replace(bench.plain, bad_writes=range(beat, beat + 1))))
     found = bench.run(*(run for _, one in bad for run in (one, bench.plain)))
     for (name, _), result, again in zip(bad, found[::2], found[1::2], strict=True):
@@ -180,9 +182,9 @@ def ahead(bench: Bench) -> Run:
     ends[:, 0] = 0
     ends[LAST, 0] = 1
     nothing = np.zeros_like(ends)
-    beats = entry_beats(nothing, nothing, ends, takers, wire.BEAT_BITS)
+    beats = entry_beats(nothing, nothing, ends, takers, bench.beat_bits)
     edges = bench.plain.regions["edges"]
-    first = len(edges) // wire.BEAT_BYTES
+    first = len(edges) // bench.beat_bytes
     run = bench.changed(LAST, lambda d: replace(d, offset=first, beats=len(beats), count=slots))
     regions = run.regions | {"edges": edges + beats.tobytes()}
     return replace(run, regions=regions, places=placed(regions))
