@@ -25,6 +25,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
+from fgnas.hardware.pipeline import work
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -77,7 +78,8 @@ def lowered(chosen: Design, data: GraphData, rng: np.random.Generator) -> Accele
 def lost_most(encoded: EncodedArray) -> str:
     """The phase that wastes most multiplier cycles, and what bounds its length."""
     multipliers, phases = encoded.accelerator.engine.multipliers, cycles.phase_cycles(encoded)[1:]
-    number = max(range(len(phases)), key=lambda one: phases[one] - useful(encoded, one) / multipliers)
+    lost = [taken - needed / multipliers for taken, needed in zip(phases, useful(encoded), strict=True)]
+    number = lost.index(max(lost))
     descriptor = encoded.programme[number]
     bounds = {
         "loads": descriptor.count if descriptor.operation == Operation.LOAD else 0,
@@ -90,17 +92,12 @@ def lost_most(encoded: EncodedArray) -> str:
     return f"{cycles.phase_names(encoded)[number + 1]}: {reason}"
 
 
-def useful(encoded: EncodedArray, number: int) -> int:
-    """Multiplications of a phase that the network needs."""
-    descriptor = encoded.programme[number]
-    if descriptor.operation == Operation.LOAD:
-        return 0
-    layer = sum(one.target != Target.TABLE for one in encoded.programme[:number] if one.operation != Operation.LOAD)
-    geometry = encoded.accelerator.source.layers[layer].geometry
-    if descriptor.target != Target.TABLE:
-        return len(encoded.graph.sources) * geometry.features
-    entries = encoded.graph.features.nnz if layer == 0 else encoded.nodes * geometry.input_width
-    return int(entries) * geometry.features
+def useful(encoded: EncodedArray) -> list[int]:
+    """Multiplications that the network needs in each phase; none in a load."""
+    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
+    edges = len(encoded.graph.sources)
+    needed = itertools.chain(*work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges))
+    return [0 if one.operation == Operation.LOAD else int(next(needed)) for one in encoded.programme]
 
 
 def written(encoded: EncodedArray, number: int) -> int:

@@ -122,7 +122,6 @@ def _kernel(accelerator: ArrayAccelerator) -> str:
         most_left=max(0, -min(engine.shifts)),
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),
-        beat_size=(engine.beat_bits // 8).bit_length() - 1,
     )
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import EncodedArray, load_steps
-from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array.encoding import EncodedArray
+from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.programme import (
     Descriptor,
     Operation,
@@ -84,7 +84,8 @@ def load_cycles(
     count: int, places: int, engine: Engine, target: Target, read_latency: int = READ_LATENCY
 ) -> int:
     """Cycles of a load of so many words of each place."""
-    return read_latency + FETCH_CYCLES + load_steps(count, places, engine, target) + DECODE_CYCLES
+    banks = engine.banks if target == Target.TABLE else 1
+    return read_latency + FETCH_CYCLES + int(load_steps(count, places, engine.loaded_together, banks)) + DECODE_CYCLES
 
 
 def dense_ends(rows: int, entries: int, groups: int) -> NDArray[np.bool_]:

@@ -26,7 +26,6 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
-from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 IMAGES = ("weight", "bias", "activation")
@@ -370,14 +369,3 @@ def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
     codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
     sign = 1 << (engine.bits - 1)
     return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)
-
-
-def load_steps(count: int, places: int, engine: Engine, target: Target) -> int:
-    """Cycles in which so many words of each place are written.
-
-    A beat's words go to different places; a table takes several words of a place together.
-    """
-    together = engine.loaded_together
-    if together <= places:
-        return ceil_div(count * places, together)
-    return ceil_div(count, min(together // places, engine.banks) if target == Target.TABLE else 1)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
+from fgnas.hardware.pipeline.geometry import ceil_div
 
 LANES = 8
 """Multipliers of a unit."""
@@ -153,9 +156,20 @@ class Engine:
         return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
 
 
-def words_loaded_together(word_bits: int, beat_bits: int) -> int:
-    """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or twice that where it is too little."""
-    return beat_bits // (wire.MEMORY_WORD_BITS if word_bits <= wire.MEMORY_WORD_BITS else 2 * wire.MEMORY_WORD_BITS)
+def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:
+    """Words of a beat of parameters: each fills MEMORY_WORD_BITS, or twice that where it is too little.
+
+    Integers, or arrays of them.
+    """
+    return beat_bits // (wire.MEMORY_WORD_BITS * (1 + (word_bits > wire.MEMORY_WORD_BITS)))
+
+
+def load_steps(words: Any, places: Any, together: Any, banks: int) -> Any:
+    """Cycles in which so many words of each place are written into memories of so many banks, `together` in a beat.
+
+    A beat's words go to different places, and the rest of them to further banks. Integers, or arrays of them.
+    """
+    return ceil_div(words * places, np.minimum(together, places * banks))
 
 
 def table_banks(beat_bits: int) -> int:

@@ -25,6 +25,7 @@ from fgnas.hardware.array.dealing import Deal, Ints, deal
 from fgnas.hardware.array.engine import (
     LANES,
     QUEUE_WORDS,
+    load_steps,
     results_together,
     rows_held,
     table_banks,
@@ -156,10 +157,7 @@ class ArrayPricer:
 
     def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> Ints:
         """[n] cycles of a load of so many words of each place into so many banks; 0 without one."""
-        narrow, wide = (words_loaded_together(size, self.beat_bits) for size in (0, wire.MEMORY_WORD_BITS + 1))
-        together = np.where(LANES * bits <= wire.MEMORY_WORD_BITS, narrow, wide)
-        of_a_place = np.minimum(np.maximum(together // places, 1), banks)
-        steps = np.where(together <= places, ceil_div(words * places, together), ceil_div(words, of_a_place))
+        steps = load_steps(words, places, words_loaded_together(LANES * bits, self.beat_bits), banks)
         return np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
 
 

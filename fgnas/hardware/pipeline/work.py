@@ -13,12 +13,18 @@ def multiplications(layers: Sequence[ManyDesigns | OneDesign], non_zeros: int, n
 
     Messages with the coefficient 1 need none. gat multiplies for its scores, too.
     """
-    total: Any = 0
+    return sum(map(sum, by_phase(layers, non_zeros, nodes, edges)))
+
+
+def by_phase(
+    layers: Sequence[ManyDesigns | OneDesign], non_zeros: int, nodes: int, edges: int
+) -> list[tuple[Any, Any]]:
+    """For each layer the multiplications of X W or Z W, with gat's scores, and of A H."""
+    found: list[tuple[Any, Any]] = []
     width: Any = 0
     for layer in layers:
         features = layer.k * layer.d
-        combined = non_zeros if layer.first else nodes * width
-        weighted = (layer.gcn | layer.gat) * edges
-        total = total + (combined + weighted + 2 * nodes * layer.gat) * features
+        combined = (non_zeros if layer.first else nodes * width) + 2 * nodes * layer.gat
+        found.append((combined * features, (layer.gcn | layer.gat) * edges * features))
         width = features
-    return total
+    return found

@@ -88,7 +88,7 @@ module array_issue #(
         last_group = (places > Together) ? 8'(places / Together - 1) : '0;
         if (places < Together) begin
           per_step  = !to_table ? BankBits'(1) : BankBits'(Together / places < Banks ? Together / places : Banks);
-          last_step = LoadBits'(Together / places / (to_table ? 32'(per_step) : 1) - 1);
+          last_step = LoadBits'(Together / places / 32'(per_step) - 1);
         end
       end
     end
