@@ -12,6 +12,7 @@ void recurrence_distance_two(const volatile void*);
 // ---- Loops
 #define HLS_PIPELINE recurrence_pipeline();
 #define HLS_UNROLL recurrence_unroll();
+#define HLS_ROLLED
 #define HLS_TRIPS(count)
 
 // ---- Arrays: one that is neither is registers
@@ -19,7 +20,7 @@ void recurrence_distance_two(const volatile void*);
 #define HLS_RETURNS_AFTER_TWO(array) recurrence_distance_two(&array);
 #define HLS_REGISTERS(array)
 #define HLS_BANKS(array)
-#define HLS_PACKED(array)
+#define HLS_WORD_BITS(bits) (bits)
 
 // ---- No part of a recurrence
 #define HLS_INLINE

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from fgnas.paths import templates_directory
 from fgnas.tools.find import find_ap_types, find_compiler
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -52,6 +53,15 @@ EXPRESSIONS = (
     "ap_uint<16>(a)[3] ? 1 : 2",
     "(ap_uint<4>(a) + 1) * (ap_int<5>(b) - 1)", "ap_int<34>(a) + ap_int<34>(b)", "ap_uint<60>(a) + ap_uint<60>(b)",
 )  # fmt: skip
+
+
+def test_the_shim_has_every_macro_of_the_stages() -> None:
+    """Needs no clang: a macro that the shim lacks stops the measurement of every design."""
+    shim, vitis = (
+        set(re.findall(r"^#define (HLS_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for path in (BENCHMARKS / "shim" / "pragmas.h", templates_directory() / "hls" / "pragmas" / "vitis.h")
+    )
+    assert shim == vitis - {"HLS_PRAGMA"}, "HLS_PRAGMA spells the others"
 
 
 @pytest.fixture
