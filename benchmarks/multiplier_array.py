@@ -20,7 +20,7 @@ from fgnas.backends.array import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
-from fgnas.hardware.array.choosing import fastest
+from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -96,8 +96,12 @@ def useful(encoded: EncodedArray) -> list[int]:
     """Multiplications that the network needs in each phase; none in a load."""
     geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
     edges = len(encoded.graph.sources)
-    needed = itertools.chain(*work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges))
-    return [0 if one.operation == Operation.LOAD else int(next(needed)) for one in encoded.programme]
+    needed = work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges)
+    passes = [plan.passes for plan in encoded.accelerator.plans]
+    return [
+        0 if one.operation == Operation.LOAD else int(needed[layer][one.target != Target.TABLE]) // passes[layer]
+        for one, layer in zip(encoded.programme, encoded.layers, strict=True)
+    ]
 
 
 def written(encoded: EncodedArray, number: int) -> int:
@@ -110,7 +114,7 @@ def written(encoded: EncodedArray, number: int) -> int:
 def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
     """The fastest array of the model."""
     data = load(dataset)
-    encoded = encode_array(fastest(source_of(data), data, multipliers, beat_bits), data)
+    encoded = encode_array(fastest(source_of(data), data, Room(multipliers, beat_bits)), data)
     total, engine = cycles.total_cycles(encoded), encoded.accelerator.engine
     return {
         "dataset": dataset, "beat_bits": beat_bits, "allowed": multipliers, "multipliers": engine.multipliers,
@@ -122,7 +126,7 @@ def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
 def simulated(dataset: str, multipliers: int) -> dict[str, Any]:
     """The array's RTL on the whole graph."""
     data = load(dataset)
-    array = fastest(source_of(data), data, multipliers, BEAT_BITS[-1])
+    array = fastest(source_of(data), data, Room(multipliers, BEAT_BITS[-1]))
     return run(array, data, BUILD / f"{dataset}-{multipliers}")
 
 
@@ -144,7 +148,7 @@ def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, Arr
             continue
         multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(BEAT_BITS))
         try:
-            return chosen, fastest(lowered(chosen, data, rng), data, multipliers, beat_bits)
+            return chosen, fastest(lowered(chosen, data, rng), data, Room(multipliers, beat_bits))
         except UserError:
             continue  # its weights or rows exceed a unit's memories
 

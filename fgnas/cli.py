@@ -126,6 +126,7 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--target", default="pipeline", metavar="pipeline|array", help=about)
     _add_number(sub, "--multipliers", POSITIVE, "most multipliers of an array; default: the design's DSP budget")
     _add_number(sub, "--beat-bits", POSITIVE, "width of an array's memory port: 128, 256 or 512; default: 128")
+    _add_number(sub, "--bram36", POSITIVE, "most block RAMs of an array; default: those of the search or device")
     _add_json(sub)
 
 
@@ -457,7 +458,7 @@ def _hls(options: argparse.Namespace) -> int:
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(
         directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
-        options.beat_bits,
+        options.beat_bits, options.bram36,
     )  # fmt: skip
     if options.json:
         data = accelerator.data

@@ -36,10 +36,14 @@ def random_data(rng: np.random.Generator) -> GraphData:
 
 
 def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
-    """The network on 1 to 16 units, with as many columns side by side as fit, or half of them."""
+    """The network on 1 to 16 units, with as many columns side by side as fit, or half of them, in any passes."""
     units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
     widest = [default_columns(layer, units) for layer in source.layers[:-1]]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
     maximum = source.layers[-1].geometry.maximum
     split = 1 if maximum else int(rng.choice([1, 2, 4]))
-    return fit(source, data, units, columns, min(split, units & -units), int(rng.choice(BEAT_BITS)))
+    beat_bits = int(rng.choice(BEAT_BITS))
+    whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
+    held = 1 if whole.plans[0].last else whole.plans[0].tiles
+    passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
+    return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes)

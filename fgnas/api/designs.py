@@ -276,12 +276,13 @@ class Accelerator:
         target: str = DEFAULT_TARGET,
         multipliers: int | None = None,
         beat_bits: int | None = None,
+        bram36: int | None = None,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
         With the target "array" the network runs on a multiplier array (docs/array.md): the fastest one for this graph
         with up to `multipliers`, by default the design's DSP budget, behind a memory port of `beat_bits` (128, 256
-        or 512; default 128).
+        or 512; default 128), that takes `bram36` block RAMs at most, by default as many as the specification allows.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -293,7 +294,7 @@ class Accelerator:
             wanted = replace(wanted, **limits_of(find_device(fpga), {}))
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
-        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits)
+        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36)
         with step("write the project"):
             find_writer(target)(self.hardware, self.data, Path(directory), request)
         return Project(Path(directory))

@@ -16,7 +16,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
-from fgnas.hardware.array.resources import block_rams, dsps
+from fgnas.hardware.array.resources import dsps, engine_block_rams
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.ports import ports_of
@@ -80,7 +80,7 @@ def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]
         "multiplications": cycles.multiplications(encoded),
         "busy": cycles.busy(encoded, total),
         "dsp": dsps(engine),
-        "bram36": block_rams(engine, specification.family),
+        "bram36": engine_block_rams(engine, specification.family),
     }
 
 

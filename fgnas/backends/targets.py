@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.choosing import fastest
+from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.network import Network
@@ -27,6 +27,7 @@ class Request:
         compiler: the HLS compiler whose pragmas the C++ has.
         multipliers: the most that an array may have; None for the design's DSP budget.
         beat_bits: width of an array's memory port; None for that of the pipeline.
+        bram36: the most block RAMs of an array; None for the specification's limit.
     """
 
     specification: Specification
@@ -34,6 +35,7 @@ class Request:
     compiler: str = DEFAULT_COMPILER
     multipliers: int | None = None
     beat_bits: int | None = None
+    bram36: int | None = None
 
 
 def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
@@ -41,6 +43,8 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
         raise UserError("--multipliers is for --target array: the design itself says how many a pipeline has")
     if request.beat_bits not in (None, wire.BEAT_BITS):
         raise UserError(f"--beat-bits is for --target array: a pipeline's port has {wire.BEAT_BITS} bits")
+    if request.bram36 is not None:
+        raise UserError("--bram36 is for --target array: the design and the graph say how many a pipeline takes")
     return project.write_project(
         accelerator, data, directory, request.specification, request.network, request.compiler
     )
@@ -48,10 +52,11 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
-    return array.write_project(
-        fastest(accelerator, data, most, request.beat_bits or wire.BEAT_BITS), data, directory, request.specification,
-        request.network,
-    )  # fmt: skip
+    limits = request.specification
+    if request.bram36 is not None:
+        limits = replace(limits, bram36=request.bram36)
+    room = Room(most, request.beat_bits or wire.BEAT_BITS, limits.bram36, limits.family)
+    return array.write_project(fastest(accelerator, data, room), data, directory, limits, request.network)
 
 
 Writer = Callable[[Accelerator, GraphData, Path, Request], list[Path]]

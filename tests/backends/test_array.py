@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arrays import random_array, random_data, random_source
-from support import random_graph
+from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_writer
@@ -15,6 +15,7 @@ from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.lint import lint
@@ -49,6 +50,21 @@ def test_random_networks(seed: int, tmp_path: Path) -> None:
     array = random_array(rng, random_source(rng, 1 + seed % 3, data), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+def test_passes_over_the_columns(tmp_path: Path) -> None:
+    """Six words of a row in three passes of two, behind a port of each width."""
+    rng = np.random.default_rng(8)
+    data = random_graph(rng, 40, 25, 5, 120)
+    last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (last | {"k": 2, "d": 24}, last)), data)
+    for beat_bits in BEAT_BITS:
+        array = fit(source, data, 4, (1,), 1, beat_bits, 3)
+        assert (array.plans[0].tiles, array.plans[0].row_tiles) == (2, 6)
+        report = assert_exact(array, data, tmp_path / str(beat_bits), runs=2)
+        assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    with pytest.raises(UserError, match="layer 0: a unit holds 6 words of a row, not in 4 passes"):
+        fit(source, data, 4, (1,), 1, beat_bits, 4)
 
 
 def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
@@ -90,6 +106,10 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
         find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20))
     with pytest.raises(UserError, match="--beat-bits is for --target array"):
         find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, beat_bits=512))
+    with pytest.raises(UserError, match="--bram36 is for --target array"):
+        find_writer("pipeline")(source, data, tmp_path / "q", Request(Specification(), None, bram36=20))
+    with pytest.raises(UserError, match="no array of up to 20 multipliers takes 2 block RAMs or fewer"):
+        find_writer("array")(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20, bram36=2))
     with pytest.raises(UserError, match="port has 128, 256, 512 bits, not 10"):
         find_writer("array")(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
     with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):

@@ -158,6 +158,8 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
     }  # fmt: skip
     for name, fields in wrong.items():
         found[name] = ("bad_descriptor", bench.changed(first, lambda d, f=fields: replace(d, **f)))
+    narrow = {"tiles": engine.tiles, "target_tiles": engine.tiles - 1}
+    found["rows of less than a pass"] = ("bad_descriptor", bench.changed(first + 1, lambda d: replace(d, **narrow)))
     found["a load of logits"] = ("bad_descriptor", bench.changed(0, lambda d: replace(d, target=Target.LOGITS)))
     found["no beat of logits"] = ("bad_descriptor", bench.changed(LAST, lambda d: replace(d, result_beats=0)))
     found["fewer beats"] = ("stream_too_short", bench.changed(first, lambda d: replace(d, beats=d.beats - 1)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
@@ -15,56 +17,100 @@ from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
 
 
-def fastest(
-    source: Accelerator, data: GraphData, multipliers: int, beat_bits: int = wire.BEAT_BITS
-) -> ArrayAccelerator:
+@dataclass(frozen=True)
+class Room:
+    """What an array may take.
+
+    Attributes:
+        multipliers: the most.
+        beat_bits: width of the memory port.
+        bram36: the most block RAMs of 36 Kb; None for any number.
+        family: family of devices that they are counted for.
+    """
+
+    multipliers: int
+    beat_bits: int = wire.BEAT_BITS
+    bram36: float | None = None
+    family: str = DEFAULT_FAMILY
+
+    def __post_init__(self) -> None:
+        if self.beat_bits not in BEAT_BITS:
+            known = ", ".join(map(str, BEAT_BITS))
+            raise UserError(f"an array's memory port has {known} bits, not {self.beat_bits}")
+        if self.multipliers < LANES:
+            raise UserError(f"an array has {LANES} multipliers at least, the design may use {self.multipliers}")
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A number of units, n of every hidden layer's aggregation, and passes of the first layer."""
+
+    units: int
+    columns: tuple[int, ...]
+    passes: int
+
+
+def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
-    Compares the `offered_units` of the budget and every n of every hidden layer. Raises UserError where
-    the network fits none.
+    Compares the `offered_units` of the budget, every n of every hidden layer, and every number of passes of the first
+    layer. Raises UserError where the network fits none.
     """
     check_network(source)
-    if beat_bits not in BEAT_BITS:
-        raise UserError(f"an array's memory port has {', '.join(map(str, BEAT_BITS))} bits, not {beat_bits}")
-    if multipliers < LANES:
-        raise UserError(f"an array has {LANES} multipliers at least, the design may use {multipliers}")
-    offered = [
-        (units, columns)
-        for units in offered_units(min(LARGEST_UNITS, multipliers // LANES))
-        for columns in itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
-    ]
+    offered = arrangements(source, room.multipliers // LANES)
+    cycles, bram36 = _prices(source, data, offered, room)
+    limit = np.inf if room.bram36 is None else room.bram36
     problem: UserError | None = None
-    for place in np.argsort(_cycles(source, data, offered, beat_bits), kind="stable"):
-        units, columns = offered[place]
+    for place in np.argsort(cycles, kind="stable"):
+        if bram36[place] > limit:
+            continue
+        one = offered[place]
         try:
-            return fit(source, data, units, columns, beat_bits=beat_bits)
+            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes)
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
-    assert problem is not None
-    raise problem
+    raise problem or UserError(
+        f"no array of up to {room.multipliers} multipliers takes {limit:g} block RAMs or fewer: the smallest takes "
+        f"{bram36.min():g}"
+    )
 
 
-def _cycles(
-    source: Accelerator, data: GraphData, offered: list[tuple[int, tuple[int, ...]]], beat_bits: int
-) -> np.ndarray:
-    """[n] cycles of each arrangement."""
+def arrangements(source: Accelerator, most: int) -> list[Arrangement]:
+    """Every arrangement of up to `most` units, in the order in which equals are preferred."""
+    words = ceil_div(source.layers[0].geometry.features, LANES)
+    found = []
+    for units in offered_units(min(LARGEST_UNITS, most)):
+        columns = itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
+        for chosen in columns:
+            held = ceil_div(words, chosen[0]) if chosen else 1
+            found += [Arrangement(units, chosen, passes) for passes in range(1, held + 1) if held % passes == 0]
+    return found
+
+
+def _prices(
+    source: Accelerator, data: GraphData, offered: list[Arrangement], room: Room
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """[n] cycles and block RAMs of each arrangement."""
     if not data.nodes:
-        return np.zeros(len(offered))
-    units = np.array([units for units, _ in offered])
+        return np.zeros(len(offered)), np.zeros(len(offered))
+    units = np.array([one.units for one in offered])
     tables = sum(
         ceil_div(len(layer.activation_table), LANES)
         for layer in source.layers
         if layer.activation_table is not None and activation_of(layer) is Activation.TABLE
     )
     features = [np.full(len(units), layer.geometry.features) for layer in source.layers]
-    columns = [np.array(one) for one in zip(*(columns for _, columns in offered), strict=True)]
+    columns = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
     bits = np.full(len(units), widest(source))
     weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
-    candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables))
-    return ArrayPricer(data, beat_bits=beat_bits).price(candidates).cycles
+    passes = np.array([one.passes for one in offered])
+    candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables), passes)
+    prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
+    return prices.cycles.astype(float), prices.bram36
 
 
 def offered_units(most: int) -> list[int]:

@@ -114,16 +114,14 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
 
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
-    names, layer = ["fetch"], 0
-    for d in encoded.programme:
+    names = ["fetch"]
+    for d, layer in zip(encoded.programme, encoded.layers, strict=True):
         if d.operation == Operation.LOAD:
-            names.append(f"load {Target(d.target).name.lower()}")
-        elif d.target == Target.TABLE:
-            names.append(f"combine {layer}")
+            names.append(f"load {Target(d.target).name.lower()}{f' {layer}' if layer >= 0 else ''}")
         else:
-            names.append(f"aggregate {layer}")
-            layer += 1
-    return names
+            names.append(f"{'combine' if d.target == Target.TABLE else 'aggregate'} {layer}")
+    return [f"{name}, pass {names[:place].count(name) + 1}" if names.count(name) > 1 else name
+            for place, name in enumerate(names)]  # fmt: skip
 
 
 def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:

@@ -65,7 +65,7 @@ def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
     """Words of a unit's own rows that the largest Z takes; 0 without one."""
-    depths = [one.depth * plan.tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
+    depths = [one.depth * plan.row_tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
     return max(depths, default=0)
 
 
@@ -76,12 +76,13 @@ def fit(
     columns: Sequence[int] = (),
     split: int = 1,
     beat_bits: int = wire.BEAT_BITS,
+    passes: int = 1,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower`."""
-    plans = plan_layers(source, units, columns, split)
+    plans = plan_layers(source, units, columns, split, passes)
     dealt = deal_graph(plans, data)
     engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits)
-    return lower(source, engine, columns, split)
+    return lower(source, engine, columns, split, passes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,7 @@ class EncodedArray:
         dealt: the dealing of its rows.
         schedules: {descriptor number: slot rows} of the sparse descriptors.
         programme: the descriptors.
+        layers: the layer of each descriptor; -1 of the loads before the first.
         regions: bytes of the regions that the kernel reads, as beats.
     """
 
@@ -102,6 +104,7 @@ class EncodedArray:
     dealt: Dealt
     schedules: dict[int, Schedule]
     programme: tuple[Descriptor, ...]
+    layers: tuple[int, ...]
     regions: dict[str, Beats]
 
     @property
@@ -152,16 +155,16 @@ def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray
     check_memories(accelerator, dealt)
     if not graph.nodes:
         empty = {name: _no_beats(engine) for name in ("parameters", "features", "edges")}
-        return EncodedArray(accelerator, graph, dealt, {}, (), {"programme": empty["edges"], **empty})
+        return EncodedArray(accelerator, graph, dealt, {}, (), (), {"programme": empty["edges"], **empty})
     encoder = _Encoder(accelerator, data, graph, dealt)
     for plan in plans:
-        encoder.combination(plan)
-        encoder.aggregation(plan)
+        encoder.layer(plan)
     if len(encoder.programme) > engine.programme:
         raise UserError(f"the programme has {len(encoder.programme)} descriptors, the engine holds {engine.programme}")
     return EncodedArray(
-        accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), encoder.regions()
-    )
+        accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
+        encoder.regions(),
+    )  # fmt: skip
 
 
 def _no_beats(engine: Engine) -> Beats:
@@ -194,10 +197,11 @@ class _Encoder:
         self.accelerator, self.data, self.graph, self.dealt = accelerator, data, graph, dealt
         self.engine: Engine = accelerator.engine
         self.programme: list[Descriptor] = []
+        self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
         self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
         for name in IMAGES:
-            self._load(name)
+            self._load(accelerator.image(name), TARGETS[name])
 
     def regions(self) -> dict[str, Beats]:
         """The regions by name."""
@@ -212,19 +216,35 @@ class _Encoder:
         self.streams[region].append(beats)
         return {"region": region, "offset": offset, "beats": len(beats)}
 
-    def _load(self, name: str) -> None:
-        """Load the words of one kind of memory."""
-        image = self.accelerator.image(name)
+    def _add(self, descriptor: Descriptor, layer: int, schedule: Schedule | None = None) -> None:
+        if schedule is not None:
+            self.schedules[len(self.programme)] = schedule
+        self.programme.append(descriptor)
+        self.layers.append(layer)
+
+    def _load(self, image: Codes, target: Target, base: int = 0, layer: int = -1) -> None:
+        """Load [places, words, LANES] words of one kind of memory."""
         if not image.shape[1]:
             return
         mode = next(mode for mode in self.engine.modes if mode.places == self.accelerator.places)
-        beats = image_beats(image, self.engine)
-        self.programme.append(Descriptor(
+        self._add(Descriptor(
             operation=Operation.LOAD, mode=self.engine.mode_number(mode), tiles=1, count=image.shape[1],
-            target=TARGETS[name], **self._append(Region.PARAMETERS, beats),
-        ))  # fmt: skip
+            target=target, target_base=base, **self._append(Region.PARAMETERS, image_beats(image, self.engine)),
+        ), layer)  # fmt: skip
 
-    def combination(self, plan: LayerPlan) -> None:
+    def layer(self, plan: LayerPlan) -> None:
+        """All passes of a layer. They read the same streams."""
+        index = plan.layer.index
+        combine, combined = self._combination(plan)
+        aggregate, aggregated = self._aggregation(plan)
+        for part in range(plan.passes):
+            if part:
+                self._load(self.accelerator.pass_image(plan, part), Target.TABLE, plan.table_base, index)
+            self._add(combine, index, combined)
+            moved = {} if plan.last else {"target_base": part * plan.tiles}
+            self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **moved), index, aggregated)
+
+    def _combination(self, plan: LayerPlan) -> tuple[Descriptor, Schedule | None]:
         """X W, into the tables."""
         index = plan.layer.index
         common = Descriptor(
@@ -243,15 +263,14 @@ class _Encoder:
         )
         if not plan.first:
             rows = self.dealt.layers[index - 1].depth
-            self.programme.append(replace(common, count=rows, entries=plan.elements))
-            return
+            return replace(common, count=rows, entries=plan.elements), None
         features = self.graph.features
         indptr = features.indptr.astype(np.int64)
         schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
         entries = (features.indices.astype(np.int64) * plan.write_tiles, features.data.astype(np.int64))
-        self._sparse(common, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False)
+        return self._sparse(common, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False)
 
-    def aggregation(self, plan: LayerPlan) -> None:
+    def _aggregation(self, plan: LayerPlan) -> tuple[Descriptor, Schedule]:
         """A H, then bias and activation, into the units' own rows or to the logits."""
         index = plan.layer.index
         deal, engine = self.dealt.layers[index], self.engine
@@ -264,13 +283,12 @@ class _Encoder:
             table_base=self.accelerator.results_base,
             limit=combined.groups * combined.depth * plan.tiles,
             target=Target.LOGITS if plan.last else Target.OWN,
-            target_tiles=plan.tiles,
+            target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
             reduce=int(plan.layer.geometry.maximum),
             shift=engine.shift_number(plan.aggregate_shift),
             bias=1,
             bias_fine=int(plan.last),
-            bias_base=plan.bias_base,
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
             bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
@@ -278,7 +296,7 @@ class _Encoder:
         ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
         schedule = pack(np.diff(self.graph.indptr), deal, plan.aggregate.k, ordered)
         entries = (combined.position[self.graph.sources] * plan.tiles, coefficients(plan, self.data, self.graph))
-        self._sparse(
+        return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, self.graph.indptr, entries,
             bool(plan.layer.geometry.maximum),
         )  # fmt: skip
@@ -293,12 +311,11 @@ class _Encoder:
         indptr: Ints,
         entries: tuple[Codes, Codes],
         repeat: bool,
-    ) -> None:
-        """Add a stream and its descriptor."""
+    ) -> tuple[Descriptor, Schedule]:
+        """Add a stream; returns the descriptor that reads it."""
         placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat)
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
-        self.schedules[len(self.programme)] = schedule
-        self.programme.append(replace(common, count=schedule.slot_rows, **self._append(region, beats)))
+        return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
 
 
 def place_entries(

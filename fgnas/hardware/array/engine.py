@@ -18,6 +18,8 @@ RESULT_BITS = LANES * wire.WORD_BITS
 """A word of logits."""
 VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
+MOST_TILES = 8
+"""Words that an entry meets, one after the other."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 OWN_WORDS_LUTRAM = 64
@@ -97,7 +99,7 @@ class Engine:
             ),
             "an engine offers 1 to 8 modes": 1 <= len(self.modes) <= 8,
             "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
-            "tiles must be 1 to 8": 1 <= self.tiles <= 8,
+            f"tiles must be 1 to {MOST_TILES}": 1 <= self.tiles <= MOST_TILES,
             "a table has 2 to 16,384 words, as many in each bank": 2 <= self.table_words <= 1 << ENTRY.place("index")[1]
             and self.table_words % table_banks(self.beat_bits) == 0,
             "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,

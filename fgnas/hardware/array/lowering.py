@@ -17,13 +17,15 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, table_banks
-from fgnas.hardware.array.programme import LARGEST_INDEX, Activation
+from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
 from fgnas.hardware.pipeline.tables import is_plain_relu
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables."""
+MOST_ROW_WORDS = (1 << DESCRIPTOR.place("target_tiles")[1]) - 1
+"""Words of a row that a unit holds: what a descriptor can name."""
 BLOCK_WORDS = 512
 """Words of a block RAM at its widest."""
 
@@ -38,6 +40,9 @@ class LayerPlan:
             the n of the aggregation before it.
         aggregate: mode of A H.
         write_tiles: words of a row of H that a unit makes; `tiles`: words of it that a unit holds.
+        passes: parts of the first layer's columns that are combined and aggregated one after the other; 1 in further
+            layers, which would overwrite the rows that they still read. The table holds the words of W and H of one
+            pass; `write_tiles` and `tiles` are those of a pass.
         elements: dense elements of a row that a unit multiplies; 0 in the first layer.
         table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
         activation: the function behind the bias.
@@ -55,6 +60,7 @@ class LayerPlan:
     activation_base: int
     activation: Activation
     aggregate_shift: int
+    passes: int = 1
 
     @property
     def first(self) -> bool:
@@ -68,8 +74,13 @@ class LayerPlan:
 
     @property
     def weight_words(self) -> int:
-        """Words of W in a unit."""
+        """Words of W in a unit, of one pass."""
         return (self.layer.geometry.input_width if self.first else self.elements) * self.write_tiles
+
+    @property
+    def row_tiles(self) -> int:
+        """Words of a whole row of Z, and of the biases, in a unit."""
+        return self.tiles * self.passes
 
     @property
     def activation_words(self) -> int:
@@ -77,15 +88,16 @@ class LayerPlan:
         table = self.layer.activation_table
         return 0 if self.activation is not Activation.TABLE or table is None else ceil_div(len(table), LANES)
 
-    def weight_image(self, place: int) -> Codes:
-        """[weight_words, LANES] W as the unit at a place of its group holds it."""
-        weight, tiles, n = self.layer.weight, self.write_tiles, self.combine.n
+    def weight_image(self, place: int, part: int = 0) -> Codes:
+        """[weight_words, LANES] W as the unit at a place of its group holds it in a pass."""
+        weight, n = self.layer.weight, self.combine.n
+        tile = part * self.write_tiles + np.arange(self.write_tiles)
         if self.first:
-            rows, column = np.arange(len(weight)), (np.arange(tiles) * n + place % n) * LANES
+            rows, column = np.arange(len(weight)), (tile * n + place % n) * LANES
         else:
             element, k = np.arange(self.elements), self.combine.k
             rows = (element // LANES * k + place % k) * LANES + element % LANES
-            column = np.arange(tiles) * LANES
+            column = tile * LANES
         lanes = column[:, None] + np.arange(LANES)
         high, wide = max(len(weight), int(rows.max()) + 1), max(weight.shape[1], int(lanes.max()) + 1)
         padded = np.zeros((high, wide), np.int64)
@@ -93,11 +105,11 @@ class LayerPlan:
         return padded[rows[:, None, None], lanes].reshape(-1, LANES)
 
     def bias_image(self, place: int) -> Codes:
-        """[tiles, LANES] biases of the unit at a place of its group."""
+        """[row_tiles, LANES] biases of the unit at a place of its group."""
         n = self.aggregate.n
-        padded = np.zeros(self.tiles * n * LANES, np.int64)
+        padded = np.zeros(self.row_tiles * n * LANES, np.int64)
         padded[: len(self.layer.bias)] = self.layer.bias
-        return padded.reshape(self.tiles, n, LANES)[:, place % n]
+        return padded.reshape(self.row_tiles, n, LANES)[:, place % n]
 
     def activation_image(self) -> Codes:
         """[activation_words, LANES] codes of Z by the unsigned bits of U, side by side."""
@@ -125,7 +137,7 @@ class ArrayAccelerator:
     def __post_init__(self) -> None:
         needed = {
             "table_words": (self.results_base + 1, self.engine.table_words),
-            "bias_words": (sum(plan.tiles for plan in self.plans), self.engine.bias_words),
+            "bias_words": (sum(plan.row_tiles for plan in self.plans), self.engine.bias_words),
             "activation_words": (sum(plan.activation_words for plan in self.plans), self.engine.activation_words),
             "tiles": (max(max(plan.tiles, plan.write_tiles) for plan in self.plans), self.engine.tiles),
             "bits": (widest(self.source), self.engine.bits),
@@ -148,7 +160,10 @@ class ArrayAccelerator:
         return sum(plan.weight_words for plan in self.plans)
 
     def image(self, name: str) -> Codes:
-        """[places, words, LANES] what is loaded into the tables ("weight"), the biases or the activation tables."""
+        """[places, words, LANES] what is loaded into the tables ("weight"), the biases or the activation tables.
+
+        Of weights it is the first pass of every layer.
+        """
         if name == "activation":
             parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
         else:
@@ -157,6 +172,10 @@ class ArrayAccelerator:
                 for place in range(self.places)
             ]
         return np.stack(parts)
+
+    def pass_image(self, plan: LayerPlan, part: int) -> Codes:
+        """[places, weight_words, LANES] what is loaded into the tables for a further pass."""
+        return np.stack([plan.weight_image(place, part) for place in range(self.places)])
 
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""
@@ -171,7 +190,7 @@ class ArrayAccelerator:
             "engine": self.engine.summary(),
             "layers": [
                 {"combine": vars(plan.combine), "aggregate": vars(plan.aggregate), "tiles": plan.tiles,
-                 "write_tiles": plan.write_tiles, "activation": plan.activation.name.lower(),
+                 "write_tiles": plan.write_tiles, "passes": plan.passes, "activation": plan.activation.name.lower(),
                  "aggregate_shift": plan.aggregate_shift, "weight": vars(plan.layer.weight_format),
                  "value": vars(plan.layer.value_format)}
                 for plan in self.plans
@@ -210,17 +229,19 @@ def sum_bits(source: Accelerator) -> int:
     return found
 
 
-def lower(source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1) -> ArrayAccelerator:
+def lower(
+    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1
+) -> ArrayAccelerator:
     """Place a network on an engine. Raises UserError where it does not fit.
 
     `columns` gives the n of every layer's aggregation but the last one's, which is 1; by default the largest that
-    leaves no unit without columns. `split` is the k of the last aggregation.
+    leaves no unit without columns. `split` is the k of the last aggregation, `passes` those of the first layer.
     """
-    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split))
+    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes))
 
 
 def plan_layers(
-    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1
+    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1
 ) -> tuple[LayerPlan, ...]:
     """The plans of all layers on an array of so many units."""
     check_network(source)
@@ -233,26 +254,33 @@ def plan_layers(
     plans: list[LayerPlan] = []
     table_base = bias_base = activation_base = 0
     for layer, n in zip(source.layers, chosen, strict=True):
-        g = layer.geometry
+        g, parts = layer.geometry, 1 if plans else passes
         before = plans[-1].aggregate if plans else None
         combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
         aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
         words = ceil_div(g.features, LANES)
+        held = ceil_div(words, n)
+        if held % parts or (g.last and parts > 1):
+            raise UserError(f"layer {layer.index}: a unit holds {held} words of a row, not in {parts} passes")
         plan = LayerPlan(
             layer=layer,
             combine=combine,
             aggregate=aggregate,
-            write_tiles=ceil_div(words, combine.n),
-            tiles=ceil_div(words, n),
+            write_tiles=held // parts if before is None else words,
+            tiles=held // parts,
             elements=0 if before is None else int(dense_elements(g.input_width, before.n)),
             table_base=table_base,
             bias_base=bias_base,
             activation_base=activation_base,
             activation=activation_of(layer),
             aggregate_shift=_aggregate_shift(layer),
+            passes=parts,
         )
+        if plan.row_tiles > MOST_ROW_WORDS:
+            raise UserError(f"layer {layer.index}: a row takes {plan.row_tiles} words of a unit, {MOST_ROW_WORDS} at "
+                            f"most: use more units side by side")  # fmt: skip
         table_base += plan.weight_words
-        bias_base += plan.tiles
+        bias_base += plan.row_tiles
         activation_base += plan.activation_words
         plans.append(plan)
     if table_base > LARGEST_INDEX:
@@ -304,17 +332,29 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=_rounded(sum(plan.weight_words for plan in plans) + result_words, table_banks(beat_bits)),
-        own_words=OWN_WORDS_LUTRAM if own_words <= OWN_WORDS_LUTRAM else _rounded(own_words),
-        bias_words=sum(plan.tiles for plan in plans),
+        table_words=table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits),
+        own_words=int(own_depth(own_words)),
+        bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=sum(plan.activation_words for plan in plans),
         shifts=tuple(sorted(shifts)),
         maximum=any(plan.layer.geometry.maximum for plan in plans),
         sum_bits=sum_bits(source),
-        programme=max(16, 1 << (LOADS + 2 * len(plans) - 1).bit_length()),
+        programme=max(16, 1 << (LOADS + sum(descriptors(plan.passes) for plan in plans) - 1).bit_length()),
         beat_bits=beat_bits,
     )
 
 
-def _rounded(words: int, banks: int = 1) -> int:
-    return ceil_div(words, banks * BLOCK_WORDS) * banks * BLOCK_WORDS
+def descriptors(passes: Any) -> Any:
+    """Descriptors of a layer: two a pass, and a load before every pass but the first. Integers, or arrays of them."""
+    return 3 * passes - 1
+
+
+def table_depth(words: Any, beat_bits: int) -> Any:
+    """Words of a table that holds so many, in whole block RAMs. Integers, or arrays of them."""
+    step = table_banks(beat_bits) * BLOCK_WORDS
+    return ceil_div(words, step) * step
+
+
+def own_depth(words: Any) -> Any:
+    """Words of a unit's own rows: LUTRAM, or whole block RAMs. Integers, or arrays of them."""
+    return np.where(words <= OWN_WORDS_LUTRAM, OWN_WORDS_LUTRAM, ceil_div(words, BLOCK_WORDS) * BLOCK_WORDS)

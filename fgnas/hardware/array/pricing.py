@@ -24,6 +24,7 @@ from fgnas.hardware.array.cycles import (
 from fgnas.hardware.array.dealing import Deal, Ints, deal
 from fgnas.hardware.array.engine import (
     LANES,
+    MOST_TILES,
     QUEUE_WORDS,
     load_steps,
     results_together,
@@ -31,12 +32,17 @@ from fgnas.hardware.array.engine import (
     table_banks,
     words_loaded_together,
 )
-from fgnas.hardware.array.lowering import dense_elements
+from fgnas.hardware.array.lowering import LOADS, dense_elements, descriptors, own_depth, table_depth
 from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
+from fgnas.hardware.array.resources import block_rams
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
+
+NEVER = 1 << 40
+"""Cycles of a phase that no engine has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,7 @@ class Candidates:
         weighted: whether the messages of every layer have coefficients.
         bits: width of the numbers.
         tables: words of all activation tables.
+        passes: those of the first layer, see `LayerPlan`.
     """
 
     units: Ints
@@ -58,6 +65,7 @@ class Candidates:
     weighted: Sequence[NDArray[np.bool_]]
     bits: Ints
     tables: Ints
+    passes: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,7 @@ class ArrayPrices:
         multipliers: P.
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
+        bram36: block RAMs of the smallest engine, halves counted.
     """
 
     cycles: Ints
@@ -76,15 +85,17 @@ class ArrayPrices:
     multiplications: Ints
     table_words: Ints
     own_words: Ints
+    bram36: NDArray[np.float64]
 
 
 class ArrayPricer:
     """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`."""
 
     def __init__(
-        self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS
-    ) -> None:
-        self.data, self.read_latency, self.beat_bits = data, read_latency, beat_bits
+        self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
+        family: str = DEFAULT_FAMILY,
+    ) -> None:  # fmt: skip
+        self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
 
@@ -94,6 +105,8 @@ class ArrayPricer:
 
     def _phase_cycles(self, kind: str, groups: int, tiles: int, elements: int) -> int:
         """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker."""
+        if tiles > MOST_TILES:
+            return NEVER
         limit = rows_held(QUEUE_WORDS, tiles)
         if kind == "dense":
             rows = self._deal(False, groups).depth
@@ -116,7 +129,7 @@ class ArrayPricer:
 
     def price(self, candidates: Candidates) -> ArrayPrices:
         """Prices of n candidates, which all fit some engine; the graph has one node at least."""
-        units, layers = candidates.units, len(candidates.features)
+        units, layers, passes = candidates.units, len(candidates.features), candidates.passes
         columns = [*candidates.columns, np.ones_like(units)]
         none = np.zeros_like(units)
         rows = [self._depths(False, units // n) for n in columns]
@@ -124,36 +137,45 @@ class ArrayPricer:
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
         needed: Ints = none + 0
+        places = functools.reduce(np.maximum, columns)
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
             words = ceil_div(features, LANES)
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
-            tiles, groups = ceil_div(words, n), combined_groups[layer]
+            groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
+            tiles = ceil_div(words, n) // parts
             if layer == 0:
-                write_tiles, elements = tiles, none
-                cycles = cycles + self._phases("first", groups, tiles, none)
+                cycles = cycles + parts * self._phases("first", groups, tiles, none)
+                cycles = cycles + (parts - 1) * self._weight_loads(width * tiles, places, candidates.bits)
                 weights = weights + width * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
-                write_tiles, elements = words, dense_elements(width, columns[layer - 1])
-                cycles = cycles + self._phases("dense", groups, write_tiles, elements)
-                weights = weights + elements * write_tiles
+                elements = dense_elements(width, columns[layer - 1])
+                cycles = cycles + self._phases("dense", groups, words, elements)
+                weights = weights + elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
-            cycles = cycles + self._phases(kind, units // n, tiles, none)
-            biases = biases + tiles
+            cycles = cycles + parts * self._phases(kind, units // n, tiles, none)
+            biases = biases + tiles * parts
             results = np.maximum(results, groups * combined_rows[layer] * tiles)
-            own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles)
+            own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles * parts)
             width = features
-        places = functools.reduce(np.maximum, columns)
-        for count, banks in ((weights, table_banks(self.beat_bits)), (biases, 1), (candidates.tables, 1)):
-            cycles = cycles + self._loads(count, places, candidates.bits, banks)
-        descriptors = 2 * layers + 2 + (candidates.tables > 0)
-        beats = descriptor_beats(self.beat_bits) * descriptors
+        cycles = cycles + self._weight_loads(weights, places, candidates.bits)
+        for count in (biases, candidates.tables):
+            cycles = cycles + self._loads(count, places, candidates.bits, 1)
+        steps = descriptors(passes) + (layers - 1) * descriptors(1) + LOADS - (candidates.tables == 0)
+        beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
-        return ArrayPrices(total, LANES * units, needed, weights + results, own)
+        bram36 = block_rams(
+            units, LANES * candidates.bits, table_depth(weights + results, self.beat_bits), own_depth(own),
+            self.beat_bits, self.family,
+        )  # fmt: skip
+        return ArrayPrices(total, LANES * units, needed, weights + results, own, bram36)
+
+    def _weight_loads(self, words: Ints, places: Ints, bits: Ints) -> Ints:
+        return self._loads(words, places, bits, table_banks(self.beat_bits))
 
     def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> Ints:
         """[n] cycles of a load of so many words of each place into so many banks; 0 without one."""

@@ -79,7 +79,7 @@ DESCRIPTOR = Layout((
     Field("own_base", 14, "dense: first word of the own rows"),
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
-    Field("target_tiles", 4, "words of a result's row in a unit that reads it"),
+    Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
     Field("target_columns", 3, "log2 of the units that hold a result's row side by side"),
     Field("result_beats", 28, "beats of logits"),
     Field("reduce", 1, "0 add, 1 maximum"),

@@ -117,8 +117,8 @@ class Machine:
             return
         for (group, column), part in rows.items():
             if d.target == Target.OWN:
-                words = part.reshape(-1, LANES)
-                self.own[group * mode.places + column, d.target_base : d.target_base + len(words)] = words
+                place = d.target_base + np.arange(len(part)) * d.target_tiles
+                self.own[group * mode.places + column, place[:, None] + np.arange(d.tiles)] = part
             else:
                 self._scatter(d, mode, group, column, part)
 

@@ -5,11 +5,16 @@ The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.hardware.array.dealing import Ints
+from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, table_banks
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 
 
 def dsps(engine: Engine) -> int:
@@ -17,13 +22,26 @@ def dsps(engine: Engine) -> int:
     return engine.multipliers
 
 
-def block_rams(engine: Engine, family: str = "xc7") -> float:
-    """Block RAMs of 36 Kb, halves counted: a table and the own rows of each unit, and the read buffer."""
-    unit = engine.banks * _halves(family, engine.table_words // engine.banks, engine.word_bits)
-    if engine.own_words > OWN_WORDS_LUTRAM:
-        unit += _halves(family, engine.own_words, engine.word_bits)
-    return (engine.units * unit + _halves(family, reader_buffer().of(0).depth, engine.beat_bits)) / 2
+def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
+    """Block RAMs of 36 Kb of one engine, halves counted."""
+    found = block_rams(
+        engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family
+    )
+    return float(found[0])
 
 
-def _halves(family: str, depth: int, width: int) -> int:
-    return int(build(BLOCK[family, False], np.array([depth]), np.array([width])).units[0])
+def block_rams(
+    units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY
+) -> NDArray[np.float64]:
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table and the own rows of each unit, and the read buffer.
+
+    The depths are those that are built.
+    """
+    banks = table_banks(beat_bits)
+    table = banks * _halves(family, np.asarray(table_words) // banks, word_bits)
+    own = np.where(np.asarray(own_words) > OWN_WORDS_LUTRAM, _halves(family, own_words, word_bits), 0)
+    return (units * (table + own) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+
+
+def _halves(family: str, depth: Any, width: Any) -> Ints:
+    return build(BLOCK[family, False], depth, width).units

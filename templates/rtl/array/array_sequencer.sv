@@ -112,6 +112,7 @@ module array_sequencer #(
                                !(Tables && d_q.target == 3'(TargetActivation)))
                             : (d_q.target > 3'(TargetLogits) ||
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
+                               (d_q.target == 3'(TargetOwn) && d_q.target_tiles < d_q.tiles) ||
                                (d_q.target == 3'(TargetTable) && log_n > 4'(d_q.target_columns)));
   always_ff @(posedge clk_i) begin
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);

@@ -68,17 +68,26 @@ module array_unit #(
   // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
   logic load_table, load_bias, own_write, over_table, over_own;
   logic [AddressBits-1:0] own_write_q;
+  logic [TileBits-1:0] own_tile_q;
+  logic own_ends;  // the row's last word of this pass: the words of other passes lie before the next row's
   assign load_table = load_i && d_i.target == 3'(TargetTable);
   assign load_bias  = load_i && d_i.target == 3'(TargetBias);
   assign own_write  = pop_i && d_i.target == 3'(TargetOwn);
   assign over_table = load_table ? 32'(load_address_i) + 32'(load_count_i) > TableWords
                                  : table_write_i && 32'(table_address_i) >= TableWords;
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
+  assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
     over_o <= (over_table || over_own || (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
-    if (own_write) own_write_q <= own_write_q + 1'b1;
-    if (start_i) own_write_q <= d_i.target_base;
+    if (own_write) begin
+      own_tile_q  <= own_ends ? '0 : own_tile_q + 1'b1;
+      own_write_q <= own_write_q + (own_ends ? AddressBits'(d_i.target_tiles - d_i.tiles) : '0) + 1'b1;
+    end
+    if (start_i) begin
+      own_tile_q  <= '0;
+      own_write_q <= d_i.target_base;
+    end
   end
 
   // Cycle 1: addresses. Cycle 2: memories. Cycle 3: operands.

@@ -3,19 +3,25 @@
 import numpy as np
 import pytest
 from arrays import random_data, random_source
+from support import Choices, random_accelerator, random_design, random_graph
 
+from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.hardware.array.choosing import fastest
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import default_columns
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import BEAT_BITS, Target
+from fgnas.hardware.array.resources import engine_block_rams
+from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.encoding import encode
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
-    """One to three layers on 1 to 16 units, with every n of the first layer, behind a port of each width."""
+    """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data)
@@ -23,14 +29,19 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
     beat_bits = BEAT_BITS[seed % 3]
     for units in (1, 2, 8, 12, 16):
         widest = tuple(default_columns(layer, units) for layer in source.layers[:-1])
-        arrays += [fit(source, data, units, columns, 1, beat_bits) for columns in {widest, tuple(1 for _ in widest)}]
+        for columns in {widest, tuple(1 for _ in widest)}:
+            whole = fit(source, data, units, columns, 1, beat_bits)
+            held = whole.plans[0].tiles if columns else 1
+            arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(seed % 3)]
     features = [np.full(len(arrays), layer.geometry.features) for layer in source.layers]
     tables = np.array([sum(plan.activation_words for plan in array.plans) for array in arrays])
     bits = np.array([array.engine.bits for array in arrays])
     weighted = [np.full(len(arrays), layer.geometry.gcn) for layer in source.layers]
-    prices = ArrayPricer(data, beat_bits=beat_bits).price(Candidates(units, features, columns, weighted, bits, tables))
+    passes = np.array([array.plans[0].passes for array in arrays])
+    candidates = Candidates(units, features, columns, weighted, bits, tables, passes)
+    prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
         encoded = encode_array(array, data)
         assert prices.cycles[place] == total_cycles(encoded)
@@ -39,15 +50,37 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
         rest = array.engine.table_words - prices.table_words[place]
         assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
         assert array.engine.own_words >= prices.own_words[place]
+        assert prices.bram36[place] == engine_block_rams(array.engine)
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:
     rng = np.random.default_rng(3)
     data = random_data(rng)
     source = random_source(rng, 2, data, ("add",))
-    best = total_cycles(encode_array(fastest(source, data, 64), data))
+    best = total_cycles(encode_array(fastest(source, data, Room(64)), data))
     for units in (1, 2, 3, 4, 6, 8):
         assert best <= total_cycles(encode_array(fit(source, data, units), data))
-    assert fastest(source, data, 63).engine.units <= 7
+    assert fastest(source, data, Room(63)).engine.units <= 7
     with pytest.raises(UserError, match="8 multipliers at least, the design may use 7"):
-        fastest(source, data, 7)
+        Room(7)
+
+
+def test_few_block_rams_are_kept_by_passes() -> None:
+    """A wide hidden layer in less block RAM than any arrangement of one pass takes; what nothing keeps is refused."""
+    rng = np.random.default_rng(4)
+    data = random_graph(rng, 400, 600, 5, 900)
+    source = random_accelerator(rng, wide_design(rng), data)
+    offered = [one for one in arrangements(source, 8) if one.passes == 1]
+    whole = min(engine_block_rams(fit(source, data, one.units, one.columns).engine) for one in offered)
+    array = fastest(source, data, Room(64, bram36=whole - 0.5))
+    assert array.plans[0].passes > 1 and engine_block_rams(array.engine) < whole
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert encoded.programme[-1].target == Target.LOGITS
+    with pytest.raises(UserError, match="no array of up to 64 multipliers takes 1 block RAMs or fewer: the smallest"):
+        fastest(source, data, Room(64, bram36=1))
+
+
+def wide_design(rng: np.random.Generator) -> Design:
+    gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None}
+    return random_design(rng, 2, ({**gcn, "k": 1, "d": 64}, {**gcn, "k": 1}))
