@@ -17,3 +17,7 @@ class CheckFailed(UserError):
     """A check that found a fault and cannot continue; the command line ends with exit code 1."""
 
     exit_code = 1
+
+
+OTHER_VERSION = "the project's report/accelerator.json was made by another version; write it again"
+"""A summary of an accelerator that this version cannot read."""

@@ -21,7 +21,7 @@ from fgnas.api.data import Data, data_of
 from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER
-from fgnas.backends.targets import DEFAULT_TARGET, Request, find_writer
+from fgnas.backends.targets import DEFAULT_TARGET, Request, find_target
 from fgnas.design import columns_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
@@ -296,7 +296,7 @@ class Accelerator:
             wanted = replace(wanted, clock_mhz=clock_mhz)
         request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36)
         with step("write the project"):
-            find_writer(target)(self.hardware, self.data, Path(directory), request)
+            find_target(target).write(self.hardware, self.data, Path(directory), request)
         return Project(Path(directory))
 
     @functools.cached_property

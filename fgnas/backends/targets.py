@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
@@ -59,14 +62,34 @@ def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: 
     return array.write_project(fastest(accelerator, data, room), data, directory, limits, request.network)
 
 
-Writer = Callable[[Accelerator, GraphData, Path, Request], list[Path]]
+@dataclass(frozen=True)
+class Target:
+    """One kind of hardware.
+
+    Attributes:
+        write: writes a project; returns its files.
+        resources: what the model counts for the accelerator of a project's report/accelerator.json, on a family, by
+            name.
+    """
+
+    write: Callable[[Accelerator, GraphData, Path, Request], list[Path]]
+    resources: Callable[[dict[str, Any], str], dict[str, float]]
+
+
 DEFAULT_TARGET = "pipeline"
-TARGETS: dict[str, Writer] = {"array": _array, DEFAULT_TARGET: _pipeline}
-"""Name -> function that writes a project; returns its files."""
+TARGETS = {
+    "array": Target(_array, array_resources),
+    DEFAULT_TARGET: Target(_pipeline, pipeline_resources),
+}
 
 
-def find_writer(name: str) -> Writer:
-    """A target's writer. Raises UserError for an unknown name."""
+def find_target(name: str) -> Target:
+    """A target by name, or UserError."""
     if name not in TARGETS:
         raise UserError(f"unknown target {name!r}; known: {', '.join(TARGETS)}")
     return TARGETS[name]
+
+
+def target_of(summary: dict[str, Any]) -> Target:
+    """The target of the accelerator that a project's report/accelerator.json describes."""
+    return find_target(summary.get("target", DEFAULT_TARGET))

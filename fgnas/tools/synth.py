@@ -195,13 +195,17 @@ def tidy(total: dict[str, float]) -> dict[str, float]:
 
 
 def predicted(directory: Path, family: str) -> dict[str, float] | None:
-    """The resource model's prediction for the accelerator that the project describes; None if it describes none."""
-    from fgnas.hardware.pipeline.pricing import written_resources
+    """The resource model's prediction for the accelerator that the project describes; None if it describes none.
+
+    Of an array it has no LUTs and FFs.
+    """
+    from fgnas.backends.targets import target_of
 
     summary = directory / "report" / "accelerator.json"
     if not summary.is_file():
         return None
-    return tidy(written_resources(json.loads(summary.read_text(encoding="utf-8")), family))
+    content = json.loads(summary.read_text(encoding="utf-8"))
+    return tidy(target_of(content).resources(content, family))
 
 
 def utilisation_table(report: dict[str, Any]) -> str:

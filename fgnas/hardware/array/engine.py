@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from fgnas.errors import UserError
+from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
 from fgnas.hardware.pipeline.geometry import ceil_div
@@ -156,6 +156,16 @@ class Engine:
     def summary(self) -> dict[str, Any]:
         """The engine as plain JSON values."""
         return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
+
+    @classmethod
+    def of(cls, content: Any) -> Engine:
+        """The engine that `summary` described. Raises UserError for anything else."""
+        try:
+            given = {one.name: content[one.name] for one in fields(cls) if one.init}
+            modes = tuple(Mode(**mode) for mode in content["modes"])
+            return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"])})
+        except (KeyError, TypeError):
+            raise UserError(OTHER_VERSION) from None
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

@@ -30,6 +30,15 @@ def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
     return float(found[0])
 
 
+def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> dict[str, float]:
+    """DSPs and block RAMs by name of the array that `ArrayAccelerator.summary` described.
+
+    Raises UserError for a summary that another version of this package wrote.
+    """
+    engine = Engine.of(summary.get("engine"))
+    return {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+
+
 def block_rams(
     units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY
 ) -> NDArray[np.float64]:

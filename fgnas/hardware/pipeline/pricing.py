@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fgnas.costs import Limit, feasible, violations, whole
 from fgnas.design import Design, columns_of
-from fgnas.errors import UserError
+from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
@@ -28,7 +28,6 @@ from fgnas.hardware.port import beat_cycles
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 
-OTHER_VERSION = "the project's report/accelerator.json was made by another version; write it again"
 RESOURCES = ("lut", "ff", "dsp", "bram36")
 GUARDED = ("lut", "ff")
 """Resources that the model does not give exactly."""

@@ -1,0 +1,63 @@
+"""Block RAMs and DSPs of an engine against those that Yosys maps, and against its written summary."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arrays import random_source
+from support import random_graph
+
+from fgnas.backends.array import write_rtl
+from fgnas.backends.targets import target_of
+from fgnas.errors import UserError
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.resources import engine_block_rams
+from fgnas.hardware.devices import FAMILIES
+from fgnas.tools.synth import count_block_rams, count_cells
+
+DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
+"""Words of the table and of the own rows."""
+
+
+def engines() -> dict[str, ArrayAccelerator]:
+    """Arrays of one unit with memories of many depths and widths, behind each port."""
+    rng = np.random.default_rng(1)
+    found = {}
+    for number, (table, own) in enumerate(DEPTHS):
+        data = random_graph(rng, 20, 12, 4, 40)
+        beat_bits = BEAT_BITS[number % len(BEAT_BITS)]
+        array = fit(random_source(rng, 2, data), data, 1, (1,), 1, beat_bits)
+        bits = max(array.engine.bits, 6 + 2 * number)
+        table += -table % (512 * array.engine.banks)
+        engine = replace(array.engine, table_words=table, own_words=own, bits=min(10, bits))
+        found[f"{table}x{own}x{engine.bits}-{beat_bits}"] = replace(array, engine=engine)
+    return found
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(family, marks=pytest.mark.slow if family == "xcup" else ()) for family in FAMILIES]
+)
+def test_block_rams_are_those_of_synthesis(family: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyosys")
+    arrays = engines()
+    folders = {name: tmp_path / name for name in arrays}
+    for name, array in arrays.items():
+        write_rtl(array, folders[name])
+    built = count_block_rams({name: folder / "rtl" for name, folder in folders.items()}, family, tmp_path / "log")
+    for name, blocks in built.items():
+        found = sum(count_cells(cells)["bram36"] for cells in blocks.values())
+        assert found == engine_block_rams(arrays[name].engine, family), name
+
+
+def test_a_summary_describes_the_engine() -> None:
+    """What a project's report says gives the same numbers; of other content one line tells."""
+    array = next(iter(engines().values()))
+    summary = json.loads(json.dumps(array.summary()))
+    found = target_of(summary).resources(summary, "xc7")
+    assert found == {"dsp": 8.0, "bram36": engine_block_rams(array.engine)}
+    with pytest.raises(UserError, match="made by another version"):
+        target_of(summary).resources({"engine": {"units": 3}}, "xc7")
