@@ -25,7 +25,6 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
-from fgnas.hardware.pipeline import work
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -78,7 +77,8 @@ def lowered(chosen: Design, data: GraphData, rng: np.random.Generator) -> Accele
 def lost_most(encoded: EncodedArray) -> str:
     """The phase that wastes most multiplier cycles, and what bounds its length."""
     multipliers, phases = encoded.accelerator.engine.multipliers, cycles.phase_cycles(encoded)[1:]
-    lost = [taken - needed / multipliers for taken, needed in zip(phases, useful(encoded), strict=True)]
+    useful = cycles.multiplications_by_phase(encoded)[1:]
+    lost = [taken - needed / multipliers for taken, needed in zip(phases, useful, strict=True)]
     number = lost.index(max(lost))
     descriptor = encoded.programme[number]
     bounds = {
@@ -90,18 +90,6 @@ def lost_most(encoded: EncodedArray) -> str:
     }
     reason = max(bounds, key=lambda name: bounds[name])
     return f"{cycles.phase_names(encoded)[number + 1]}: {reason}"
-
-
-def useful(encoded: EncodedArray) -> list[int]:
-    """Multiplications that the network needs in each phase; none in a load."""
-    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
-    edges = len(encoded.graph.sources)
-    needed = work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges)
-    passes = [plan.passes for plan in encoded.accelerator.plans]
-    return [
-        0 if one.operation == Operation.LOAD else int(needed[layer][one.target != Target.TABLE]) // passes[layer]
-        for one, layer in zip(encoded.programme, encoded.layers, strict=True)
-    ]
 
 
 def written(encoded: EncodedArray, number: int) -> int:

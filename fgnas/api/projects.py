@@ -124,7 +124,6 @@ class Project:
         from fgnas.hardware.devices import find_device
         from fgnas.report.make import report_project
 
-        self._needs_pipeline("a page")
         device = find_device(fpga) if fpga else None
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 

@@ -25,6 +25,7 @@ from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
 
 PACKAGE = "array_pkg"
+ORDER = "order.bin"
 SHARED = (
     "fgnas_block_ram", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier", "fgnas_multiplier_dsp",
     "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
@@ -74,7 +75,10 @@ def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]
         "latency_cycles": total,
         "latency_ms": total / specification.clock_mhz / 1000.0,
         "phases": [
-            {"name": name, "cycles": taken} for name, taken in zip(cycles.phase_names(encoded), phases, strict=True)
+            {"name": name, "cycles": taken, "multiplications": needed}
+            for name, taken, needed in zip(
+                cycles.phase_names(encoded), phases, cycles.multiplications_by_phase(encoded), strict=True
+            )
         ],
         "multipliers": engine.multipliers,
         "multiplications": cycles.multiplications(encoded),
@@ -131,7 +135,10 @@ def longest_slot_row(engine: Engine) -> int:
 
 
 def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
-    """Write the regions, the golden logits and vectors.json into `folder`; returns the sizes that it holds."""
+    """Write the regions, the golden logits, order.bin and vectors.json into `folder`; returns the sizes that it holds.
+
+    order.bin has for each node the row of the logit region that holds its logits.
+    """
     regions = {**encoded.regions, wire.OUTPUT_REGION: reference.run_region(encoded)}
     sizes = {
         "nodes": encoded.nodes,
@@ -145,6 +152,7 @@ def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
     folder.mkdir(parents=True, exist_ok=True)
     for name, region in regions.items():
         (folder / f"{name}.bin").write_bytes(region.tobytes())
+    (folder / ORDER).write_bytes(encoded.dealt.layers[-1].position.astype("<i4").tobytes())
     (folder / "vectors.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
     return sizes
 

@@ -14,7 +14,7 @@ from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
 from fgnas.hardware.pipeline.traffic import peak_rows
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
-from fgnas.report.record import ProjectRecord
+from fgnas.report.record import PipelineRecord
 from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
 from fgnas.tasks.nodes import GraphData
 
@@ -64,7 +64,7 @@ class DesignPage:
     modules: list[tuple[str, dict[str, Any]]]
 
 def design_page(
-    project: ProjectRecord,
+    project: PipelineRecord,
     data: GraphData | None = None,
     float_accuracy: Mapping[str, float] | None = None,
     device: Device | None = None,
@@ -107,7 +107,7 @@ def design_page(
     )
 
 
-def seen_by_simulation(times: Timeline, project: ProjectRecord) -> Timeline | None:
+def seen_by_simulation(times: Timeline, project: PipelineRecord) -> Timeline | None:
     """The time line of the project's last simulation; None if no simulation recorded the rows."""
     report = project.reports.get("sim", {})
     begins = [asked - ASK_CYCLES for asked in report.get("phase_cycles", [])]

@@ -12,18 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.backends.array import ORDER
 from fgnas.backends.project import part_of, read_specification
 from fgnas.costs import Quantity
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
 from fgnas.hardware import wire
+from fgnas.hardware.array.dealing import deal
+from fgnas.hardware.array.encoding import logit_words
+from fgnas.hardware.array.engine import LANES, Engine, Mode
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.space import Decision
+from fgnas.tasks.nodes import GraphData
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""
+DAMAGED = "the vectors in {} do not fit their vectors.json: write the project again"
 
 
 @dataclass(frozen=True)
@@ -63,14 +69,12 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ProjectRecord:
-    """The content of a project's folder.
+    """What the folder of any project holds.
 
     Attributes:
         summary, price: report/accelerator.json and report/price.json.
         sizes: vectors/vectors.json.
         reports: the reports of the checks that have run, by name.
-        rows: {PHASE.STAGE: [N] cycle in which the last simulation saw the stage take in the last of each row}.
-        non_zeros, degrees: [N] of the graph in vectors/.
         logits: [N, classes] codes of the integer reference.
         specification: the limits, clock and part that it was written for.
         part: the part for the vendor's tool.
@@ -81,39 +85,100 @@ class ProjectRecord:
     price: dict[str, Any]
     sizes: dict[str, int]
     reports: dict[str, dict[str, Any]]
-    rows: dict[str, NDArray[np.int64]]
-    non_zeros: NDArray[np.int64]
-    degrees: NDArray[np.int64]
     logits: NDArray[np.int64]
     specification: Specification
     part: str
 
-    @classmethod
-    def read(cls, directory: Path) -> ProjectRecord:
-        """The record of a project. Raises UserError if the folder holds none or a damaged one."""
-        summary = _json(directory / "report" / "accelerator.json")
+    @staticmethod
+    def common(directory: Path) -> dict[str, Any]:
+        """The fields of every project but its logits. Raises UserError if the folder holds none or a damaged one."""
         specification = read_specification(directory)
-        sizes = _json(directory / "vectors" / "vectors.json")
         paths = {name: directory / "report" / f"{name}.json" for name in CHECKS}
+        return {
+            "directory": str(directory),
+            "summary": _json(directory / "report" / "accelerator.json"),
+            "price": _json(directory / "report" / "price.json"),
+            "sizes": _json(directory / "vectors" / "vectors.json"),
+            "reports": {name: _json(path) for name, path in paths.items() if path.is_file()},
+            "specification": specification,
+            "part": part_of(specification),
+        }
+
+    def has_graph(self, data: GraphData) -> bool:
+        """Whether the graph in the project's vectors is that of the data."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PipelineRecord(ProjectRecord):
+    """The content of a pipeline's folder.
+
+    Attributes:
+        rows: {PHASE.STAGE: [N] cycle in which the last simulation saw the stage take in the last of each row}.
+        non_zeros, degrees: [N] of the graph in vectors/.
+    """
+
+    rows: dict[str, NDArray[np.int64]]
+    non_zeros: NDArray[np.int64]
+    degrees: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, directory: Path) -> PipelineRecord:
+        """The record of a project. Raises UserError if the folder holds none or a damaged one."""
+        found = cls.common(directory)
+        sizes = found["sizes"]
         regions = {name: _beats(directory / "vectors" / f"{name}.bin") for name in ("features", "edges", "logits")}
         non_zeros, degrees = row_lengths(regions["features"], regions["edges"], sizes["edges"])
         words = regions["logits"].reshape(-1).view("<i2")
         if len(degrees) != sizes["nodes"] or len(words) != sizes["nodes"] * sizes["logit_beats"] * 8:
-            raise UserError(f"the vectors in {directory} do not fit their vectors.json: write the project again")
+            raise UserError(DAMAGED.format(directory))
         rows = words.reshape(sizes["nodes"], sizes["logit_beats"] * 8)
         return cls(
-            directory=str(directory),
-            summary=summary,
-            price=_json(directory / "report" / "price.json"),
-            sizes=sizes,
-            reports={name: _json(path) for name, path in paths.items() if path.is_file()},
+            **found,
             rows=_rows(directory / "report" / "sim_rows.npz"),
             non_zeros=non_zeros,
             degrees=degrees,
             logits=rows[:, : sizes["classes"]].astype(np.int64),
-            specification=specification,
-            part=part_of(specification),
         )
+
+    def has_graph(self, data: GraphData) -> bool:
+        """Whether every row has as many non-zeros and neighbours."""
+        return np.array_equal(data.degrees, self.degrees) and np.array_equal(data.non_zeros, self.non_zeros)
+
+
+@dataclass(frozen=True)
+class ArrayRecord(ProjectRecord):
+    """The content of an array's folder.
+
+    Attributes:
+        engine: the array.
+        order: [N] row of the logit region that holds each node's logits.
+    """
+
+    engine: Engine
+    order: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, directory: Path) -> ArrayRecord:
+        """The record of a project. Raises UserError if the folder holds none or a damaged one."""
+        found = cls.common(directory)
+        sizes, last, vectors = found["sizes"], found["summary"]["layers"][-1], directory / "vectors"
+        engine = Engine.of(found["summary"]["engine"])
+        order = _bytes(vectors / ORDER).view("<i4").astype(np.int64)
+        region = _bytes(vectors / "logits.bin")
+        if len(order) != sizes["nodes"] or len(region) != sizes["logits_beats"] * sizes["beat_bytes"]:
+            raise UserError(DAMAGED.format(directory))
+        words = logit_words(region, engine, engine.results_together(Mode(**last["aggregate"]), last["tiles"]))
+        rows = words.reshape(sizes["rows"], last["tiles"] * LANES)
+        return cls(
+            **found, engine=engine, order=order, logits=rows[order, : sizes["classes"]].astype(np.int64)
+        )
+
+    def has_graph(self, data: GraphData) -> bool:
+        """Whether the rows are dealt alike, and there are as many edges."""
+        groups = self.summary["layers"][-1]["aggregate"]["m"]
+        dealt = deal(data.degrees[:, None], groups).position
+        return len(data.sources) == self.sizes["edges"] and np.array_equal(dealt, self.order)
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -136,7 +201,14 @@ def _rows(path: Path) -> dict[str, NDArray[np.int64]]:
 
 
 def _beats(path: Path) -> NDArray[np.uint8]:
+    content = _bytes(path)
+    if len(content) % wire.BEAT_BYTES:
+        raise UserError(f"cannot read {path} (no whole beats): write the project again with `fgnas hls`")
+    return content.reshape(-1, wire.BEAT_BYTES)
+
+
+def _bytes(path: Path) -> NDArray[np.uint8]:
     try:
-        return np.fromfile(path, np.uint8).reshape(-1, wire.BEAT_BYTES)
+        return np.fromfile(path, np.uint8)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path} ({error}): write the project again with `fgnas hls`") from None

@@ -42,23 +42,23 @@ class Check:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """One resource: predicted, synthesised (None before synthesis), available (None without a device)."""
+    """One resource: predicted (None without a model), synthesised (None before), available (None without a device)."""
 
     label: str
-    predicted: float
+    predicted: float | None
     synthesised: float | None
     available: float | None
 
     @property
     def error(self) -> float | None:
         """Predicted over synthesised, minus one."""
-        return self.predicted / self.synthesised - 1 if self.synthesised else None
+        return self.predicted / self.synthesised - 1 if self.predicted is not None and self.synthesised else None
 
     @property
     def share(self) -> float | None:
         """Share of the available resource that is used, as synthesised or else as predicted."""
         used = self.predicted if self.synthesised is None else self.synthesised
-        return used / self.available if self.available else None
+        return used / self.available if used is not None and self.available else None
 
 
 def accuracies(logits: NDArray[np.int64], data: GraphData) -> dict[str, float]:
@@ -181,7 +181,7 @@ def resource_rows(
 ) -> list[ResourceRow]:
     """Predicted, synthesised and available resources; the two counts are for the same device family."""
     total = synth["total"] if synth else {}
-    return [ResourceRow(label, predicted[name], total.get(name), available.get(name)) for name, label in RESOURCES]
+    return [ResourceRow(label, predicted.get(name), total.get(name), available.get(name)) for name, label in RESOURCES]
 
 
 def largest_modules(synth: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -99,9 +99,8 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
     assert price["multipliers"] <= 20 and price["dsp"] == price["multipliers"]
     assert price["busy"] == price["multiplications"] / (price["multipliers"] * price["latency_cycles"])
     assert sum(phase["cycles"] for phase in price["phases"]) == price["latency_cycles"]
-    for command in ("csim", "report"):
-        assert main([command, str(project)]) == 2
-        assert "is a multiplier array, which has no" in capsys.readouterr().err
+    assert main(["csim", str(project)]) == 2
+    assert "is a multiplier array, which has no" in capsys.readouterr().err
     with pytest.raises(UserError, match="--multipliers is for --target array"):
         find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20))
     with pytest.raises(UserError, match="--beat-bits is for --target array"):

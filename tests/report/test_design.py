@@ -14,15 +14,15 @@ from fgnas.hardware.pipeline.latency import FINISH_CYCLES, START_CYCLES, Workloa
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.resources import characterised
 from fgnas.report.design import RowsSeen, design_page
-from fgnas.report.record import ProjectRecord
+from fgnas.report.record import PipelineRecord
 
 
 @pytest.fixture(scope="module")
-def record(project) -> ProjectRecord:
-    return ProjectRecord.read(project)
+def record(project) -> PipelineRecord:
+    return PipelineRecord.read(project)
 
 
-def with_reports(record, **reports) -> ProjectRecord:
+def with_reports(record, **reports) -> PipelineRecord:
     return dataclasses.replace(record, reports=reports)
 
 
@@ -188,7 +188,7 @@ def test_a_folder_without_a_part_of_it_is_refused(project, tmp_path, missing: st
     shutil.copytree(project, tmp_path / "p")
     (tmp_path / "p" / missing).unlink()
     with pytest.raises(UserError, match=f"{missing}.*fgnas hls"):
-        ProjectRecord.read(tmp_path / "p")
+        PipelineRecord.read(tmp_path / "p")
 
 
 def test_vectors_that_do_not_fit_are_refused(project, tmp_path) -> None:
@@ -196,7 +196,7 @@ def test_vectors_that_do_not_fit_are_refused(project, tmp_path) -> None:
     path = tmp_path / "p" / "vectors" / "vectors.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": 5}))
     with pytest.raises(UserError, match="do not fit"):
-        ProjectRecord.read(tmp_path / "p")
+        PipelineRecord.read(tmp_path / "p")
 
 
 def test_the_time_line_is_that_of_the_written_accelerator(record) -> None:

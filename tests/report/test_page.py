@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.report.design import design_page
 from fgnas.report.make import report_project, report_run
 from fgnas.report.page import design_html, run_html
-from fgnas.report.record import ProjectRecord
+from fgnas.report.record import PipelineRecord
 from fgnas.report.run import run_page
 
 VOID = {"meta", "link", "input", "br", "circle", "rect", "path"}
@@ -56,7 +56,7 @@ class Markup(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(small_run, make_run, project) -> dict[str, str]:
-    record = ProjectRecord.read(project)
+    record = PipelineRecord.read(project)
     unfinished = make_run(20, finished=False)
     infeasible = [dataclasses.replace(trial, feasible=False) for trial in unfinished.trials]
     chance = {"0.attention": [0.2, 0.3, 0.5]}
@@ -131,7 +131,7 @@ def test_names_are_text(make_run, project) -> None:
     run = make_run(30, name=HOSTILE)
     run = dataclasses.replace(run, config={**run.config, "label": HOSTILE, "system": HOSTILE})
     best = {**run.best, "dataset": HOSTILE}
-    record = ProjectRecord.read(project)
+    record = PipelineRecord.read(project)
     summary = {**record.summary, "dataset": HOSTILE}
     record = dataclasses.replace(record, directory=HOSTILE, summary=summary, part=HOSTILE)
     for html in (run_html(run_page(dataclasses.replace(run, best=best))), design_html(design_page(record))):

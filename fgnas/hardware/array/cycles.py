@@ -142,6 +142,20 @@ def multiplications(encoded: EncodedArray) -> int:
     return int(work.multiplications(geometries, encoded.graph.features.nnz, encoded.nodes, edges))
 
 
+def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
+    """Multiplications that the network needs in each phase of `phase_cycles`; none in the fetch and in a load.
+
+    A pass has its share of the layer's.
+    """
+    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
+    edges, plans = len(encoded.graph.sources), encoded.accelerator.plans
+    needed = work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges)
+    return [0] + [
+        0 if one.operation == Operation.LOAD else int(needed[layer][one.target != Target.TABLE]) // plans[layer].passes
+        for one, layer in zip(encoded.programme, encoded.layers, strict=True)
+    ]
+
+
 def busy(encoded: EncodedArray, cycles: int) -> float:
     """The share of multiplier cycles that the network needs."""
     return multiplications(encoded) / (encoded.accelerator.engine.multipliers * cycles)

@@ -121,9 +121,7 @@ class EncodedArray:
     def logit_words(self, region: Beats) -> Codes:
         """[words, LANES] the words of logits in a region, in the order in which they leave."""
         plan, engine = self.accelerator.plans[-1], self.accelerator.engine
-        together = engine.results_together(plan.aggregate, plan.tiles)
-        words = region.view("<i2").reshape(-1, engine.beat_bits // RESULT_BITS, LANES)
-        return words[:, :together].reshape(-1, LANES)
+        return logit_words(region, engine, engine.results_together(plan.aggregate, plan.tiles))
 
     def logit_region(self, words: Codes) -> Beats:
         """The region of [words, LANES] words of logits."""
@@ -165,6 +163,12 @@ def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray
         accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
         encoder.regions(),
     )  # fmt: skip
+
+
+def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
+    """[words, LANES] the words of logits in a region whose beats hold `together` of them."""
+    words = region.view("<i2").reshape(-1, engine.beat_bits // RESULT_BITS, LANES)
+    return words[:, :together].reshape(-1, LANES)
 
 
 def _no_beats(engine: Engine) -> Beats:

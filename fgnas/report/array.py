@@ -1,0 +1,135 @@
+"""The page of a design on a multiplier array: its phases, the pipeline of the same design beside it, the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fgnas.design import Design, columns_of
+from fgnas.hardware.array.engine import Engine
+from fgnas.hardware.array.resources import written_resources
+from fgnas.hardware.devices import Device
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.report.record import ArrayRecord
+from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
+from fgnas.tasks.nodes import GraphData
+
+
+@dataclass(frozen=True)
+class PhaseRow:
+    """One phase: its cycles by the model and in the last simulation (None before one), its share of all cycles, and
+    the share of its multiplier cycles that the network needs."""
+
+    name: str
+    predicted: int
+    simulated: int | None
+    share: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A fact of the array, and of the pipeline that the same design describes; None where it is not known."""
+
+    label: str
+    array: float | None
+    pipeline: float | None
+
+
+@dataclass(frozen=True)
+class ArrayPage:
+    """The content of the page; the fields that `DesignPage` has, too, mean the same.
+
+    `against` compares with the pipeline; it is empty without the data.
+    """
+
+    directory: str
+    name: str
+    dataset: str
+    design: dict[str, Any]
+    engine: Engine
+    price: dict[str, Any]
+    notes: tuple[str, ...]
+    clock_mhz: float
+    sizes: dict[str, int]
+    shape: dict[str, int]
+    part: str
+    device: Device | None
+    phases: list[PhaseRow]
+    against: list[SideBySide]
+    ladder: list[Level]
+    checks: list[Check]
+    limited: bool
+    resources: list[ResourceRow]
+    family: str
+    synthesised: str
+    modules: list[tuple[str, dict[str, Any]]]
+
+
+def array_page(
+    project: ArrayRecord,
+    data: GraphData | None = None,
+    float_accuracy: Mapping[str, float] | None = None,
+    device: Device | None = None,
+) -> ArrayPage:
+    """The page of a project. Accuracies and the pipeline's prices need `data`; without it they are left out."""
+    synth = project.reports.get("synth")
+    family = synth["family"] if synth else device.family if device else project.specification.family
+    limits = device.available() if device else project.specification.resources()
+    resources = resource_rows(written_resources(project.summary, family), synth, limits)
+    return ArrayPage(
+        directory=project.directory,
+        name=project.summary["design_hash"],
+        dataset=project.summary["dataset"],
+        design=project.summary["design"],
+        engine=project.engine,
+        price=project.price,
+        notes=data.remarks if data else (),
+        clock_mhz=project.specification.clock_mhz,
+        sizes=project.sizes,
+        shape=project.summary["shape"],
+        part=project.part,
+        device=device,
+        phases=phases(project),
+        against=against_pipeline(project, data, family, resources) if data else [],
+        ladder=ladder(project, data, float_accuracy),
+        checks=checks(project),
+        limited=bool(limits),
+        resources=resources,
+        family=family,
+        synthesised=synth["family"] if synth else "",
+        modules=largest_modules(synth) if synth else [],
+    )
+
+
+def phases(project: ArrayRecord) -> list[PhaseRow]:
+    """Every phase, as predicted and as the last simulation counted it."""
+    price, multipliers = project.price, project.price["multipliers"]
+    seen = [phase["cycles"] for phase in project.reports.get("sim", {}).get("phases", [])]
+    simulated = seen if len(seen) == len(price["phases"]) else [None] * len(price["phases"])
+    return [
+        PhaseRow(
+            one["name"], one["cycles"], counted, one["cycles"] / price["latency_cycles"],
+            one["multiplications"] / (multipliers * one["cycles"]),
+        )
+        for one, counted in zip(price["phases"], simulated, strict=True)
+    ]  # fmt: skip
+
+
+def against_pipeline(
+    project: ArrayRecord, data: GraphData, family: str, resources: list[ResourceRow]
+) -> list[SideBySide]:
+    """The array beside the pipeline of the same design, with the design's own lanes, on the same graph.
+
+    LUTs and FFs of the array are those of synthesis, where it has run.
+    """
+    design = Design.from_dict(project.summary["design"])
+    found = Pricer(data, family).price(columns_of([design]), design.dsp).rows(project.specification)[0]
+    names = ("latency_cycles", "multipliers", "multiplications", "busy")
+    labels = ("Cycles", "Multipliers", "Multiplications that the network needs", "Share of multiplier cycles needed")
+    rows = [SideBySide(label, project.price[name], found[name]) for label, name in zip(labels, names, strict=True)]
+    for row, name in zip(resources, ("lut", "ff", "dsp", "bram36"), strict=True):
+        used = row.predicted if row.synthesised is None else row.synthesised
+        rows.append(SideBySide(row.label, used, found[name]))
+    return rows
