@@ -119,19 +119,27 @@ class SearchLoop:
 
     def _objectives(self, scores: Sequence[Score], proposal: Proposal) -> Objectives:
         """[m, objectives] of a batch: scores and costs by name, turned so that more is better."""
-        rows = [self._told(score.values, costs) for score, costs in zip(scores, proposal.costs, strict=True)]
+        names = self.parts.objectives
+        rows = [self._told(names, score.values, costs) for score, costs in zip(scores, proposal.costs, strict=True)]
         return np.array(rows, np.float64)
 
-    def _told(self, scores: Mapping[str, float], costs: Mapping[str, float]) -> list[float]:
-        """The objectives of one candidate."""
-        return [self.signs[name] * {**costs, **scores}[name] for name in self.parts.objectives]
+    def _told(
+        self, names: Sequence[str], scores: Mapping[str, float], costs: Mapping[str, float]
+    ) -> list[float]:
+        """The named scores and costs of one candidate, more being better."""
+        return [self.signs[name] * {**costs, **scores}[name] for name in names]
 
     def leaders(self) -> list[Trial]:
-        """The candidates to retrain: the best by score; with several objectives half of them come from the front."""
-        if len(self.parts.objectives) == 1:
-            return leaders(self.trials, self.leader_count, self.ranking)
+        """The candidates to retrain: half of them the best by score, the others from a front.
+
+        It is that of the objectives, and for a single one that of score and the cost that the cheapest saves.
+        """
+        names = self.parts.objectives
+        if len(names) == 1 and self.parts.saved is not None:
+            names = (self.ranking, self.parts.saved)
         ranked = leaders(self.trials, len(self.trials), self.ranking)
-        objectives = np.array([self._told(trial.scores, trial.costs) for trial in ranked]).reshape(len(ranked), -1)
+        found = [self._told(names, trial.scores, trial.costs) for trial in ranked]
+        objectives = np.array(found).reshape(len(ranked), len(names))
         return with_front(ranked, objectives, self.leader_count) if ranked else []
 
     def _record(self, candidates: Sequence[Candidate], scores: Sequence[Score], proposal: Proposal) -> list[Trial]:

@@ -183,11 +183,21 @@ def test_half_of_the_leaders_come_from_the_front_of_several_objectives():
     assert [trial.trial for trial in with_front(ranked[:3], objectives[:3], 2)] == [0, 1]
 
 
+def test_with_one_objective_the_front_is_that_of_score_and_saved_cost(make_loop):
+    """Cheap candidates are retrained, too, so that one of them may prove to be as good."""
+    loop = make_loop("whole")
+    loop.trials = [
+        replace(ranked_trial(place, str(place), 0.9 - place / 100, str(place)), costs={loop.parts.saved: cost})
+        for place, cost in enumerate((9.0, 9.0, 9.0, 9.0, 2.0, 1.0))
+    ]  # fmt: skip
+    assert loop.leader_count == 3 and [trial.trial for trial in loop.leaders()] == [0, 1, 4]
+
+
 def test_the_best_children_are_kept_on_disk(make_loop):
     loop = make_loop("whole")
-    trials = loop.run()
+    loop.run()
     kept = {path.stem for path in loop.store.children.iterdir()}
-    assert kept == {trial.training_key for trial in leaders(trials, 3, "val")}
+    assert kept == {trial.training_key for trial in loop.leaders()}
 
 
 def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop, workers):
