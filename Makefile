@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -139,6 +139,10 @@ bench-methods: ## ways to search at equal trainings, 10 seeds, hours in all, res
 bench-recipe: ## recipes of training on random splits
 	@scripts/setup.sh
 	$(python) benchmarks/recipe.py --workers $(or $(WORKERS),2)
+
+bench-side-by-side: ## networks trained side by side and one by one: accuracies and time
+	@scripts/setup.sh
+	$(python) benchmarks/side_by_side.py --workers $(or $(WORKERS),2)
 
 bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 	@scripts/setup.sh compiler simulator

@@ -28,6 +28,8 @@ METHODS: dict[str, dict[str, Any]] = {
 """The baseline first; every method by the options that make it."""
 MOST_CHILDREN = 5_000
 LEAST_ACCURACY = 0.5
+CHEAPEST = ("latency_cycles", "lut")
+"""Costs of the cheapest design that the page shows."""
 """The hypervolume is of the accuracy above this, and of the cycles below the limit, as shares of the latter."""
 
 
@@ -39,6 +41,11 @@ def volume(result: dict[str, Any], row: Row) -> float:
         if np.mean(values) > LEAST_ACCURACY
     ]  # fmt: skip
     return float(hypervolume(np.array(points), ref=[-LEAST_ACCURACY, 1.0])) if points else 0.0
+
+
+def share_of_best(result: dict[str, Any], cost: str) -> float:
+    """A cost of the cheapest design within one standard error, as a share of the best design's."""
+    return float(result["cheapest"]["prices"][cost] / result["prices"][cost])
 
 
 def compared(row: Row, record: dict[str, Any], options: dict[str, int]) -> list[dict[str, Any]]:
@@ -61,6 +68,7 @@ def compared(row: Row, record: dict[str, Any], options: dict[str, int]) -> list[
             "seconds": np.mean([result["seconds"] for result in found]),
             "test": statistics_of([float(np.mean(values)) for values in tests]),
             "cycles": np.mean([result["prices"]["latency_cycles"] for result in ended]),
+            "cheapest": {name: np.mean([share_of_best(result, name) for result in ended]) for name in CHEAPEST},
             "volume": np.mean(volumes),
             "gap": difference(tests, baseline["test"]),
             "volume_gap": difference(volumes, baseline["volume"]),

@@ -19,6 +19,7 @@ import multiplier_array
 import open_compiler
 import recipe
 import search
+import side_by_side
 import tables
 from pages import read_record, write_page
 
@@ -38,6 +39,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),
+    "side-by-side.md": ("side-by-side", side_by_side.page),
     "tables.md": ("tables", tables.page),
     tables.FIGURE: ("tables", tables.figure),
 }

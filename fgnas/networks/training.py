@@ -118,7 +118,7 @@ def train_many(
     with them is no difference between networks. On a GPU they are trained one by one, with inputs of their own.
     """
     if recipe.device != "cpu":
-        return [_train_with_torch(data, one, seed, recipe) for one, seed in zip(architectures, seeds, strict=True)]
+        return [train_with_torch(data, one, seed, recipe) for one, seed in zip(architectures, seeds, strict=True)]
     with _blas().limit(limits=1, user_api="blas"):
         return _trained_together(data, architectures, seeds, recipe, input_seed)
 
@@ -192,7 +192,7 @@ def _losses(logits: Reals, labels: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.array([-np.log(np.maximum(own, 1e-300)).mean() for own in likelihood.T])
 
 
-def _train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
+def train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
     """Train one network by autograd, on a GPU."""
     train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
     rng = np.random.default_rng(seed)
