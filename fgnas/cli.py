@@ -122,10 +122,12 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
     about = "the HLS compiler whose pragmas the C++ has; default: %(default)s"
     sub.add_argument("--compiler", default="vitis", metavar="vitis|bambu", help=about)
-    about = "units for each layer, or one array of multipliers for all; default: %(default)s"
-    sub.add_argument("--target", default="pipeline", metavar="pipeline|array", help=about)
-    _add_number(sub, "--multipliers", POSITIVE, "most multipliers of an array; default: the design's DSP budget")
-    _add_number(sub, "--beat-bits", POSITIVE, "width of an array's memory port: 128, 256 or 512; default: 128")
+    about = "units for each layer, or one array of multipliers for all; default: what the design was made for"
+    sub.add_argument("--target", metavar="pipeline|array", help=about)
+    about = "most multipliers of an array; default: the design's own array, or its DSP budget"
+    _add_number(sub, "--multipliers", POSITIVE, about)
+    about = "width of an array's memory port: 128, 256 or 512; default: that of the design's array, or 128"
+    _add_number(sub, "--beat-bits", POSITIVE, about)
     _add_json(sub)
 
 
@@ -440,7 +442,7 @@ def _import(options: argparse.Namespace) -> int:
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.backends.project import check_compiler, check_replaceable, held_by
-    from fgnas.backends.targets import find_writer
+    from fgnas.backends.targets import find_writer, target_of
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -451,7 +453,7 @@ def _hls(options: argparse.Namespace) -> int:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
-    find_writer(options.target)
+    find_writer(options.target or target_of(design.choices))
     check_replaceable(directory)
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import fastest
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.network import Network
@@ -25,8 +28,8 @@ class Request:
         specification: limits, clock and part.
         network: the float weights.
         compiler: the HLS compiler whose pragmas the C++ has.
-        multipliers: the most that an array may have; None for the design's DSP budget.
-        beat_bits: width of an array's memory port; None for that of the pipeline.
+        multipliers: the most that an array may have; None for the design's own array, else for its DSP budget.
+        beat_bits: width of an array's memory port; None for that of the design's own array, else for the pipeline's.
     """
 
     specification: Specification
@@ -47,17 +50,28 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 
 
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    made = _made(accelerator, data, request)
+    return array.write_project(made, data, directory, request.specification, request.network)
+
+
+def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayAccelerator:
+    """The design's own array unless a size or a port is asked for, else the fastest one."""
+    own = accelerator.design.array
+    if own is not None and request.multipliers is None and request.beat_bits in (None, own.beat_bits):
+        return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits)
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
-    return array.write_project(
-        fastest(accelerator, data, most, request.beat_bits or wire.BEAT_BITS), data, directory, request.specification,
-        request.network,
-    )  # fmt: skip
+    return fastest(accelerator, data, most, request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS))
 
 
 Writer = Callable[[Accelerator, GraphData, Path, Request], list[Path]]
 DEFAULT_TARGET = "pipeline"
 TARGETS: dict[str, Writer] = {"array": _array, DEFAULT_TARGET: _pipeline}
 """Name -> function that writes a project; returns its files."""
+
+
+def target_of(design: Design) -> str:
+    """The name of the hardware that a design was made for."""
+    return DEFAULT_TARGET if design.array is None else "array"
 
 
 def find_writer(name: str) -> Writer:

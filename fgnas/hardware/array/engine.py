@@ -20,6 +20,8 @@ VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
+BLOCK_WORDS = 512
+"""Words of a block RAM at its widest."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
@@ -175,6 +177,11 @@ def load_steps(words: Any, places: Any, together: Any, banks: int) -> Any:
 def table_banks(beat_bits: int) -> int:
     """Banks of a table: a load writes so many words of a place together."""
     return beat_bits // (2 * wire.MEMORY_WORD_BITS)
+
+
+def rounded_words(words: Any, banks: int = 1) -> Any:
+    """Words rounded up where that costs no further block RAM. Integers, or arrays of them."""
+    return ceil_div(words, banks * BLOCK_WORDS) * banks * BLOCK_WORDS
 
 
 def results_together(groups: int, tiles: int, beat_bits: int) -> int:

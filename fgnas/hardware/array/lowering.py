@@ -16,7 +16,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, table_banks
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, rounded_words, table_banks
 from fgnas.hardware.array.programme import LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
@@ -24,8 +24,6 @@ from fgnas.hardware.pipeline.tables import is_plain_relu
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables."""
-BLOCK_WORDS = 512
-"""Words of a block RAM at its widest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,8 +302,8 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=_rounded(sum(plan.weight_words for plan in plans) + result_words, table_banks(beat_bits)),
-        own_words=OWN_WORDS_LUTRAM if own_words <= OWN_WORDS_LUTRAM else _rounded(own_words),
+        table_words=rounded_words(sum(plan.weight_words for plan in plans) + result_words, table_banks(beat_bits)),
+        own_words=OWN_WORDS_LUTRAM if own_words <= OWN_WORDS_LUTRAM else rounded_words(own_words),
         bias_words=sum(plan.tiles for plan in plans),
         activation_words=sum(plan.activation_words for plan in plans),
         shifts=tuple(sorted(shifts)),
@@ -314,7 +312,3 @@ def smallest_engine(
         programme=max(16, 1 << (LOADS + 2 * len(plans) - 1).bit_length()),
         beat_bits=beat_bits,
     )
-
-
-def _rounded(words: int, banks: int = 1) -> int:
-    return ceil_div(words, banks * BLOCK_WORDS) * banks * BLOCK_WORDS

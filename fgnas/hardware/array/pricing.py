@@ -32,7 +32,7 @@ from fgnas.hardware.array.engine import (
     words_loaded_together,
 )
 from fgnas.hardware.array.lowering import dense_elements
-from fgnas.hardware.array.packing import pack
+from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
@@ -69,6 +69,8 @@ class ArrayPrices:
         multipliers: P.
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
+        tiles: words of the longest row that a unit holds or makes.
+        memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
     """
 
     cycles: Ints
@@ -76,6 +78,8 @@ class ArrayPrices:
     multiplications: Ints
     table_words: Ints
     own_words: Ints
+    tiles: Ints
+    memory_bytes: Ints
 
 
 class ArrayPricer:
@@ -87,6 +91,7 @@ class ArrayPricer:
         self.data, self.read_latency, self.beat_bits = data, read_latency, beat_bits
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
+        self._beats = functools.cache(self._phase_beats)
 
     def _deal_rows(self, of_features: bool, groups: int) -> Deal:
         loads = self.data.non_zeros if of_features else self.data.degrees
@@ -100,12 +105,25 @@ class ArrayPricer:
             stream = Stream(Target.TABLE, tiles, limit, 0, 0)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
-        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
-        schedule = pack(lengths, self._deal(kind == "first", groups), 1, limit - 1 if kind == "logits" else 0)
+        schedule = self._schedule(kind, groups, tiles)
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _schedule(self, kind: str, groups: int, tiles: int) -> Schedule:
+        """The slot rows of a phase that reads a stream."""
+        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
+        ordered = rows_held(QUEUE_WORDS, tiles) - 1 if kind == "logits" else 0
+        return pack(lengths, self._deal(kind == "first", groups), 1, ordered)
+
+    def _phase_beats(self, kind: str, groups: int, tiles: int) -> int:
+        """Beats that a phase reads, and those of the logits that it writes."""
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        slot_rows = self._schedule(kind, groups, tiles).slot_rows
+        written = groups * self._deal(False, groups).depth * tiles if kind == "logits" else 0
+        read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
+        return int(read + written // results_together(groups, tiles, self.beat_bits))
 
     def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints) -> Ints:
         """[n] cycles of one phase of every candidate."""
@@ -123,7 +141,7 @@ class ArrayPricer:
         combined_rows = [self._depths(True, units // columns[0]), *rows[:-1]]
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
-        needed: Ints = none + 0
+        needed, read, longest = none + 0, none + 0, none + 0
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
@@ -133,6 +151,7 @@ class ArrayPricer:
             if layer == 0:
                 write_tiles, elements = tiles, none
                 cycles = cycles + self._phases("first", groups, tiles, none)
+                read = read + _by_case(functools.partial(self._beats, "first"), groups, none)
                 weights = weights + width * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
@@ -142,6 +161,9 @@ class ArrayPricer:
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
             cycles = cycles + self._phases(kind, units // n, tiles, none)
+            held = tiles if kind == "logits" else none  # only the order of logits depends on it
+            read = read + _by_case(functools.partial(self._beats, kind), units // n, held)
+            longest = np.maximum(longest, np.maximum(tiles, write_tiles))
             biases = biases + tiles
             results = np.maximum(results, groups * combined_rows[layer] * tiles)
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles)
@@ -149,11 +171,13 @@ class ArrayPricer:
         places = functools.reduce(np.maximum, columns)
         for count, banks in ((weights, table_banks(self.beat_bits)), (biases, 1), (candidates.tables, 1)):
             cycles = cycles + self._loads(count, places, candidates.bits, banks)
+            read = read + ceil_div(count * places, words_loaded_together(LANES * candidates.bits, self.beat_bits))
         descriptors = 2 * layers + 2 + (candidates.tables > 0)
         beats = descriptor_beats(self.beat_bits) * descriptors
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
-        return ArrayPrices(total, LANES * units, needed, weights + results, own)
+        moved = (read + beats) * (self.beat_bits // 8)
+        return ArrayPrices(total, LANES * units, needed, weights + results, own, longest, moved)
 
     def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> Ints:
         """[n] cycles of a load of so many words of each place into so many banks; 0 without one."""

@@ -5,12 +5,14 @@ import pytest
 from arrays import random_data, random_source
 
 from fgnas.errors import UserError
+from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import default_columns
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.resources import block_rams, block_rams_of
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -39,6 +41,10 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
         rest = array.engine.table_words - prices.table_words[place]
         assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
         assert array.engine.own_words >= prices.own_words[place]
+        assert array.engine.tiles == prices.tiles[place]
+        assert block_rams_of(prices, bits, beat_bits)[place] == block_rams(array.engine)
+        moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
+        assert prices.memory_bytes[place] == moved
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:

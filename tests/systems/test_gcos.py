@@ -1,0 +1,158 @@
+"""The system g-cos: its space, prices that are those of the project, and whole searches, killed and resumed."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import random_graph, random_network
+
+import fgnas
+from fgnas import systems
+from fgnas.backends.array import price
+from fgnas.cli import main
+from fgnas.costs import feasible
+from fgnas.errors import UserError
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.systems.gcos.jobs import array_accuracy, tied
+from fgnas.systems.gcos.space import find_space, most_columns
+from fgnas.systems.gcos.target import BUILDABLE, ArrayTarget
+
+SMALL: dict[str, Any] = {
+    "dataset": "digits", "updates": 12, "paths": 3, "children": 45, "leaders": 3, "retrain_seeds": 2,
+    "retrain_epochs": 6, "seed": 3, "bram36": 400,
+}  # fmt: skip
+FILES = ("trials.jsonl", "leaders.json", "best.json", "cheapest.json", "pareto.json", "supernet.npz")
+
+
+def test_columns_are_those_that_an_array_can_have() -> None:
+    """By hand: 12 units make groups of 4 at most, and 16 features are two words."""
+    found = most_columns(np.array([12, 12, 5, 8]), np.array([256, 16, 256, 17]))
+    assert found.tolist() == [4, 2, 1, 2]
+    space = find_space("g-cos", 128, 512)
+    rows = space.draw(500, np.random.default_rng(0))
+    assert np.array_equal(space.repaired(rows), rows)
+    values = space.columns(rows)
+    assert (values["columns"][0] <= most_columns(values["units"][0], values["d"][0])).all()
+    for place, decision in enumerate(space.decisions):
+        assert set(rows[:, place].tolist()) == set(range(len(decision.options))), decision.name
+
+
+def test_the_named_spaces_leave_one_side_free() -> None:
+    baseline, engine = find_space("gcn-16", 12, 512), find_space("one-engine", 12, 256)
+    rng = np.random.default_rng(1)
+    designs = [baseline.candidate(row) for row in baseline.draw(60, rng)]
+    assert len({design.training_key for design in designs}) == 1 and len({design.array for design in designs}) > 20
+    designs = [engine.candidate(row) for row in engine.draw(60, rng)]
+    assert len({design.training_key for design in designs}) > 20
+    assert {(design.array.units, design.array.beat_bits) for design in designs if design.array} == {(12, 256)}
+
+
+@pytest.mark.parametrize("given, told", [
+    ({"dsp": 7}, "8 multipliers at least"), ({"beat_bits": 64}, "128, 256, 512 bits"), ({"space": "all"}, "one-engine"),
+])  # fmt: skip
+def test_what_cannot_be_is_said(given: dict[str, Any], told: str) -> None:
+    module = systems.find("g-cos")
+    with pytest.raises(UserError, match=told):
+        module.compose(module.Options(**given))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_are_those_of_the_project(seed: int) -> None:
+    """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, 80, 30, 5, 200)
+    space = find_space("g-cos", 24, 512)
+    target = ArrayTarget(space, data, "xc7", 100.0)
+    rows = space.draw(25, rng)
+    costs = target.price(rows)
+    for place in np.flatnonzero(feasible(costs, BUILDABLE)):
+        design = space.candidate(rows[place])
+        network = tied(design, random_network(rng, design, data))
+        assert design.array is not None
+        source = lower(design, network, GraphShape.of(data), "random")
+        made = fit(source, data, design.array.units, design.array.columns, beat_bits=design.array.beat_bits)
+        encoded = encode_array(made, data)
+        found = price(encoded, Specification())
+        for name in ("latency_cycles", "dsp", "bram36"):
+            assert costs[name][place] == found[name], name
+        moved = [*encoded.regions.values(), reference.run_region(encoded)]
+        assert costs["memory_bytes"][place] == sum(region.size for region in moved)
+        # 0.5 of the logits' argmax at random: only that it is a share of whole nodes counts here.
+        accuracy = array_accuracy(design, network, data, ("val",))["val"]
+        assert accuracy * data.val.sum() == pytest.approx(round(accuracy * data.val.sum()))
+
+
+def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = fgnas.search(system="g-cos", workers=1, run="whole", **SMALL)
+    trials = whole.trials()
+    assert len({trial.row for trial in trials}) == 45 and not any(trial.trained for trial in trials)
+    assert all(trial.costs["dsp"] <= 100 and trial.costs["bram36"] <= 400 for trial in trials)
+    assert set(whole.best["delivered"]) == {"float", "quantised"}
+    assert whole.report().is_file()
+    stopped = begun(whole.folder, tmp_path / "runs" / "cut")
+    fgnas.search(run="cut", resume=True, workers=2)
+    for name in FILES:
+        assert (whole.folder / name).read_bytes() == (stopped / name).read_bytes(), name
+    assert main(["hls", "whole", "--design", "cheapest", "--out", "built", "--quiet"]) == 0
+    cheapest = whole.cheapest
+    assert cheapest is not None
+    predicted = json.loads(Path("built/report/price.json").read_text())
+    for name in ("latency_cycles", "dsp", "bram36"):
+        assert predicted[name] == cheapest["costs"][name]
+    design = whole.design("cheapest")
+    assert design.network is not None
+    accuracy = array_accuracy(design.choices, design.network, fgnas.load("digits"))
+    assert accuracy == cheapest["delivered"]["quantised"]
+    assert main(["hls", "runs/whole/best.json", "--out", "again", "--quiet"]) == 0
+    assert json.loads(Path("again/design.json").read_text()) == whole.best["design"]
+    capsys.readouterr()
+    assert main(["price", "runs/whole/best.json"]) == 2
+    assert "is a multiplier array, not a pipeline" in capsys.readouterr().err
+
+
+def begun(folder: Path, copy: Path) -> Path:
+    """A copy of a run as if it had been killed after the supernet's training."""
+    (copy / "children").mkdir(parents=True)
+    for name in ("config.json", "supernet.npz"):
+        shutil.copy(folder / name, copy / name)
+    (copy / "trials.jsonl").touch()
+    return copy
+
+
+def test_networks_can_be_trained_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = SMALL | {"children": 6, "leaders": 2, "retrain_seeds": 1}
+    run = fgnas.search(system="g-cos", workers=1, scoring="training", epochs=3, **options)
+    trained = [trial.training_key for trial in run.trials() if trial.trained]
+    assert len(set(trained)) == len(trained) > 1 and not (run.folder / "supernet.npz").exists()
+
+
+def test_the_weight_decides_between_accuracy_and_cycles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lambda 0 the pool keeps the accurate ones, with a large one the fast ones."""
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for weight in (0.0, 5.0):
+        options = SMALL | {"children": 140, "leaders": 1, "retrain_seeds": 1, "retrain_epochs": 1}
+        run = fgnas.search(system="g-cos", workers=1, weight=weight, **options)
+        late = run.trials()[-40:]
+        found[weight] = np.mean([trial.costs["latency_cycles"] for trial in late])
+    assert found[5.0] < 0.8 * found[0.0]
+
+
+@pytest.mark.slow
+def test_the_rtl_of_a_search_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = fgnas.search(system="g-cos", workers=1, **SMALL)
+    result = run.design("best").lower().write(tmp_path / "built").simulate()
+    assert result["mismatches"] == result["cycle_difference"] == result["phase_differences"] == 0
+    assert result["cycles"] == run.best["costs"]["latency_cycles"]
