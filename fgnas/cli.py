@@ -56,6 +56,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
         ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: clock reached, critical path"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
+        ("rank", _rank, _add_rank, "measure how well a run's scores rank networks that are trained alone"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
         ("platform", _platform, _add_platform, "time a vision GNN's steps on this processor, and write a platform"),
@@ -163,6 +164,14 @@ def _add_vitis(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--step", choices=("csim", "csynth", "cosim", "impl"), default="csynth", help="default: %(default)s"
     )
+    _add_json(sub)
+
+
+def _add_rank(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("source", metavar="RUN", nargs="?", default="latest", help="a run's name; default: %(default)s")
+    _add_number(sub, "--networks", POSITIVE, "uniform networks within the run's limits", 100)
+    _add_number(sub, "--seeds", POSITIVE, "trainings of each", 2)
+    _add_number(sub, "--workers", POSITIVE, "processes that train; default: one per core")
     _add_json(sub)
 
 
@@ -369,6 +378,22 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     for row in rows:
         table.add_row(*row)
     _console().print(table)
+
+
+def _rank(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    found = api.Run.find(options.source).rank(options.networks, options.seeds, options.workers)
+    if options.json:
+        _print_json(found)
+        return 0
+    rows = [
+        ("its scores against trained alone", found["tau"], found["tau_better_half"]),
+        ("one seed against another", found["seeds_tau"], found["seeds_tau_better_half"]),
+    ]
+    title = f"Kendall's tau over {found['networks']} networks of {found['run']}, {found['trainings']} trainings"
+    _show_table(title, ("", "all", "better half"), [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in rows])
+    return 0
 
 
 # price, evaluate, sample

@@ -51,9 +51,9 @@ class SupernetRecipe:
         paths: uniform networks whose gradients an update adds up.
     """
 
-    updates: int = 300
+    updates: int = 600
     paths: int = 16
-    learning_rate: float = 5e-3
+    learning_rate: float = 0.01
     weight_decay: float = 5e-4
     dropout: float = 0.6
 

@@ -27,9 +27,10 @@ class Options(SearchOptions):
     )
     objectives: str = option("val,latency_cycles", "scores and costs to search for", TEXT, "NAMES")
     scoring: str = option(
-        SCORINGS[0], "what scores a candidate: weights of one supernet, or a training of its own", TEXT, "NAME", SCORINGS
+        SCORINGS[0], "how candidates are scored: with weights of one supernet, or each by a training", TEXT, "NAME",
+        SCORINGS,
     )
-    updates: int = option(300, "updates of the supernet", POSITIVE, "N")
+    updates: int = option(600, "updates of the supernet", POSITIVE, "N")
     paths: int = option(16, "uniform networks that share each update", POSITIVE, "N")
     epochs: int = option(200, "epochs of a training of its own", POSITIVE, "N")
     retrain_epochs: int = option(400, "epochs of each retraining", POSITIVE, "N")
