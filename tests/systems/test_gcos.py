@@ -2,6 +2,11 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +186,47 @@ def test_the_rtl_of_a_search_is_right(folder: Path) -> None:
     result = run.design("best").lower().write(folder / "built").simulate()
     assert result["mismatches"] == result["cycle_difference"] == result["phase_differences"] == 0
     assert result["cycles"] == run.best["costs"]["latency_cycles"]
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import fgnas
+
+if __name__ == "__main__":
+    begun = (Path("runs") / sys.argv[1] / "config.json").is_file()
+    given = {} if begun else {
+        "system": "g-cos", "dataset": "graph.npz", "updates": 200, "paths": 4, "children": 160, "leaders": 2,
+        "retrain_seeds": 2, "retrain_epochs": 20, "bram36": 80, "seed": 1,
+    }
+    fgnas.search(run=sys.argv[1], resume=begun, workers=int(sys.argv[2]), **given)
+"""
+
+
+@pytest.mark.slow
+def test_killed_three_times_it_gives_the_same_bytes_on_two_workers(folder: Path) -> None:
+    """In the supernet's training, and twice in the search; against an undisturbed run on one worker."""
+    (folder / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "program.py"]
+    subprocess.run([*command, "whole", "1"], check=True)
+    cut = folder / "runs" / "cut"
+
+    def lines() -> int:
+        trials = cut / "trials.jsonl"
+        return trials.read_bytes().count(b"\n") if trials.is_file() else 0
+
+    moments: tuple[Callable[[], bool], ...] = (
+        (cut / "supernet.npz").is_file, lambda: lines() >= 20, lambda: lines() >= 100
+    )  # fmt: skip
+    for place, reached in enumerate(moments):
+        process = subprocess.Popen([*command, "cut", "2"])
+        while process.poll() is None and not reached():
+            time.sleep(0.01)
+        assert process.poll() is None, "it ended before it could be killed"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (cut / "best.json").exists() and (place > 0 or lines() == 0)
+    subprocess.run([*command, "cut", "2"], check=True)
+    for name in FILES:
+        assert (cut / name).read_bytes() == (folder / "runs" / "whole" / name).read_bytes(), name
