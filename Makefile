@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-gcos bench-mapping bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -14,7 +14,7 @@ spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 target_options := FPGA CLOCK_MHZ
-search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
+search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
 	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME DISTINCT
 map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
@@ -151,6 +151,10 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 bench-array: ## the multiplier array on whole graphs: RTL, model, random networks, beside the best pipeline; resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/multiplier_array.py
+
+bench-gcos: ## G-CoS: designs delivered, rank of the supernet, other ways beside it; hours in all, resumable: ROWS (of delivered,ranked,compared) WORKERS
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/gcos.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows)
 
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh

@@ -11,6 +11,7 @@ import controllers
 import efficiency
 import every_design
 import finetuning
+import gcos
 import hardware_model
 import initiation_interval
 import mapping
@@ -31,6 +32,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "efficiency.md": ("efficiency", efficiency.page),
     "every-design.md": ("every-design", every_design.page),
     "finetuning.md": ("finetuning", finetuning.page),
+    "gcos.md": ("gcos", gcos.page),
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),

@@ -56,6 +56,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
         ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: clock reached, critical path"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
+        ("rank", _rank, _add_rank, "measure how well a run's scores rank networks that are trained alone"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
         ("platform", _platform, _add_platform, "time a vision GNN's steps on this processor, and write a platform"),
@@ -122,11 +123,14 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock for the vendor's tool; default: the run's")
     about = "the HLS compiler whose pragmas the C++ has; default: %(default)s"
     sub.add_argument("--compiler", default="vitis", metavar="vitis|bambu", help=about)
-    about = "units for each layer, or one array of multipliers for all; default: %(default)s"
-    sub.add_argument("--target", default="pipeline", metavar="pipeline|array", help=about)
-    _add_number(sub, "--multipliers", POSITIVE, "most multipliers of an array; default: the design's DSP budget")
-    _add_number(sub, "--beat-bits", POSITIVE, "width of an array's memory port: 128, 256 or 512; default: 128")
-    _add_number(sub, "--bram36", POSITIVE, "most block RAMs of an array; default: those of the search or device")
+    about = "units for each layer, or one array of multipliers for all; default: what the design was made for"
+    sub.add_argument("--target", metavar="pipeline|array", help=about)
+    about = "most multipliers of an array; default: the design's own array, or its DSP budget"
+    _add_number(sub, "--multipliers", POSITIVE, about)
+    about = "width of an array's memory port: 128, 256 or 512; default: that of the design's array, or 128"
+    _add_number(sub, "--beat-bits", POSITIVE, about)
+    about = "most block RAMs of an array; default: the design's own array, or those of the search or device"
+    _add_number(sub, "--bram36", POSITIVE, about)
     _add_json(sub)
 
 
@@ -162,6 +166,14 @@ def _add_vitis(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--step", choices=("csim", "csynth", "cosim", "impl"), default="csynth", help="default: %(default)s"
     )
+    _add_json(sub)
+
+
+def _add_rank(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("source", metavar="RUN", nargs="?", default="latest", help="a run's name; default: %(default)s")
+    _add_number(sub, "--networks", POSITIVE, "uniform networks within the run's limits", 100)
+    _add_number(sub, "--seeds", POSITIVE, "trainings of each", 2)
+    _add_number(sub, "--workers", POSITIVE, "processes that train; default: one per core")
     _add_json(sub)
 
 
@@ -370,6 +382,22 @@ def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     _console().print(table)
 
 
+def _rank(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    found = api.Run.find(options.source).rank(options.networks, options.seeds, options.workers)
+    if options.json:
+        _print_json(found)
+        return 0
+    rows = [
+        ("its scores against trained alone", found["tau"], found["tau_better_half"]),
+        ("one seed against another", found["seeds_tau"], found["seeds_tau_better_half"]),
+    ]
+    title = f"Kendall's tau over {found['networks']} networks of {found['run']}, {found['trainings']} trainings"
+    _show_table(title, ("", "all", "better half"), [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in rows])
+    return 0
+
+
 # price, evaluate, sample
 
 
@@ -441,7 +469,7 @@ def _import(options: argparse.Namespace) -> int:
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.backends.project import check_compiler, check_replaceable, held_by
-    from fgnas.backends.targets import find_target
+    from fgnas.backends.targets import find_target, target_of
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -452,7 +480,7 @@ def _hls(options: argparse.Namespace) -> int:
         design = api.Run.find(options.source).design(options.design)
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
-    find_target(options.target)
+    find_target(options.target or target_of(design.choices))
     check_replaceable(directory)
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))

@@ -93,6 +93,16 @@ class Layer(BaseModel):
         return FixedPoint.of(self.wi, self.wf, scale)
 
 
+class Array(BaseModel):
+    """A multiplier array for a network: its size, how its units are arranged in each layer, and its memory port."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    units: int = Field(ge=1, le=128, description="units of eight multipliers")
+    columns: tuple[int, ...] = Field(strict=False, description="units side by side, for each hidden layer")
+    beat_bits: Literal[128, 256, 512] = Field(description="width of the memory port")
+
+
 class Design(BaseModel):
     """A graph neural network and the accelerator that runs it: what the search returns."""
 
@@ -101,6 +111,7 @@ class Design(BaseModel):
     schema_version: int = Field(default=SCHEMA, alias="schema", serialization_alias="schema")
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MOST_LAYERS, strict=False)
     dsp: int = Field(ge=0, description="DSP slices that the multipliers may use")
+    array: Array | None = Field(default=None, description="the multiplier array; None for a pipeline")
 
     @model_validator(mode="after")
     def _last_layer(self) -> Self:
@@ -110,11 +121,13 @@ class Design(BaseModel):
                 if (getattr(layer, name) is None) != last:
                     state = "has no effect in the last layer: leave it null" if last else "is missing"
                     raise ValueError(f"layer {index}: {name} {state}")
+        if self.array is not None and len(self.array.columns) != len(self.layers) - 1:
+            raise ValueError(f"array: columns needs {len(self.layers) - 1} numbers, one for each hidden layer")
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values."""
-        return self.model_dump(mode="json", by_alias=True)
+        """The design as plain JSON values; `array` only where there is one."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"array"} if self.array is None else None)
 
     def to_json(self) -> str:
         """One line of canonical JSON: sorted keys, no spaces."""

@@ -122,6 +122,8 @@ def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTabl
     if found is not None:
         return found
     designs = [Design.from_json(line, f"{source}:{number}") for number, line in block]
+    for (number, _), design in zip(block, designs, strict=True):
+        check_pipeline(design, f"{source}:{number}")
     counts = np.array([len(design.layers) for design in designs])
     tables = []
     for count in np.unique(counts):
@@ -130,6 +132,12 @@ def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTabl
         codes = _codes_of(columns_of(group), int(count))
         tables.append(DesignTable(places, codes, np.array([design.dsp for design in group])))
     return tables
+
+
+def check_pipeline(design: Design, source: str) -> None:
+    """Raise UserError for a design that is no pipeline."""
+    if design.array is not None:
+        raise UserError(f"{source} is a multiplier array, not a pipeline: `fgnas hls` writes it with its price")
 
 
 def _codes_of(columns: Columns, layers: int) -> NDArray[np.int16]:

@@ -37,6 +37,7 @@ FLAG = Kind("flag")
 NATURAL = Kind("whole number", int, lambda value: value >= 0, "is below zero")
 POSITIVE = Kind("whole number", int, lambda value: value >= 1, "is below one")
 ABOVE_ZERO = Kind("number", float, lambda value: 0 < value < math.inf, "is not above zero")
+NOT_NEGATIVE = Kind("number", float, lambda value: 0 <= value < math.inf, "is below zero")
 PERCENTAGE = Kind("number", float, lambda value: 0 <= value < 100, "is not from 0 to below 100")
 
 
@@ -59,6 +60,9 @@ class SearchOptions:
     )  # fmt: skip
     controller: str = option(
         CONTROLLERS[0], f"how reinforce learns: {', '.join(CONTROLLERS)}", TEXT, "NAME", CONTROLLERS
+    )
+    weight: float | None = option(
+        None, "lambda of pool: what each further objective counts beside the first; default: 0.05", NOT_NEGATIVE, "F"
     )
     children: int = option(500, "valid samples to evaluate, repeats included", POSITIVE, "N")
     trainings: int | None = option(None, "at most this many distinct trainings, whatever the children", POSITIVE, "N")

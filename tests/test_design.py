@@ -40,6 +40,27 @@ def test_any_sample_survives_json(seed):
     assert Design.from_json(design.to_json()) == design
 
 
+ARRAY = {"units": 12, "columns": [2], "beat_bits": 512}
+
+
+def test_a_design_can_have_an_array():
+    """Without one the JSON, and so the hash, is that of a pipeline; the array changes neither training nor score."""
+    design = Design.from_dict(plain(array=ARRAY))
+    assert design.to_dict() == plain(array=ARRAY) and Design.from_json(design.to_json()) == design
+    pipeline = Design.from_dict(plain())
+    assert "array" not in pipeline.to_dict() and pipeline.hash != design.hash
+    assert (pipeline.training_key, pipeline.score_key) == (design.training_key, design.score_key)
+
+
+@pytest.mark.parametrize("change, told", [
+    ({"columns": [2, 1]}, "columns needs 1 numbers, one for each hidden layer"), ({"units": 0}, "array.units"),
+    ({"beat_bits": 64}, "array.beat_bits"), ({"lanes": 8}, "unknown field"),
+])  # fmt: skip
+def test_a_wrong_array_is_refused(change, told):
+    with pytest.raises(UserError, match=told):
+        Design.from_dict(plain(array={**ARRAY, **change}))
+
+
 def test_hashes_name_what_they_should():
     design = Design.from_dict(plain())
     reordered = Design.from_dict(dict(reversed(plain().items())))

@@ -103,3 +103,12 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
         read_tables(tmp_path / "d.jsonl")
     with pytest.raises(UserError, match=r":1: not JSON"):
         read_tables(written(tmp_path / "e.jsonl", ["{"]))
+
+
+def test_an_array_is_no_pipeline(tmp_path: Path) -> None:
+    """It would be priced as one: the line is named instead."""
+    design = random_design(np.random.default_rng(0), 2)
+    content = design.to_dict() | {"array": {"units": 4, "columns": [1], "beat_bits": 128}}
+    path = written(tmp_path / "d.jsonl", [design.to_json(), json.dumps(content)])
+    with pytest.raises(UserError, match=r"d\.jsonl:2 is a multiplier array, not a pipeline"):
+        read_tables(path)

@@ -21,8 +21,9 @@ from fgnas.api.data import Data, data_of
 from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER
-from fgnas.backends.targets import DEFAULT_TARGET, Request, find_target
+from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.design import columns_of
+from fgnas.designs import check_pipeline
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
@@ -180,6 +181,8 @@ def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[st
     Designs with the same number of layers are priced together.
     """
     given = specification(**limits)
+    for design in designs:
+        check_pipeline(design.choices, design.label)
     pricer = Pricer(data_of(data), given.family, given.beat_cycles)
     rows: list[dict[str, Any]] = [{}] * len(designs)
     for layers in sorted({len(design.choices.layers) for design in designs}):
@@ -273,16 +276,18 @@ class Accelerator:
         fpga: str | None = None,
         clock_mhz: float | None = None,
         compiler: str = DEFAULT_COMPILER,
-        target: str = DEFAULT_TARGET,
+        target: str | None = None,
         multipliers: int | None = None,
         beat_bits: int | None = None,
         bram36: int | None = None,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
-        With the target "array" the network runs on a multiplier array (docs/array.md): the fastest one for this graph
-        with up to `multipliers`, by default the design's DSP budget, behind a memory port of `beat_bits` (128, 256
-        or 512; default 128), that takes `bram36` block RAMs at most, by default as many as the specification allows.
+        `target` is "pipeline" or "array", by default what the design was made for. On a multiplier array
+        (docs/array.md) the network runs on the design's own one, or, where `multipliers`, `bram36` or another
+        `beat_bits` is given or it has none, on the fastest one for this graph with up to `multipliers`, by default the
+        design's DSP budget, behind a memory port of `beat_bits` (128, 256 or 512; default 128), that takes `bram36`
+        block RAMs at most, by default as many as the specification allows.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -296,7 +301,8 @@ class Accelerator:
             wanted = replace(wanted, clock_mhz=clock_mhz)
         request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36)
         with step("write the project"):
-            find_target(target).write(self.hardware, self.data, Path(directory), request)
+            made_for = find_target(target or target_of(self.design.choices))
+            made_for.write(self.hardware, self.data, Path(directory), request)
         return Project(Path(directory))
 
     @functools.cached_property

@@ -83,6 +83,15 @@ class Run:
         found = back_end.open(entries[int(text) - 1], self.folder)
         return Design(found.design, found.network, found.dataset, found.fingerprint, label, found.specification)
 
+    def rank(self, networks: int = 100, seeds: int = 2, workers: int | None = None) -> dict[str, Any]:
+        """Kendall's tau of the run's scores against uniform networks trained alone; it continues what was measured.
+
+        Returns `tau`, and `seeds_tau` between two seeds of the same networks; both also for the better half.
+        """
+        from fgnas.api.rankings import rank
+
+        return rank(self.store, executor_factory("processes", None, workers), networks, seeds)
+
     def trials(self) -> list[Trial]:
         """Every trial, in order."""
         return self.store.trials()

@@ -9,9 +9,12 @@ from typing import Any
 
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.pricing import Specification
@@ -28,9 +31,9 @@ class Request:
         specification: limits, clock and part.
         network: the float weights.
         compiler: the HLS compiler whose pragmas the C++ has.
-        multipliers: the most that an array may have; None for the design's DSP budget.
-        beat_bits: width of an array's memory port; None for that of the pipeline.
-        bram36: the most block RAMs of an array; None for the specification's limit.
+        multipliers: the most that an array may have; None for the design's own array, else for its DSP budget.
+        beat_bits: width of an array's memory port; None for that of the design's own array, else for the pipeline's.
+        bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
     """
 
     specification: Specification
@@ -54,12 +57,24 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 
 
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
-    most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     limits = request.specification
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
-    room = Room(most, request.beat_bits or wire.BEAT_BITS, limits.bram36, limits.family)
-    return array.write_project(fastest(accelerator, data, room), data, directory, limits, request.network)
+    return array.write_project(_made(accelerator, data, request), data, directory, limits, request.network)
+
+
+def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayAccelerator:
+    """The design's own array unless a size or a port is asked for, else the fastest one."""
+    own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
+    if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
+        return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits)
+    most = accelerator.design.dsp if request.multipliers is None else request.multipliers
+    limits = request.specification
+    room = Room(
+        most, request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS), request.bram36 or limits.bram36,
+        limits.family,
+    )  # fmt: skip
+    return fastest(accelerator, data, room)
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,11 @@ TARGETS = {
 }
 
 
+def target_of(design: Design) -> str:
+    """The name of the hardware that a design was made for."""
+    return DEFAULT_TARGET if design.array is None else "array"
+
+
 def find_target(name: str) -> Target:
     """A target by name, or UserError."""
     if name not in TARGETS:
@@ -90,6 +110,6 @@ def find_target(name: str) -> Target:
     return TARGETS[name]
 
 
-def target_of(summary: dict[str, Any]) -> Target:
+def described_target(summary: dict[str, Any]) -> Target:
     """The target of the accelerator that a project's report/accelerator.json describes."""
     return find_target(summary.get("target", DEFAULT_TARGET))

@@ -98,5 +98,6 @@ def fitness(objectives: Objectives, reference: NDArray[np.float64], settings: Po
 
 
 def searcher(problem: Problem) -> Pool:
-    """Algorithm 1 on a problem."""
-    return Pool(problem.space, problem.seed)
+    """Algorithm 1 on a problem, with the `weight` of its options."""
+    weight = problem.options.get("weight")
+    return Pool(problem.space, problem.seed, None if weight is None else PoolSettings(weight=weight))

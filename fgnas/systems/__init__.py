@@ -16,6 +16,7 @@ GROUP = "fgnas.systems"
 DEFAULT = "fgnas"
 SYSTEMS = {
     "fgnas": "fgnas.systems.fgnas",
+    "g-cos": "fgnas.systems.gcos",
     "magnas": "fgnas.systems.magnas",
 }
 """Name -> module."""

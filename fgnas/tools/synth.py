@@ -199,13 +199,13 @@ def predicted(directory: Path, family: str) -> dict[str, float] | None:
 
     Of an array it has no LUTs and FFs.
     """
-    from fgnas.backends.targets import target_of
+    from fgnas.backends.targets import described_target
 
     summary = directory / "report" / "accelerator.json"
     if not summary.is_file():
         return None
     content = json.loads(summary.read_text(encoding="utf-8"))
-    return tidy(target_of(content).resources(content, family))
+    return tidy(described_target(content).resources(content, family))
 
 
 def utilisation_table(report: dict[str, Any]) -> str:

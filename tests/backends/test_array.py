@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ from arrays import random_array, random_data, random_source
 from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.array import write_project, write_rtl
-from fgnas.backends.targets import Request, find_target
+from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.cli import main
+from fgnas.design import Array
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -114,3 +116,19 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
         find_target("array").write(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
     with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):
         find_target("none")
+
+
+def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:
+    """Its own array, though others are faster; a size or another port asks for the fastest."""
+    rng = np.random.default_rng(32)
+    data = random_graph(rng, 20, 9, 4, 30)
+    source = random_source(rng, 2, data, ("add",))
+    own = Array.model_validate({"units": 3, "columns": (1,), "beat_bits": 256})
+    design = source.design.model_copy(update={"array": own, "dsp": 100})
+    source = replace(source, design=design)
+    assert target_of(design) == "array" and target_of(design.model_copy(update={"array": None})) == "pipeline"
+    for request, units, beat_bits in (({}, 3, 256), ({"multipliers": 8}, 1, 256), ({"beat_bits": 512}, None, 512)):
+        project = tmp_path / f"{units}"
+        find_target("array").write(source, data, project, Request(Specification(), None, **request))
+        engine = json.loads((project / "report" / "accelerator.json").read_text())["engine"]
+        assert engine["beat_bits"] == beat_bits and engine["units"] in ([units] if units else range(4, 13))

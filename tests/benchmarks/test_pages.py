@@ -9,7 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAGES = (
     "bambu.md", "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
-    "hardware-model.md", "hardware-model.svg", "initiation-interval.md", "mapping.md", "methods.md",
+    "gcos.md", "hardware-model.md", "hardware-model.svg", "initiation-interval.md", "mapping.md", "methods.md",
     "multiplier-array.md", "recipe.md",
     "search-throughput.md", "side-by-side.md", "tables.md", "tables-learning.svg",
 )  # fmt: skip

@@ -3,7 +3,8 @@
 import numpy as np
 from twins import assert_continues
 
-from fgnas.searchers.pool import Pool, PoolSettings, fitness
+from fgnas.engine.contracts import Problem
+from fgnas.searchers.pool import Pool, PoolSettings, fitness, searcher
 from fgnas.space import Choice, Space
 from fgnas.systems.fgnas.space import find_space
 
@@ -79,3 +80,10 @@ def test_decisions_without_effect_stay_absent():
 def test_it_continues_from_its_state():
     pool = told([[0.2, -3], [0.4, -2], [0.6, -1]])
     assert_continues(pool, Pool(SPACE, 9, SMALL), 2, lambda rows: rows[:, :2] * [1.0, -1.0])
+
+
+def test_lambda_is_an_option():
+    given = {0.5: 0.5, 0.0: 0.0, None: PoolSettings().weight}
+    for weight, wanted in given.items():
+        problem = Problem(SPACE, None, (), None, 0, 10, {"weight": weight})
+        assert searcher(problem).settings == PoolSettings(weight=wanted)

@@ -33,7 +33,7 @@ from fgnas.hardware.array.engine import (
     words_loaded_together,
 )
 from fgnas.hardware.array.lowering import LOADS, dense_elements, descriptors, own_depth, table_depth
-from fgnas.hardware.array.packing import pack
+from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
 from fgnas.hardware.array.resources import block_rams
 from fgnas.hardware.pipeline.geometry import ceil_div
@@ -78,6 +78,8 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
+        tiles: words of the longest row that a unit holds or makes.
+        memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
     """
 
     cycles: Ints
@@ -86,6 +88,8 @@ class ArrayPrices:
     table_words: Ints
     own_words: Ints
     bram36: NDArray[np.float64]
+    tiles: Ints
+    memory_bytes: Ints
 
 
 class ArrayPricer:
@@ -98,6 +102,7 @@ class ArrayPricer:
         self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
+        self._beats = functools.cache(self._phase_beats)
 
     def _deal_rows(self, of_features: bool, groups: int) -> Deal:
         loads = self.data.non_zeros if of_features else self.data.degrees
@@ -113,12 +118,25 @@ class ArrayPricer:
             stream = Stream(Target.TABLE, tiles, limit, 0, 0)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
-        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
-        schedule = pack(lengths, self._deal(kind == "first", groups), 1, limit - 1 if kind == "logits" else 0)
+        schedule = self._schedule(kind, groups, tiles)
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _schedule(self, kind: str, groups: int, tiles: int) -> Schedule:
+        """The slot rows of a phase that reads a stream."""
+        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
+        ordered = rows_held(QUEUE_WORDS, tiles) - 1 if kind == "logits" else 0
+        return pack(lengths, self._deal(kind == "first", groups), 1, ordered)
+
+    def _phase_beats(self, kind: str, groups: int, tiles: int) -> int:
+        """Beats that a phase reads, and those of the logits that it writes."""
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        slot_rows = self._schedule(kind, groups, tiles).slot_rows
+        written = groups * self._deal(False, groups).depth * tiles if kind == "logits" else 0
+        read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
+        return int(read + written // results_together(groups, tiles, self.beat_bits))
 
     def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints) -> Ints:
         """[n] cycles of one phase of every candidate."""
@@ -136,7 +154,7 @@ class ArrayPricer:
         combined_rows = [self._depths(True, units // columns[0]), *rows[:-1]]
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
-        needed: Ints = none + 0
+        needed, read, longest = none + 0, none + 0, none + 0
         places = functools.reduce(np.maximum, columns)
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
@@ -146,24 +164,30 @@ class ArrayPricer:
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
             if layer == 0:
+                written = tiles
                 cycles = cycles + parts * self._phases("first", groups, tiles, none)
-                cycles = cycles + (parts - 1) * self._weight_loads(width * tiles, places, candidates.bits)
+                read = read + parts * _by_case(functools.partial(self._beats, "first"), groups, none)
+                loaded, moved = self._weight_loads(width * tiles, places, candidates.bits)
+                cycles, read = cycles + (parts - 1) * loaded, read + (parts - 1) * moved
                 weights = weights + width * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
-                elements = dense_elements(width, columns[layer - 1])
+                written, elements = words, dense_elements(width, columns[layer - 1])
                 cycles = cycles + self._phases("dense", groups, words, elements)
                 weights = weights + elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
             cycles = cycles + parts * self._phases(kind, units // n, tiles, none)
+            held = tiles if kind == "logits" else none  # only the order of logits depends on it
+            read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held)
+            longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
             results = np.maximum(results, groups * combined_rows[layer] * tiles)
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles * parts)
             width = features
-        cycles = cycles + self._weight_loads(weights, places, candidates.bits)
-        for count in (biases, candidates.tables):
-            cycles = cycles + self._loads(count, places, candidates.bits, 1)
+        loads = [self._weight_loads(weights, places, candidates.bits)]
+        loads += [self._loads(count, places, candidates.bits, 1) for count in (biases, candidates.tables)]
+        cycles = cycles + sum(taken for taken, _ in loads)
         steps = descriptors(passes) + (layers - 1) * descriptors(1) + LOADS - (candidates.tables == 0)
         beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
@@ -172,15 +196,20 @@ class ArrayPricer:
             units, LANES * candidates.bits, table_depth(weights + results, self.beat_bits), own_depth(own),
             self.beat_bits, self.family,
         )  # fmt: skip
-        return ArrayPrices(total, LANES * units, needed, weights + results, own, bram36)
+        memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
+        return ArrayPrices(
+            total, LANES * units, needed, weights + results, own, bram36, longest, memory_bytes
+        )
 
-    def _weight_loads(self, words: Ints, places: Ints, bits: Ints) -> Ints:
+    def _weight_loads(self, words: Ints, places: Ints, bits: Ints) -> tuple[Ints, Ints]:
         return self._loads(words, places, bits, table_banks(self.beat_bits))
 
-    def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> Ints:
-        """[n] cycles of a load of so many words of each place into so many banks; 0 without one."""
-        steps = load_steps(words, places, words_loaded_together(LANES * bits, self.beat_bits), banks)
-        return np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
+    def _loads(self, words: Ints, places: Ints, bits: Ints, banks: int) -> tuple[Ints, Ints]:
+        """[n] cycles and beats of a load of so many words of each place into so many banks; 0 without one."""
+        together = words_loaded_together(LANES * bits, self.beat_bits)
+        steps = load_steps(words, places, together, banks)
+        cycles = np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
+        return cycles, ceil_div(words * places, together)
 
 
 def _by_case(compute: Callable[..., int], *columns: Ints) -> Ints:

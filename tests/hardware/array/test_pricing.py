@@ -51,6 +51,11 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
         assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
         assert array.engine.own_words >= prices.own_words[place]
         assert prices.bram36[place] == engine_block_rams(array.engine)
+        assert array.engine.tiles == prices.tiles[place]
+        moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
+        reads = [one.beats for one in encoded.programme]
+        again = sum(reads) - sum(len(region) for name, region in encoded.regions.items() if name != "programme")
+        assert prices.memory_bytes[place] == moved + again * beat_bits // 8, "a pass reads the streams again"
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:

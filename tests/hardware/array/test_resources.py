@@ -10,7 +10,7 @@ from arrays import random_source
 from support import random_graph
 
 from fgnas.backends.array import write_rtl
-from fgnas.backends.targets import target_of
+from fgnas.backends.targets import described_target
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -57,7 +57,7 @@ def test_a_summary_describes_the_engine() -> None:
     """What a project's report says gives the same numbers; of other content one line tells."""
     array = next(iter(engines().values()))
     summary = json.loads(json.dumps(array.summary()))
-    found = target_of(summary).resources(summary, "xc7")
+    found = described_target(summary).resources(summary, "xc7")
     assert found == {"dsp": 8.0, "bram36": engine_block_rams(array.engine)}
     with pytest.raises(UserError, match="made by another version"):
-        target_of(summary).resources({"engine": {"units": 3}}, "xc7")
+        described_target(summary).resources({"engine": {"units": 3}}, "xc7")

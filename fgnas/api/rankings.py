@@ -1,0 +1,115 @@
+"""How well a search's scores rank networks: Kendall's tau against networks that are trained alone."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas import systems
+from fgnas.errors import UserError
+from fgnas.files import canonical_json
+
+if TYPE_CHECKING:
+    from fgnas.engine.contracts import Candidate, Composition, Trainer
+    from fgnas.engine.jobs import Workers
+    from fgnas.engine.store import RunStore
+
+TOGETHER = 20
+"""Networks that are trained before their results are stored."""
+RESULTS = "rank.jsonl"
+
+
+def rank(store: RunStore, factory: Callable[[], Executor], networks: int, seeds: int) -> dict[str, Any]:
+    """Rank correlations of a run's scores over uniform networks within its limits; see `correlations`.
+
+    Each network is scored as in the run, and trained alone with fresh seeds as a leader is. What is measured is kept in
+    the run's folder, so that a later call continues.
+    """
+    from fgnas.engine.jobs import Workers
+    from fgnas.engine.run import check_resumable, configuration
+
+    if networks < 2 or seeds < 2:
+        raise UserError("a rank correlation needs two networks and two seeds at least")
+    config = store.config()
+    module = systems.find(config["system"])
+    options = module.Options(**config["options"])
+    parts = module.compose(options)
+    check_resumable(store, configuration(config["system"], config["options"], parts))
+    if store.best() is None:
+        raise UserError(f"the run {store.name} is not finished: continue with --run {store.name} --resume")
+    candidates = uniform(parts, networks, options.seed)
+    with Workers(factory) as workers:
+        parts.trainer.prepare(store, workers)
+        found = measured(store, parts.trainer, workers, candidates, seeds)
+    scores = np.array([one["score"] for one in found])
+    return {"run": store.name, **correlations(scores, np.array([one["alone"] for one in found]).T)}
+
+
+def uniform(parts: Composition, count: int, seed: int) -> list[Candidate]:
+    """Uniform draws that keep the limits and share no training."""
+    rng = np.random.default_rng([seed, count])
+    found: dict[str, Candidate] = {}
+    for _ in range(1000):
+        rows = parts.space.draw(count, rng)
+        for row in rows[parts.feasible(rows)]:
+            candidate = parts.space.candidate(row)
+            found.setdefault(candidate.training_key, candidate)
+        if len(found) >= count:
+            return list(found.values())[:count]
+    raise UserError(f"the space has no {count} different networks: ask for {len(found)}")
+
+
+def measured(
+    store: RunStore, trainer: Trainer, workers: Workers, candidates: Sequence[Candidate], seeds: int
+) -> list[dict[str, Any]]:
+    """The score of each candidate, and its scores when it is trained alone with each seed."""
+    path, name = store.folder / RESULTS, trainer.scores[0].name
+    known: dict[tuple[str, int], dict[str, Any]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
+        one = json.loads(line)
+        known[one["hash"], len(one["alone"])] = one
+    missing = [candidate for candidate in candidates if (candidate.hash, seeds) not in known]
+    for first in range(0, len(missing), TOGETHER):
+        part = missing[first : first + TOGETHER]
+        scores = trainer.score(part, workers)
+        alone = [trainer.retrain(part, repetition, workers) for repetition in range(1, seeds + 1)]
+        with path.open("a", encoding="utf-8") as file:
+            for place, (candidate, score) in enumerate(zip(part, scores, strict=True)):
+                values = [outcomes[place].scores[name] for outcomes in alone]
+                known[candidate.hash, seeds] = {"hash": candidate.hash, "score": score.values[name], "alone": values}
+                file.write(canonical_json(known[candidate.hash, seeds]) + "\n")
+    return [known[candidate.hash, seeds] for candidate in candidates]
+
+
+def correlations(scores: NDArray[np.float64], alone: NDArray[np.float64]) -> dict[str, Any]:
+    """Kendall's tau of scores [n] against the means of [seeds, n] accuracies of networks that are trained alone.
+
+    `seeds` is the mean tau between two seeds: no score can rank networks much better. Both also over the half that is
+    better when trained alone.
+    """
+    means = alone.mean(axis=0)
+    better = np.argsort(-means, kind="stable")[: (len(means) + 1) // 2]
+    return {
+        "networks": len(scores), "trainings": alone.size,
+        "tau": tau(scores, means), "tau_better_half": tau(scores[better], means[better]),
+        "seeds_tau": _between(alone), "seeds_tau_better_half": _between(alone[:, better]),
+        "mean_score": float(scores.mean()), "mean_alone": float(means.mean()),
+    }  # fmt: skip
+
+
+def tau(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Kendall's tau-b; 0 where one of both is constant."""
+    from scipy.stats import kendalltau
+
+    found = float(kendalltau(one, other).statistic)
+    return 0.0 if np.isnan(found) else found
+
+
+def _between(alone: NDArray[np.float64]) -> float:
+    return float(np.mean([tau(one, other) for one, other in itertools.combinations(alone, 2)]))

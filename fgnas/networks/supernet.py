@@ -1,0 +1,295 @@
+"""A supernet of message-passing networks: one set of weights, of which every network is a slice.
+
+Source: G-CoS, sections IV-D and V-A. Widths and heads are slices of shared weights; the vectors of an attention are
+shared among networks with the same type of attention alone. Every update adds the gradients of several uniform
+networks: with one at a time, as in the paper, the supernet ranks networks worse (docs/results/gcos.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.files import replace_file
+from fgnas.fixedpoint import FixedPoint
+from fgnas.network import LayerParameters, Network
+from fgnas.networks import kernels
+from fgnas.networks.batch import BETAS, Batch, Csr, Pass, Reals
+from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, thinned
+from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask
+from fgnas.networks.training import input_scale
+from fgnas.tasks.nodes import GraphData
+
+WITH_VECTORS = ("gat",)
+"""Attentions whose scores have weights of their own."""
+SAVED_EVERY = 10
+"""Updates between two checkpoints."""
+
+Draw = Callable[[int, np.random.Generator], list[Architecture]]
+"""Draws so many uniform networks."""
+
+
+@dataclass(frozen=True)
+class SupernetRecipe:
+    """The training of a supernet.
+
+    Attributes:
+        updates: steps of Adam, each with the gradient on all training nodes.
+        paths: uniform networks whose gradients an update adds up.
+    """
+
+    updates: int = 600
+    paths: int = 16
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    dropout: float = 0.6
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The shape of a supernet: for each layer the most heads and features, and the attentions with vectors."""
+
+    width_in: int
+    heads: tuple[int, ...]
+    features: tuple[int, ...]
+    attentions: tuple[str, ...]
+
+
+class Supernet:
+    """The shared weights in one flat array, and views of its parts.
+
+    Attributes:
+        flat: all weights.
+        weights: for each layer [rows, heads, features]; rows are [width_in], or [heads, features] of the layer before.
+        biases: for each layer [heads, features], of the last [classes].
+        vectors: for each layer {attention: [2, heads, features]} of the sending and of the receiving node.
+    """
+
+    def __init__(self, bounds: Bounds, flat: Reals | None = None) -> None:
+        self.bounds = bounds
+        sizes = list(zip(bounds.heads, bounds.features, strict=True))
+        rows: list[tuple[int, ...]] = [(bounds.width_in,), *sizes[:-1]]
+        shapes: list[tuple[int, ...]] = [(*before, *own) for before, own in zip(rows, sizes, strict=True)]
+        shapes += [*sizes[:-1], sizes[-1][1:]]
+        shapes += [(2, *own) for own in sizes for _ in bounds.attentions]
+        ends = list(itertools.accumulate(math.prod(shape) for shape in shapes))
+        self.flat = np.zeros(ends[-1], np.float32) if flat is None else flat
+        parts = [part.reshape(shape) for part, shape in zip(np.split(self.flat, ends[:-1]), shapes, strict=True)]
+        layers = len(sizes)
+        self.weights, self.biases = parts[:layers], parts[layers : 2 * layers]
+        rest = iter(parts[2 * layers :])
+        self.vectors = [{name: next(rest) for name in bounds.attentions} for _ in range(layers)]
+
+    @classmethod
+    def initial(cls, bounds: Bounds, rng: np.random.Generator) -> Supernet:
+        """Glorot's weights for the widest network, zero biases."""
+        found = cls(bounds)
+        for weight in found.weights:
+            rows = math.prod(weight.shape[:-2])
+            weight[...] = glorot(rng, rows, math.prod(weight.shape[-2:])).reshape(weight.shape)
+        for vectors in found.vectors:
+            for pair in vectors.values():
+                for vector in pair:
+                    vector[...] = glorot(rng, *vector.shape)
+        return found
+
+    def slices(self, architecture: Architecture) -> Iterator[Reals]:
+        """Views of the parts of one network, layer by layer: weight, bias, and the vectors of its attention."""
+        before: tuple[slice, ...] = (slice(None),)
+        for place, layer in enumerate(architecture):
+            own = slice(layer["k"]), slice(layer["d"])  # None, in the last layer, is all classes
+            yield self.weights[place][(*before, *own)]
+            yield self.biases[place][own if place < len(architecture) - 1 else slice(None)]
+            if layer["attention"] in WITH_VECTORS:
+                yield from self.vectors[place][layer["attention"]][(slice(None), *own)]
+            before = own
+
+    def network(self, architecture: Architecture, data: GraphData) -> Network:
+        """One network with copies of its weights, not calibrated."""
+        parts, layers = self.slices(architecture), []
+        for layer in architecture:
+            weight, bias = next(parts), next(parts)
+            weight = weight.reshape(-1, *weight.shape[-2:]).copy()
+            pair = (next(parts).copy(), next(parts).copy()) if layer["attention"] in WITH_VECTORS else (None, None)
+            layers.append(LayerParameters(weight, bias.ravel().copy(), *pair))
+        return Network(tuple(layers), input_scale(data))
+
+
+def train(
+    data: GraphData,
+    bounds: Bounds,
+    draw: Draw,
+    recipe: SupernetRecipe,
+    seed: int,
+    checkpoint: Path,
+    on_update: Callable[[int], None] = lambda update: None,
+) -> Supernet:
+    """Train a supernet; it continues after the last checkpoint, to the same bits."""
+    state = _State.load(checkpoint, bounds) or _State.initial(bounds, np.random.default_rng([seed, 0]))
+    field, labels = Field(data, np.flatnonzero(data.train), len(bounds.heads)), data.labels[data.train]
+    features = Csr(field.features)
+    for update in range(state.updates, recipe.updates):
+        # An update depends on its own number alone, so a resumed training repeats it exactly.
+        rng = np.random.default_rng([seed, 1 + update])
+        gradient = _gradient(state.supernet, draw(recipe.paths, rng), field, features, labels, recipe, rng)
+        state.step(gradient, recipe)
+        if state.updates % SAVED_EVERY == 0 or state.updates == recipe.updates:
+            state.save(checkpoint)
+        on_update(state.updates)
+    return state.supernet
+
+
+@dataclass(eq=False)
+class _State:
+    """A supernet in training, with the means of Adam."""
+
+    supernet: Supernet
+    mean: Reals
+    square: Reals
+    updates: int
+
+    @classmethod
+    def initial(cls, bounds: Bounds, rng: np.random.Generator) -> _State:
+        supernet = Supernet.initial(bounds, rng)
+        return cls(supernet, np.zeros_like(supernet.flat), np.zeros_like(supernet.flat), 0)
+
+    @classmethod
+    def load(cls, path: Path, bounds: Bounds) -> _State | None:
+        """The state in a checkpoint; None where there is none."""
+        if not path.is_file():
+            return None
+        arrays = _arrays(path.read_bytes())
+        return cls(Supernet(bounds, arrays["flat"]), arrays["mean"], arrays["square"], int(arrays["updates"]))
+
+    def save(self, path: Path) -> None:
+        """Replace the checkpoint, whole or not at all."""
+        buffer = io.BytesIO()
+        np.savez(
+            buffer, flat=self.supernet.flat, mean=self.mean, square=self.square, updates=np.int64(self.updates)
+        )  # fmt: skip
+        replace_file(path, buffer.getvalue())
+
+    def step(self, gradient: Reals, recipe: SupernetRecipe) -> None:
+        """One step of Adam along the gradient."""
+        self.updates += 1
+        arrays = (self.supernet.flat, gradient, self.mean, self.square)
+        kernels.adam(*arrays, recipe.learning_rate, recipe.weight_decay, self.updates, BETAS)
+
+
+def _gradient(
+    supernet: Supernet, paths: Sequence[Architecture], field: Field, features: Csr, labels: NDArray[np.int64],
+    recipe: SupernetRecipe, rng: np.random.Generator,
+) -> Reals:  # fmt: skip
+    """The gradient of the summed losses of some paths, which see the same dropout of the features."""
+    batch = batch_of(supernet, paths)
+    kept = keep_mask(rng, features.forward[2].shape, recipe.dropout)
+    hidden = zip(field.blocks[:-1], batch.layouts[:-1], strict=True)
+    masks = [keep_mask(rng, (len(block.target_degrees), layout.width), recipe.dropout) for block, layout in hidden]
+    at_work = Pass(batch, field, features.refilled(features.forward[2] * kept), masks)
+    powers = np.exp(at_work.logits - at_work.logits.max(-1, keepdims=True))
+    of_logits = powers / powers.sum(-1, keepdims=True)
+    of_logits[np.arange(len(labels)), :, labels] -= 1
+    at_work.backward(of_logits / np.float32(len(labels)))
+    found = Supernet(supernet.bounds)
+    for number, path in enumerate(paths):
+        for whole, part in zip(found.slices(path), _parts(batch, number), strict=True):
+            whole += part.reshape(whole.shape)
+    return found.flat
+
+
+def _parts(batch: Batch, number: int) -> Iterator[Reals]:
+    """The gradients of one network of a batch, in the order of `Supernet.slices`."""
+    gradient, last = batch.gradient, batch.layers - 1
+    for place, layout in enumerate(batch.layouts):
+        columns = layout.columns[number]
+        yield gradient.weights[place - 1][number] if place else gradient.inputs[:, columns]
+        yield gradient.biases[place][number] if place == last else gradient.biases[place][columns]
+        if batch.architectures[number][place]["attention"] in WITH_VECTORS:
+            yield from gradient.vectors[place][:, columns]
+
+
+def batch_of(supernet: Supernet, paths: Sequence[Architecture]) -> Batch:
+    """Networks side by side, with copies of their slices."""
+    return Batch([child_of(supernet, path) for path in paths])
+
+
+def child_of(supernet: Supernet, architecture: Architecture) -> Child:
+    """A network with copies of its slices."""
+    child: Child = object.__new__(Child)  # without the random weights that a new one gets
+    child.architecture, child.classes = architecture, supernet.bounds.features[-1]
+    child.weights, child.biases, child.attention = [], [], []
+    parts = (torch.from_numpy(np.array(part, np.float32)) for part in supernet.slices(architecture))
+    for layer in architecture:
+        weight, bias = next(parts), next(parts)
+        child.weights.append(weight.reshape(-1, math.prod(weight.shape[-2:])))
+        child.biases.append(bias.reshape(-1))
+        child.attention.append((next(parts), next(parts)) if layer["attention"] in WITH_VECTORS else None)
+    return child
+
+
+def load(path: Path, bounds: Bounds, sha256: str) -> Supernet:
+    """The supernet in a checkpoint. Raises UserError for another content."""
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise UserError(f"{path} is not the supernet of this run: it is damaged; start a new run")
+    return Supernet(bounds, _arrays(content)["flat"])
+
+
+def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+@torch.no_grad()
+def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str, float]:
+    """Validation accuracy of a design with the supernet's weights: rounded in its formats ("val"), and in float.
+
+    Every tensor has the scale of its own least rounding error, the first step of calibration.
+    """
+    field, labels = _validation(data, len(design.layers))
+    child, steps = child_of(supernet, design.architecture()), list[Step]()
+    logits = child(field, steps=steps)
+    scales = {(0, "input"): _input_scale(data, design.layers[0].value_format())}
+    for place, (layer, step) in enumerate(zip(design.layers, steps, strict=True)):
+        values = [thinned(step.h.numpy())]
+        if step.z is not None:
+            values.append(thinned((step.y + child.biases[place]).numpy()))
+        scales[place, "value"] = best_scale(layer.value_format, values)
+        vectors = [child.weights[place], *(child.attention[place] or ())]
+        weights = thinned(np.concatenate([vector.numpy().ravel() for vector in vectors]))
+        scales[place, "weight"] = best_scale(layer.weight_format, [weights])
+        if step.z is not None:
+            scales[place, "output"] = best_scale(layer.value_format, [thinned(step.z.numpy())])
+    found = {"val": calibrated_logits(design, child, field, scales), "float_val": logits}
+    return {name: float((values.argmax(1).numpy() == labels).mean()) for name, values in found.items()}
+
+
+@functools.lru_cache(maxsize=2)
+def _validation(data: GraphData, layers: int) -> tuple[Field, NDArray[np.int64]]:
+    nodes = np.flatnonzero(data.val)
+    return Field(data, nodes, layers), data.labels[nodes]
+
+
+@functools.lru_cache(maxsize=32)
+def _input_scale(data: GraphData, number: FixedPoint) -> int:
+    """The scale of the features in a format, given without a scale."""
+    middle = input_scale(data)
+    offered = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
+
+    def scaled(scale: int) -> FixedPoint:
+        return FixedPoint(number.width, number.fraction_bits + scale)
+
+    return best_scale(scaled, [thinned(data.features.data)], offered)

@@ -1,0 +1,45 @@
+"""G-CoS: networks of a supernet, searched together with the multiplier array that runs all of their layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fgnas.systems.gcos.options import Options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fgnas.engine.contracts import Composition
+    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.systems.fgnas.delivery import Delivered
+    from fgnas.tasks.nodes import GraphData
+
+__all__ = ["Options", "back_end", "compose"]
+
+
+def compose(options: Options, data: GraphData | None = None) -> Composition:
+    """The search that the options describe; `data`, if given, is not loaded again."""
+    from fgnas.systems.gcos.composition import composed
+
+    return composed(options, data)
+
+
+class _BackEnd:
+    """The back end of the array; nothing heavy is imported before it is used."""
+
+    def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
+        """A leader's design, its array included, with its weights."""
+        from fgnas.systems.fgnas.delivery import opened
+
+        return opened(entry, folder)
+
+    def write(
+        self, delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
+    ) -> list[Path]:
+        """Lower the design for the data's graph and write its project."""
+        from fgnas.systems.gcos.delivery import written
+
+        return written(delivered, data, directory, specification)
+
+
+back_end = _BackEnd()

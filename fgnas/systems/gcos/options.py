@@ -1,0 +1,53 @@
+"""The options of a search for networks with multiplier arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, POSITIVE, TEXT, SearchOptions, option
+
+SCORINGS = ("supernet", "training")
+"""What a candidate is scored with; the first is the default."""
+
+
+@dataclass(frozen=True)
+class Options(SearchOptions):
+    """Options of `fgnas search --system g-cos`."""
+
+    method: str = option("pool", "the searcher: pool, random, evolution, or any other", TEXT, "NAME")
+    children: int = option(1500, "valid samples to evaluate", POSITIVE, "N")
+    dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")
+    split: str | None = option(
+        None, "masks for a file without: per cent to train, validate and test, such as 60/20/20", TEXT, "T/V/T"
+    )
+    normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
+    space: str = option(
+        "g-cos", "g-cos; gcn-16: one network, every array; or one-engine: every network, one array", TEXT, "NAME"
+    )
+    objectives: str = option("val,latency_cycles", "scores and costs to search for", TEXT, "NAMES")
+    scoring: str = option(
+        SCORINGS[0], "how candidates are scored: with weights of one supernet, or each by a training", TEXT, "NAME",
+        SCORINGS,
+    )
+    updates: int = option(600, "updates of the supernet", POSITIVE, "N")
+    paths: int = option(16, "uniform networks that share each update", POSITIVE, "N")
+    epochs: int = option(200, "epochs of a training of its own", POSITIVE, "N")
+    retrain_epochs: int = option(400, "epochs of each retraining", POSITIVE, "N")
+    latency_ms: float | None = option(None, "latency of the whole graph", ABOVE_ZERO, "F")
+    dsp: int = option(100, "at most this many DSP slices", NATURAL, "N")
+    bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
+    beat_bits: int = option(512, "the widest memory port: 128, 256 or 512", POSITIVE, "N")
+    clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
+    family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Options with one reference to the data."""
+        from fgnas.tasks.nodes import reference
+
+        found = dict(super().resolved(given))
+        split, normalise = found.pop("split", None), found.pop("normalise", None)
+        if found.get("dataset") is not None or split is not None or normalise:
+            found["dataset"] = reference(found.get("dataset") or cls.dataset, split, bool(normalise))
+        return found

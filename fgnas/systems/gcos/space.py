@@ -1,0 +1,128 @@
+"""The search spaces of G-CoS, by name: a network of its Table II and the multiplier array that runs it.
+
+Table II is offered as far as the array runs it; an operator that the array learns is one more option here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.design import Array, Design, Layer
+from fgnas.errors import UserError
+from fgnas.hardware.array.choosing import offered_units
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
+from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.space import Choice, Rows, Space
+
+LAYERS = 2
+"""As in the paper."""
+FORMATS = {6: (1, 4), 8: (1, 6), 10: (3, 6)}
+"""Integer and fraction bits, without the sign, of numbers of so many bits; calibration gives every tensor a scale."""
+PIPELINE = {"t_in": 1, "t_out": 1, "t_aggr": 1}
+"""Lanes of a pipeline, which a design has and an array ignores."""
+
+TABLE_II = (
+    Choice("attention", ("constant", "gcn"), "architecture"),
+    Choice("aggregation", ("add", "mean", "max"), "architecture"),
+    Choice("d", (4, 8, 16, 32, 64, 128, 256), "architecture", where="hidden", label="features"),
+    Choice("activation", ("relu", "sigmoid", "tanh", "elu"), "architecture", where="hidden"),
+)
+"""Without attention that scores messages, heads are only more features."""
+ENGINE = (
+    Choice("units", tuple(offered_units(LARGEST_UNITS)), "hardware", where="design", fastest="most"),
+    Choice("beat_bits", BEAT_BITS, "hardware", where="design", fastest="most", label="port bits"),
+    Choice("columns", (1, 2, 4, 8, 16, 32), "hardware", where="hidden", label="columns of units"),
+    Choice("bits", tuple(FORMATS), "precision", where="design"),
+)
+
+
+@dataclass(frozen=True)
+class ArraySpace(Space):
+    """Networks with the array that runs each.
+
+    No more units stand side by side than a row has words for, and than the number of units can be divided into; an
+    option that asks for more means as many as that.
+    """
+
+    def draw(self, count: int, rng: np.random.Generator) -> Rows:
+        """[count, decisions] uniform rows, repaired."""
+        return self.repaired(super().draw(count, rng))
+
+    def repaired(self, rows: Rows) -> Rows:
+        """Rows in which columns of units are as many as the row means."""
+        changed = super().repaired(rows)
+        values = self.columns(changed)
+        for place, decision in enumerate(self.decisions):
+            if decision.choice == "columns" and decision.position is not None:
+                most = most_columns(values["units"][0], values["d"][decision.position])
+                options = np.array(decision.options)
+                fits = np.where(options[None] <= most[:, None], options[None], -1)
+                changed[:, place] = np.where(
+                    options[changed[:, place]] <= most, changed[:, place], fits.argmax(axis=1)
+                )
+        return changed
+
+    def candidate(self, row: NDArray[np.int16]) -> Design:
+        """The design of one row."""
+        values = self.columns(self.repaired(row[None]))
+        integer, fraction = FORMATS[int(values["bits"][0][0])]
+        formats = {"ai": integer, "af": fraction, "wi": integer, "wf": fraction}
+        hidden = range(self.layers - 1)
+        layers = [
+            Layer(
+                d=int(values["d"][place][0]) if place in hidden else None,
+                attention=values["attention"][place][0].item(), aggregation=values["aggregation"][place][0].item(), k=1,
+                activation=values["activation"][place][0].item() if place in hidden else None,
+                t_attn=None, t_act=1 if place in hidden else None, **PIPELINE, **formats,
+            )
+            for place in range(self.layers)
+        ]  # fmt: skip
+        units, beat_bits = int(values["units"][0][0]), int(values["beat_bits"][0][0])
+        columns = tuple(int(values["columns"][place][0]) for place in hidden)
+        array = Array.model_validate({"units": units, "columns": columns, "beat_bits": beat_bits})
+        return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array)
+
+
+def most_columns(units: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[n] the largest power of two that divides the units and leaves none without a word of the row."""
+    words = ceil_div(features, LANES)
+    return np.minimum(units & -units, 1 << np.floor(np.log2(words)).astype(np.int64))
+
+
+def joint(units: int, beat_bits: int) -> ArraySpace:
+    """Every network with every array of up to so many units behind a port of up to so many bits."""
+    return ArraySpace("g-cos", LAYERS, (*TABLE_II, *ENGINE)).restrict(
+        units=tuple(offered_units(units)), beat_bits=tuple(bits for bits in BEAT_BITS if bits <= beat_bits)
+    )
+
+
+def gcn_16(units: int, beat_bits: int) -> ArraySpace:
+    """The baseline's network, two layers of gcn with 16 features, with every array."""
+    return joint(units, beat_bits).restrict(attention=("gcn",), aggregation=("add",), d=(16,), activation=("relu",))
+
+
+def one_engine(units: int, beat_bits: int) -> ArraySpace:
+    """Every network on one array: the largest, of 8 bits, with all units on different rows."""
+    space = joint(units, beat_bits)
+    largest = {choice.name: choice.options[-1:] for choice in space.choices if choice.name in ("units", "beat_bits")}
+    return space.restrict(**largest, columns=(1,), bits=(8,))
+
+
+SPACES: dict[str, Callable[[int, int], ArraySpace]] = {"g-cos": joint, "gcn-16": gcn_16, "one-engine": one_engine}
+"""Name -> function of the most units and the widest port."""
+
+
+def find_space(name: str, units: int, beat_bits: int) -> ArraySpace:
+    """A space by name. Raises UserError for an unknown one, and where there is no array so small."""
+    if name not in SPACES:
+        raise UserError(f"unknown space {name!r}; known: {', '.join(SPACES)}")
+    if units < 1:
+        raise UserError(f"--dsp: an array has {LANES} multipliers at least")
+    if beat_bits not in BEAT_BITS:
+        raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, BEAT_BITS))} bits")
+    return SPACES[name](units, beat_bits)

@@ -1,0 +1,70 @@
+"""The costs of networks on multiplier arrays: exact cycles, DSPs, block RAMs and bytes on one graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.costs import Costs, Limit, Quantity
+from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.pricing import ArrayPricer, Candidates
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX
+from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.space import Columns, Rows
+from fgnas.systems.gcos.space import ArraySpace
+from fgnas.tasks.nodes import GraphData
+
+BUILDABLE = (
+    Limit("tiles", 8, lambda value: f"a row takes {value:g} words of a unit, which holds 8"),
+    Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
+          f"which holds {LARGEST_INDEX + 1:,}"),
+)  # fmt: skip
+"""What any array holds."""
+
+
+class ArrayTarget:
+    """Prices rows of a space of networks with arrays; the same numbers as the project's report/price.json."""
+
+    def __init__(self, space: ArraySpace, data: GraphData, family: str, clock_mhz: float) -> None:
+        self.space, self.data = space, data
+        self.pricers = {bits: ArrayPricer(data, beat_bits=bits, family=family) for bits in BEAT_BITS}
+        self.costs = (
+            Quantity("latency_cycles", "Latency", "cycles", scale=1 / (1000 * clock_mhz), shown_unit="ms"),
+            Quantity("dsp", "DSP"),
+            Quantity("bram36", "Block RAM (36 Kb)"),
+            Quantity("memory_bytes", "Main memory", "bytes"),
+            Quantity("table_words", "Table of a unit", "words"),
+            Quantity("tiles", "Longest row of a unit", "words"),
+        )
+
+    def price(self, rows: Rows) -> Costs:
+        """Every cost of n rows, [n] each."""
+        columns = self.space.columns(self.space.repaired(rows))
+        found = {cost.name: np.zeros(len(rows)) for cost in self.costs}
+        for beat_bits, pricer in self.pricers.items():
+            here = columns["beat_bits"][0] == beat_bits
+            if here.any():
+                for name, values in self._priced(columns, here, pricer).items():
+                    found[name][here] = values
+        return found
+
+    def _priced(
+        self, columns: Columns, here: NDArray[np.bool_], pricer: ArrayPricer
+    ) -> dict[str, NDArray[np.float64]]:
+        """The costs of the rows `here`, which have one port."""
+        own = {name: [values[here] for values in parts] for name, parts in columns.items()}
+        units, bits = own["units"][0], own["bits"][0]
+        classes = np.full(len(units), self.data.classes)
+        # Relu needs no table: calibration gives its results the scale of its arguments (see `tied`).
+        tabled = [activation != "relu" for activation in own["activation"][:-1]]
+        tables = sum((ceil_div(1 << bits, LANES) * one for one in tabled), np.zeros_like(bits))
+        weighted = [attention == "gcn" for attention in own["attention"]]
+        features = [*own["d"][:-1], classes]
+        passes = np.ones_like(units)
+        prices = pricer.price(Candidates(units, features, own["columns"][:-1], weighted, bits, tables, passes))
+        found = {
+            "latency_cycles": prices.cycles, "dsp": prices.multipliers,
+            "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,
+            "table_words": prices.table_words, "tiles": prices.tiles,
+        }  # fmt: skip
+        return {name: values.astype(np.float64) for name, values in found.items()}

@@ -1,0 +1,129 @@
+"""Supernets: networks are slices of shared weights, gradients add up, and a killed training continues."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import random_graph
+from torch.nn.functional import cross_entropy
+
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.networks import supernet
+from fgnas.networks.batch import Csr
+from fgnas.networks.model import Architecture, Field
+from fgnas.networks.supernet import Bounds, Supernet, SupernetRecipe, accuracies, child_of
+from fgnas.networks.training import float_accuracy
+from fgnas.systems.gcos.space import find_space
+from fgnas.tasks.nodes import GraphData
+
+RECIPE = SupernetRecipe(updates=25, paths=3)
+
+
+@pytest.fixture(scope="module")
+def data() -> GraphData:
+    return random_graph(np.random.default_rng(3), 60, 12, 4, 150)
+
+
+@pytest.fixture(scope="module")
+def bounds(data: GraphData) -> Bounds:
+    return Bounds(data.width_in, (4, 2), (8, data.classes), ("gat",))
+
+
+def layer(attention: str, k: int, d: int | None, aggregation: str = "add") -> dict[str, Any]:
+    activation = None if d is None else "elu"
+    return {"d": d, "attention": attention, "aggregation": aggregation, "k": k, "activation": activation}
+
+
+PATHS: list[Architecture] = [
+    [layer("gcn", 1, 8), layer("gcn", 1, None)],
+    [layer("gat", 4, 2), layer("constant", 2, None, "mean")],
+    [layer("constant", 2, 3, "max"), layer("gat", 2, None)],
+]
+
+
+def draw(count: int, rng: np.random.Generator) -> list[Architecture]:
+    return [PATHS[place] for place in rng.integers(0, len(PATHS), count)]
+
+
+def test_networks_are_slices_of_the_same_weights(data: GraphData, bounds: Bounds) -> None:
+    whole = Supernet.initial(bounds, np.random.default_rng(0))
+    network = whole.network(PATHS[1], data)
+    assert [one.weight.shape for one in network.layers] == [(12, 4, 2), (8, 2, 4)]
+    assert np.array_equal(network.layers[0].weight, whole.weights[0][:, :4, :2])
+    assert np.array_equal(network.layers[1].weight.reshape(4, 2, 2, 4), whole.weights[1][:4, :2])
+    assert network.layers[0].attention_source is not None and network.layers[1].attention_source is None
+    assert np.array_equal(network.layers[0].attention_source, whole.vectors[0]["gat"][0, :4, :2])
+    before = whole.network(PATHS[0], data).layers[0].weight
+    next(whole.slices(PATHS[1]))[...] += 1
+    changed = whole.network(PATHS[0], data).layers[0].weight != before
+    assert changed[:, :1, :2].all() and not changed[:, :, 2:].any()
+
+
+def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bounds: Bounds) -> None:
+    """Against autograd of each network alone, without dropout."""
+    whole = Supernet.initial(bounds, np.random.default_rng(1))
+    field, labels = Field(data, np.flatnonzero(data.train), 2), data.labels[data.train]
+    recipe, rng = SupernetRecipe(dropout=0.0), np.random.default_rng(0)
+    found = supernet._gradient(whole, PATHS, field, Csr(field.features), labels, recipe, rng)
+    wanted = Supernet(bounds)
+    for path in PATHS:
+        child = child_of(whole, path)
+        for tensor in child.parameters():
+            tensor.requires_grad_()
+        cross_entropy(child(field), torch.from_numpy(labels)).backward()
+        tensors = []
+        for place, pair in enumerate(child.attention):
+            tensors += [child.weights[place], child.biases[place], *(pair or ())]
+        for view, tensor in zip(wanted.slices(path), tensors, strict=True):
+            assert tensor.grad is not None
+            view += tensor.grad.numpy().reshape(view.shape)
+    assert np.abs(wanted.flat).max() > 0.01
+    np.testing.assert_allclose(found, wanted.flat, atol=2e-6)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_killed_training_continues_with_the_same_bytes(data: GraphData, bounds: Bounds, tmp_path: Path) -> None:
+    whole = supernet.train(data, bounds, draw, RECIPE, 4, tmp_path / "whole.npz")
+    for last in (13, 22):
+
+        def die(update: int, last: int = last) -> None:
+            if update == last:
+                raise Killed
+
+        with pytest.raises(Killed):
+            supernet.train(data, bounds, draw, RECIPE, 4, tmp_path / "cut.npz", die)
+    resumed = supernet.train(data, bounds, draw, RECIPE, 4, tmp_path / "cut.npz")
+    assert np.array_equal(whole.flat, resumed.flat)
+    assert (tmp_path / "whole.npz").read_bytes() == (tmp_path / "cut.npz").read_bytes()
+    other = supernet.train(data, bounds, draw, RECIPE, 5, tmp_path / "other.npz")
+    assert not np.array_equal(whole.flat, other.flat)
+
+
+def test_another_file_is_refused(bounds: Bounds, tmp_path: Path) -> None:
+    (tmp_path / "one.npz").write_bytes(b"other")
+    with pytest.raises(UserError, match="not the supernet of this run"):
+        supernet.load(tmp_path / "one.npz", bounds, "0" * 64)
+
+
+def test_scores_are_those_of_the_network(data: GraphData, tmp_path: Path) -> None:
+    """In float exactly; rounded to ten bits nearly, to few bits less."""
+    space, wide = find_space("g-cos", 12, 128), Bounds(data.width_in, (1, 1), (256, data.classes), ())
+    rows = space.draw(12, np.random.default_rng(2))
+    whole = Supernet.initial(wide, np.random.default_rng(2))
+    lost: dict[int, list[float]] = {6: [], 10: []}
+    for row in rows:
+        design = space.candidate(row)
+        network = whole.network(design.architecture(), data)
+        for bits, formats in ((6, {"af": 4, "wf": 4, "ai": 1, "wi": 1}), (10, {"af": 6, "wf": 6, "ai": 3, "wi": 3})):
+            layers = tuple(one.model_copy(update=formats) for one in design.layers)
+            rounded = Design(schema=1, layers=layers, dsp=design.dsp, array=design.array)
+            found = accuracies(whole, rounded, data)
+            assert found["float_val"] == float_accuracy(design.architecture(), network, data)["val"]
+            lost[bits].append(abs(found["val"] - found["float_val"]))
+    assert np.mean(lost[10]) <= np.mean(lost[6]) and np.mean(lost[10]) < 0.05

@@ -1,0 +1,232 @@
+"""The system g-cos: its space, prices that are those of the project, and whole searches, killed and resumed."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import random_graph, random_network
+
+import fgnas
+from fgnas import systems
+from fgnas.api.rankings import correlations
+from fgnas.backends.array import price
+from fgnas.cli import main
+from fgnas.costs import feasible
+from fgnas.errors import UserError
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.systems.gcos.jobs import array_accuracy, tied
+from fgnas.systems.gcos.space import find_space, most_columns
+from fgnas.systems.gcos.target import BUILDABLE, ArrayTarget
+
+SMALL: dict[str, Any] = {
+    "dataset": "graph.npz", "updates": 25, "paths": 4, "children": 45, "leaders": 3, "retrain_seeds": 2,
+    "retrain_epochs": 6, "seed": 3, "bram36": 80,
+}  # fmt: skip
+FILES = ("trials.jsonl", "leaders.json", "best.json", "cheapest.json", "pareto.json", "supernet.npz")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a small graph whose classes show in features and neighbours."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    x = (rng.random((150, 24)) < np.where(np.arange(24) % 3 == y[:, None], 0.35, 0.1)).astype(np.float32)
+    ends = rng.integers(0, 150, (2, 900))
+    alike = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.2)
+    part = np.arange(150) % 3
+    masks = {f"{name}_mask": part == place for place, name in enumerate(("train", "val", "test"))}
+    np.savez(tmp_path / "graph.npz", x=x, y=y, edge_index=ends[:, alike], **masks)
+    return tmp_path
+
+
+def test_columns_are_those_that_an_array_can_have() -> None:
+    """By hand: 12 units make groups of 4 at most, and 16 features are two words."""
+    found = most_columns(np.array([12, 12, 5, 8]), np.array([256, 16, 256, 17]))
+    assert found.tolist() == [4, 2, 1, 2]
+    space = find_space("g-cos", 128, 512)
+    rows = space.draw(500, np.random.default_rng(0))
+    assert np.array_equal(space.repaired(rows), rows)
+    values = space.columns(rows)
+    assert (values["columns"][0] <= most_columns(values["units"][0], values["d"][0])).all()
+    for place, decision in enumerate(space.decisions):
+        assert set(rows[:, place].tolist()) == set(range(len(decision.options))), decision.name
+
+
+def test_the_named_spaces_leave_one_side_free() -> None:
+    baseline, engine = find_space("gcn-16", 12, 512), find_space("one-engine", 12, 256)
+    rng = np.random.default_rng(1)
+    designs = [baseline.candidate(row) for row in baseline.draw(60, rng)]
+    assert len({design.training_key for design in designs}) == 1 and len({design.array for design in designs}) > 20
+    designs = [engine.candidate(row) for row in engine.draw(60, rng)]
+    assert len({design.training_key for design in designs}) > 20
+    assert {(design.array.units, design.array.beat_bits) for design in designs if design.array} == {(12, 256)}
+
+
+@pytest.mark.parametrize("given, told", [
+    ({"dsp": 7}, "8 multipliers at least"), ({"beat_bits": 64}, "128, 256, 512 bits"), ({"space": "all"}, "one-engine"),
+])  # fmt: skip
+def test_what_cannot_be_is_said(given: dict[str, Any], told: str) -> None:
+    module = systems.find("g-cos")
+    with pytest.raises(UserError, match=told):
+        module.compose(module.Options(**given))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_are_those_of_the_project(seed: int) -> None:
+    """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, 80, 30, 5, 200)
+    space = find_space("g-cos", 24, 512)
+    target = ArrayTarget(space, data, "xc7", 100.0)
+    rows = space.draw(25, rng)
+    costs = target.price(rows)
+    for place in np.flatnonzero(feasible(costs, BUILDABLE)):
+        design = space.candidate(rows[place])
+        network = tied(design, random_network(rng, design, data))
+        assert design.array is not None
+        source = lower(design, network, GraphShape.of(data), "random")
+        made = fit(source, data, design.array.units, design.array.columns, beat_bits=design.array.beat_bits)
+        encoded = encode_array(made, data)
+        found = price(encoded, Specification())
+        for name in ("latency_cycles", "dsp", "bram36"):
+            assert costs[name][place] == found[name], name
+        moved = [*encoded.regions.values(), reference.run_region(encoded)]
+        assert costs["memory_bytes"][place] == sum(region.size for region in moved)
+        logits = reference.run(encoded)
+        share = float((logits.argmax(axis=1) == data.labels)[data.val].mean())
+        assert array_accuracy(design, network, data, ("val",)) == {"val": share}
+
+
+def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = fgnas.search(system="g-cos", workers=1, run="whole", **SMALL)
+    trials = whole.trials()
+    assert len({trial.row for trial in trials}) == 45 and not any(trial.trained for trial in trials)
+    assert all(trial.costs["dsp"] <= 100 and trial.costs["bram36"] <= 80 for trial in trials)
+    assert set(whole.best["delivered"]) == {"float", "quantised"}
+    assert whole.report().is_file()
+    stopped = begun(whole.folder, folder / "runs" / "cut")
+    fgnas.search(run="cut", resume=True, workers=2)
+    for name in FILES:
+        assert (whole.folder / name).read_bytes() == (stopped / name).read_bytes(), name
+    assert main(["hls", "whole", "--design", "cheapest", "--out", "built", "--quiet"]) == 0
+    cheapest = whole.cheapest
+    assert cheapest is not None
+    predicted = json.loads(Path("built/report/price.json").read_text())
+    for name in ("latency_cycles", "dsp", "bram36"):
+        assert predicted[name] == cheapest["costs"][name]
+    design = whole.design("cheapest")
+    assert design.network is not None
+    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    assert accuracy == cheapest["delivered"]["quantised"]
+    assert main(["hls", "runs/whole/best.json", "--out", "again", "--quiet"]) == 0
+    assert json.loads(Path("again/design.json").read_text()) == whole.best["design"]
+    assert_ranked(capsys)
+    assert main(["price", "runs/whole/best.json"]) == 2
+    assert "is a multiplier array, not a pipeline" in capsys.readouterr().err
+
+
+def assert_ranked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Measured once, a part of the networks at a time; another call repeats nothing."""
+    capsys.readouterr()
+    assert main(["rank", "whole", "--networks", "4", "--workers", "1", "--json", "--quiet"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["networks"] == 4 and first["trainings"] == 8 and abs(first["tau"]) <= 1
+    lines = Path("runs/whole/rank.jsonl").read_text().splitlines()
+    assert main(["rank", "whole", "--networks", "4", "--workers", "1", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert Path("runs/whole/rank.jsonl").read_text().splitlines() == lines and len(lines) == 4
+    assert main(["rank", "whole", "--seeds", "1"]) == 2
+    assert "two seeds at least" in capsys.readouterr().err
+
+
+def test_tau_by_hand() -> None:
+    """Of six pairs of four networks one is the wrong way round; between the seeds two are."""
+    alone = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 3.0, 2.0]])
+    found = correlations(np.array([1.0, 3.0, 2.0, 4.0]), np.array([[1.0, 2.0, 3.0, 4.0]] * 2))
+    assert found["tau"] == pytest.approx(4 / 6) and found["seeds_tau"] == 1
+    assert found["tau_better_half"] == 1
+    assert correlations(np.ones(4), alone)["tau"] == 0
+    assert correlations(np.ones(4), alone)["seeds_tau"] == 0
+
+
+def begun(folder: Path, copy: Path) -> Path:
+    """A copy of a run as if it had been killed after the supernet's training."""
+    (copy / "children").mkdir(parents=True)
+    for name in ("config.json", "supernet.npz"):
+        shutil.copy(folder / name, copy / name)
+    (copy / "trials.jsonl").touch()
+    return copy
+
+
+def test_networks_can_be_trained_alone(folder: Path) -> None:
+    options = SMALL | {"children": 6, "leaders": 2, "retrain_seeds": 1}
+    run = fgnas.search(system="g-cos", workers=1, scoring="training", epochs=3, **options)
+    trained = [trial.training_key for trial in run.trials() if trial.trained]
+    assert len(set(trained)) == len(trained) > 1 and not (run.folder / "supernet.npz").exists()
+
+
+@pytest.mark.slow
+def test_the_rtl_of_a_search_is_right(folder: Path) -> None:
+    run = fgnas.search(system="g-cos", workers=1, **SMALL)
+    result = run.design("best").lower().write(folder / "built").simulate()
+    assert result["mismatches"] == result["cycle_difference"] == result["phase_differences"] == 0
+    assert result["cycles"] == run.best["costs"]["latency_cycles"]
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import fgnas
+
+if __name__ == "__main__":
+    begun = (Path("runs") / sys.argv[1] / "config.json").is_file()
+    given = {} if begun else {
+        "system": "g-cos", "dataset": "graph.npz", "updates": 200, "paths": 4, "children": 160, "leaders": 2,
+        "retrain_seeds": 2, "retrain_epochs": 20, "bram36": 80, "seed": 1,
+    }
+    fgnas.search(run=sys.argv[1], resume=begun, workers=int(sys.argv[2]), **given)
+"""
+
+
+@pytest.mark.slow
+def test_killed_three_times_it_gives_the_same_bytes_on_two_workers(folder: Path) -> None:
+    """In the supernet's training, and twice in the search; against an undisturbed run on one worker."""
+    (folder / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "program.py"]
+    subprocess.run([*command, "whole", "1"], check=True)
+    cut = folder / "runs" / "cut"
+
+    def lines() -> int:
+        trials = cut / "trials.jsonl"
+        return trials.read_bytes().count(b"\n") if trials.is_file() else 0
+
+    moments: tuple[Callable[[], bool], ...] = (
+        (cut / "supernet.npz").is_file, lambda: lines() >= 20, lambda: lines() >= 100
+    )  # fmt: skip
+    for place, reached in enumerate(moments):
+        process = subprocess.Popen([*command, "cut", "2"])
+        while process.poll() is None and not reached():
+            time.sleep(0.01)
+        assert process.poll() is None, "it ended before it could be killed"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (cut / "best.json").exists() and (place > 0 or lines() == 0)
+    subprocess.run([*command, "cut", "2"], check=True)
+    for name in FILES:
+        assert (cut / name).read_bytes() == (folder / "runs" / "whole" / name).read_bytes(), name
