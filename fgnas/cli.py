@@ -58,7 +58,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
-        ("platform", _platform, _add_platform, "time a vision GNN's steps on this processor, and write a platform"),
+        ("platform", _platform, _add_platform, "time a vision GNN's steps here, price kernels, write a platform"),
         ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -183,10 +183,14 @@ def _add_map(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_platform(sub: argparse.ArgumentParser) -> None:
+    from fgnas.systems.magnas.options import PlatformOptions
+
     add_arguments(sub, systems.find("magnas").Options, ("dataset",))
+    sub.add_argument("--cpu", action="store_true", help="this processor as a unit; the default if no kernel is named")
+    about = "an accelerator as a unit, named after its file; may be repeated"
+    sub.add_argument("--kernel", type=Path, action="append", default=[], metavar="FILE.json", help=about)
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.toml", help="the platform to write")
-    _add_number(sub, "--runs", POSITIVE, "timed runs of each step", 200)
-    _add_number(sub, "--watts", ABOVE_ZERO, "the processor's power while it computes; without it there is no energy")
+    add_arguments(sub, PlatformOptions)
     _add_json(sub)
 
 
@@ -597,14 +601,21 @@ def _map(options: argparse.Namespace) -> int:
 
 def _platform(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.systems.magnas.options import PlatformOptions
 
+    cpu = options.cpu or not options.kernel
     with step("time every step"):
-        found = api.measure_platform(options.out, options.dataset, runs=options.runs, watts=options.watts)
+        found = api.measure_platform(
+            options.out, options.dataset, kernels=options.kernel, cpu=cpu, **chosen(options, PlatformOptions)
+        ).to_dict()
     if options.json:
         _print_json({"platform": str(options.out), "nanoseconds": found})
         return 0
-    rows = [(name, f"{spent / 1000:,.1f}") for name, spent in found.items()]
-    _show_table("Steps on this processor, for one image", ("step", "us"), rows)
+    units = list(dict.fromkeys(unit for on in found.values() for unit in on))
+    rows = [
+        (name, *(f"{on[unit] / 1000:,.1f}" if unit in on else "-" for unit in units)) for name, on in found.items()
+    ]
+    _show_table("Steps for one image, in us", ("step", *units), rows)
     print(options.out)
     return 0
 

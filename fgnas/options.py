@@ -37,6 +37,7 @@ FLAG = Kind("flag")
 NATURAL = Kind("whole number", int, lambda value: value >= 0, "is below zero")
 POSITIVE = Kind("whole number", int, lambda value: value >= 1, "is below one")
 ABOVE_ZERO = Kind("number", float, lambda value: 0 < value < math.inf, "is not above zero")
+NOT_NEGATIVE = Kind("number", float, lambda value: 0 <= value < math.inf, "is below zero")
 PERCENTAGE = Kind("number", float, lambda value: 0 <= value < 100, "is not from 0 to below 100")
 
 

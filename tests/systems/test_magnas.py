@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import fgnas
 from fgnas import systems
@@ -16,7 +17,7 @@ from fgnas.networks.vision.steps import elements, steps_of
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import vig_space
 from fgnas.networks.vision.vig import Backbone
-from fgnas.systems.magnas.measure import measured, runnable
+from fgnas.systems.magnas.measure import measured, samples
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.tasks.images import load_images
 
@@ -58,9 +59,10 @@ def board(backbone, tmp_path_factory):
 
 
 def test_every_step_runs_alone_and_is_timed(backbone):
-    found = measured(backbone, runs=3)
-    assert [*found] == [*elements(backbone)] and min(found.values()) > 0
-    sizes = {name: run().numel() for name, run in runnable(backbone).items()}
+    found = measured(backbone, runs=3).to_dict()
+    assert [*found] == [*elements(backbone)] and min(on["cpu"] for on in found.values()) > 0
+    with torch.no_grad():
+        sizes = {one.names[0]: one.run().numel() for one in samples(backbone) if len(one.names) == 1}
     assert sizes == elements(backbone)
 
 
@@ -69,15 +71,16 @@ def test_the_measured_platform_maps_every_subnet(backbone, tmp_path, capsys):
     assert main(["platform", "--out", str(path), "--runs", "3", "--watts", "2.5", "--json"]) == 0
     spent = json.loads(capsys.readouterr().out)["nanoseconds"]
     platform = find_platform(str(path))
-    assert platform.sources["stopwatch"].kind == "assumed" and "2.5 W" in platform.sources["stopwatch"].about
+    assert platform.sources["stopwatch"].kind == "measured"
+    assert platform.sources["watts"].kind == "assumed" and "cpu 2.5 W" in platform.sources["watts"].about
     space = vig_space(backbone)
     for row in space.draw(20, np.random.default_rng(1)):
         items = steps_of(space.candidate(row), backbone)
         steps = [name for item in items for name in ([item] if isinstance(item, str) else item["steps"])]
         chain = platform.with_model("net", "a subnet", items).chain("net")
         time, energy = chain.alone()[0].tolist()
-        assert time == sum(spent[name] for name in steps)
-        assert energy == sum(round(2.5 * spent[name]) for name in steps)
+        assert time == sum(spent[name]["cpu"] for name in steps)
+        assert energy == sum(round(2.5 * spent[name]["cpu"]) for name in steps)
 
 
 def test_a_price_is_the_preferred_mapping_of_all(backbone, board):

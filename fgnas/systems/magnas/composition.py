@@ -9,10 +9,11 @@ from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
-from fgnas.networks.vision.supernet import Recipe, vig_space
+from fgnas.networks.vision.supernet import Recipe
 from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.front import front_of_mappings
 from fgnas.systems.magnas.options import Options
+from fgnas.systems.magnas.support import supported_space
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.systems.magnas.trainer import SupernetTrainer
 from fgnas.tasks.images import ImageData, load_images
@@ -29,7 +30,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
     data = data or load_images(options.dataset)
     platform = find_platform(options.platform)
     backbone = Backbone.of(data)
-    space, recipe = vig_space(backbone), Recipe(epochs=options.epochs)
+    space, recipe = supported_space(backbone, platform, options.granularity), Recipe(epochs=options.epochs)
     bounds = {name: value for name in LIMITED if (value := getattr(options, name)) is not None}
     target = MappedTarget(space, backbone, platform, MapOptions(granularity=options.granularity, **bounds))
     priced = {cost.name: cost for cost in target.costs}
