@@ -452,7 +452,10 @@ def _hls(options: argparse.Namespace) -> int:
             raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
         design = api.Design.load(options.source)
     else:
-        design = api.Run.find(options.source).design(options.design)
+        run = api.Run.find(options.source)
+        if not run.delivers_designs:
+            return _write_leader(run, options)
+        design = run.design(options.design)
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
     find_writer(options.target)
@@ -474,6 +477,23 @@ def _hls(options: argparse.Namespace) -> int:
     return 0
 
 
+ONE_DESIGN = ("fpga", "clock_mhz", "multipliers", "beat_bits", "dataset")
+"""Options of `fgnas hls` that a run with several accelerators does not take: its platform states them."""
+
+
+def _write_leader(run: Run, options: argparse.Namespace) -> int:
+    """Write the accelerators of a leader that is no single design."""
+    for name in ONE_DESIGN:
+        if getattr(options, name) is not None:
+            raise UserError(f"--{name.replace('_', '-')} is for runs of single designs, which {run.folder} is not")
+    project = run.write(options.out or PROJECTS / options.design, options.design)
+    if options.json:
+        _print_json({"directory": str(project.directory)})
+    else:
+        print(project.directory)
+    return 0
+
+
 def _csim(options: argparse.Namespace) -> int:
     from fgnas import api
 
@@ -489,7 +509,10 @@ def _sim(options: argparse.Namespace) -> int:
     if options.bambu:
         return _show_check(project.simulate_bambu(), options.json)
     if options.couplings is None:
-        return _show_check(project.simulate(options.rtl), options.json)
+        report = project.simulate(options.rtl)
+        if "by_step" in report and not options.json:
+            _show_steps(report.pop("by_step"))
+        return _show_check(report, options.json)
     if options.rtl is not None:
         raise UserError("--couplings simulates the project's own RTL: leave out --rtl")
     report = project.couplings(options.couplings)
@@ -498,6 +521,13 @@ def _sim(options: argparse.Namespace) -> int:
             counts = (f"{key.replace('_', ' ')} {value:,}" for key, value in found.items() if value is not None)
             print(f"{name.replace('_', ' ')}: {', '.join(counts)}")
     return _show_check(report, options.json)
+
+
+def _show_steps(by_step: dict[str, dict[str, Any]]) -> None:
+    """The simulated steps of a mapped network."""
+    names = ("logits", "mismatches", "cycles", "predicted_cycles")
+    rows = [(name, one["unit"], *(f"{one[key]:,}" for key in names)) for name, one in by_step.items()]
+    _show_table("Steps on accelerators", ("step", "unit", *(key.replace("_", " ") for key in names)), rows)
 
 
 def _synth(options: argparse.Namespace) -> int:

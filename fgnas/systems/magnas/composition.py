@@ -40,7 +40,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
     return Composition(
         space=space,
         target=target,
-        trainer=SupernetTrainer(data, options.seed, recipe),
+        trainer=SupernetTrainer(data, options.seed, recipe, target),
         limits=tuple(_limit(priced[name], bound) for name, bound in bounds.items()),
         objectives=("val", *measured),
         fronts=(*((name,) for name in measured), measured),

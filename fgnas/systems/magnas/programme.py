@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
@@ -28,8 +29,8 @@ from fgnas.tasks.nodes import GraphData
 Reals = NDArray[np.float32]
 Index = NDArray[np.int64]
 
-AROUND = (0, 1, -1)
-"""Scales that are tried, beside the largest with which nothing is clipped; of equally good ones the first."""
+AROUND = (0, 1)
+"""Scales that are tried: the largest with which nothing is clipped, and twice that; of equally good ones the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +128,13 @@ def _scales(
     layers = kernel.design.layers
     results = floats(call, maps, rows, index)
     own = _largest_scale(rows, layers[0].ai)
-    totals = [
+    totals = []
+    for layer, (mapped, result), (_, bias) in zip(layers, results, maps, strict=True):
         # The last layer's result has bits of its own.
-        min(_largest_scale(values, layer.ai) for values in ((mapped, bias, result) if layer.d else (mapped, bias)))
-        for layer, (mapped, result), (_, bias) in zip(layers, results, maps, strict=True)
-    ]
+        bits = layer.ai if layer.d else wire.LOGIT_BITS - 1 - wire.LOGIT_EXTRA_BITS - layer.af
+        totals.append(min(
+            _largest_scale(mapped, layer.ai), _largest_scale(bias, layer.ai), _largest_scale(result, bits)
+        ))  # fmt: skip
     for steps in itertools.product(AROUND, repeat=1 + len(layers)):
         features, *wanted = (base + step for base, step in zip((own, *totals), steps, strict=True))
         scales, total = [features], features
