@@ -158,7 +158,8 @@ def assert_front_of_mappings(front, trials, board):
     every = np.array(sorted(set(every)))
     kept = [row for row in every if not ((every <= row).all(axis=1) & (every < row).any(axis=1)).any()]
     assert [(-one["val"], one["latency_ms"], one["energy_mj"]) for one in front] == [tuple(row) for row in kept]
-    assert {unit for one in front for unit in one["units"].values()} == {"cpu", "kernel"}
+    assert {step["unit"] for one in front for step in one["chain"]} == {"cpu", "kernel"}
+    assert [step["step"] for step in front[0]["chain"]][:2] == ["stem", "grapher 1"]
 
 
 def begun(folder, copy):

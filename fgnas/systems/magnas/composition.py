@@ -7,7 +7,7 @@ from dataclasses import asdict
 from fgnas.costs import Limit, Quantity
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
-from fgnas.mapping.options import MapOptions
+from fgnas.mapping.options import MAPPINGS, MapOptions
 from fgnas.mapping.platform import find_platform
 from fgnas.networks.vision.supernet import Recipe
 from fgnas.networks.vision.vig import Backbone
@@ -51,7 +51,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
         },
         delivered={"dataset": data.name, "fingerprint": data.fingerprint},
         survey_draws=SURVEY_DRAWS,
-        results=lambda trials: {"mappings.json": front_of_mappings(target, trials)},
+        results=lambda trials: {MAPPINGS: front_of_mappings(target, trials)},
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from fgnas.systems.magnas.target import MappedTarget
 def front_of_mappings(target: MappedTarget, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """The members as plain JSON values, the most accurate first, of equals the fastest.
 
-    Each has its subnet, the setting, the unit of every step, and its validation accuracy, latency and energy. A mapping
-    that breaks a limit is none.
+    Each has its subnet, the setting, its validation accuracy with the supernet's floats, latency and energy, and the
+    unit and the costs of every step. A mapping that breaks a limit is none.
     """
     scored = {trial.design_hash: trial for trial in reversed(trials)}
     found, objectives = [], []
@@ -39,10 +39,12 @@ def _plain(trial: Trial, answer: Answer, point: Point) -> dict[str, Any]:
     return {
         "design": trial.design, "design_hash": trial.design_hash, "val": trial.scores["val"], "setting": point.setting,
         "latency_ms": answer.milliseconds(point.time), "energy_mj": answer.millijoules(point.energy),
-        "units": {step: chain.units[unit] for step, unit in zip(_numbered(chain.steps), point.mapping, strict=True)},
+        "chain": [
+            {
+                "step": step, "unit": chain.units[unit],
+                "latency_ms": answer.milliseconds(int(chain.cost[place, unit, 0])),
+                "energy_mj": answer.millijoules(int(chain.cost[place, unit, 1])),
+            }
+            for place, (step, unit) in enumerate(zip(chain.steps, point.mapping.tolist(), strict=True))
+        ],
     }  # fmt: skip
-
-
-def _numbered(steps: Sequence[str]) -> list[str]:
-    """The names of steps with their place, because a network repeats them."""
-    return [f"{place} {name}" for place, name in enumerate(steps, 1)]
