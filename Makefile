@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-methods bench-recipe characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-mapping bench-tiers bench-methods bench-recipe characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -152,6 +152,10 @@ bench-array: ## the multiplier array on whole graphs: RTL, model, random network
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh
 	OMP_NUM_THREADS=1 $(python) benchmarks/mapping.py
+
+bench-tiers: ## two tiers on digits: four ways at equal scores, and the supernet; resumable: EPOCHS CHILDREN SEEDS WORKERS
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/two_tiers.py --workers $(or $(WORKERS),2) $(call options,EPOCHS CHILDREN SEEDS)
 
 bench-bambu: ## ten random designs through bambu on the whole of Cora, if it is on PATH, resumable
 	@scripts/setup.sh compiler simulator

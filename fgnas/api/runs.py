@@ -15,6 +15,7 @@ from fgnas.api.data import Data, data_of
 from fgnas.api.designs import Design
 from fgnas.api.projects import Project
 from fgnas.errors import UserError
+from fgnas.mapping.options import MAPPINGS
 from fgnas.paths import RUNS
 from fgnas.progress import step
 from fgnas.tasks import nodes
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from fgnas.engine.contracts import BackEnd
     from fgnas.engine.store import RunStore
     from fgnas.engine.trial import Trial
+
+MAPPING = "mapping-"
+"""What the name of a mapping on a run's front begins with; its number follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +89,10 @@ class Run:
         return self._back_end().one_design
 
     def write(self, directory: str | os.PathLike[str], rank: int | str = 1) -> Project:
-        """Write what a leader is built from, by rank or name as in `design`, whole or not at all."""
+        """Write what a leader is built from, by rank or name as in `design`, whole or not at all.
+
+        In a run that maps its candidates "mapping-7" names a mapping on the front, by its number in mappings.json.
+        """
         if self.delivers_designs:
             design = self.design(rank)
             return design.lower(design.dataset).write(directory)
@@ -105,10 +112,22 @@ class Run:
         entries = self.store.leaders()
         named = {"best": 1} | ({"cheapest": self.cheapest["rank"]} if self.cheapest is not None else {})
         text = str(named.get(str(rank), rank))
+        if text.startswith(MAPPING):
+            return self._mapped_entry(text)
         if not text.isdecimal() or not 1 <= int(text) <= len(entries):
             known = ", ".join(f"`{name}`" for name in named)
             raise UserError(f"--design is {str(rank)!r}: give {known} or a rank from 1 to {len(entries)}")
         return entries[int(text) - 1]
+
+    def _mapped_entry(self, name: str) -> dict[str, Any]:
+        """The entry of a mapping on the run's front, by the name that the page gives it."""
+        front = self.store.result(MAPPINGS) or []
+        number = name.removeprefix(MAPPING)
+        if not number.isdecimal() or int(number) >= len(front):
+            known = f"{MAPPING}0 to {MAPPING}{len(front) - 1}" if front else "no mappings"
+            raise UserError(f"--design is {name!r}, but {self.folder} has {known}")
+        # What is not of one mapping, such as the weights, is that of any leader.
+        return {**self.store.leaders()[0], **front[int(number)]}
 
     def trials(self) -> list[Trial]:
         """Every trial, in order."""

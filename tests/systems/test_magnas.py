@@ -124,6 +124,7 @@ def test_a_search_delivers_a_subnet_and_resumes_to_the_same_bytes(board, tmp_pat
     assert_scored_as_mapped(whole, board)
     assert whole.report().is_file()
     assert_front_of_mappings(json.loads((whole.folder / "mappings.json").read_text()), trials, board)
+    assert_a_mapping_of_the_front_is_built(whole, tmp_path / "project")
     stopped = begun(whole.folder, tmp_path / "runs" / "cut")
     assert fgnas.search(run="cut", resume=True, workers=2).folder.name == stopped.name
     for name in ("trials.jsonl", "leaders.json", "best.json", "supernet.pt"):
@@ -145,6 +146,22 @@ def assert_scored_as_mapped(run, board):
     subnet = Subnet.from_dict(best["design"])
     job = MappedJob(source, subnet, ("cpu",) * len(best["mapping"]["units"]), ())
     assert run_mapped(job)[0] == run_job(Job(source, (subnet,)))[0] == best["searched"]
+
+
+def assert_a_mapping_of_the_front_is_built(run, directory):
+    """The last one on the front that has steps on the kernel."""
+    front = json.loads((run.folder / "mappings.json").read_text())
+    number = max(place for place, one in enumerate(front) if "kernel" in one["mapping"]["units"])
+    run.write(directory, f"mapping-{number}")
+    listed = json.loads((directory / "mapping.json").read_text())
+    assert listed["units"] == front[number]["mapping"]["units"]
+    assert {call["unit"] for call in listed["calls"]} == {"kernel"}
+    with pytest.raises(UserError, match=rf"has mapping-0 to mapping-{len(front) - 1}"):
+        run.write(directory, f"mapping-{len(front)}")
+    with pytest.raises(UserError, match="or a rank from 1 to 2"):
+        run.write(directory, "first")
+    with pytest.raises(UserError, match="delivers no single design"):
+        run.design()
 
 
 def assert_front_of_mappings(front, trials, board):

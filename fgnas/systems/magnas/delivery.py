@@ -15,7 +15,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.systems.magnas.kernels import Kernel
-from fgnas.systems.magnas.mapped import Piece, input_of, mapped_subnet
+from fgnas.systems.magnas.mapped import MappedSubnet, Piece, input_of, mapped_subnet
 from fgnas.systems.magnas.programme import Programme
 from fgnas.systems.magnas.trainer import Source, opened
 from fgnas.tasks.images import ImageData
@@ -49,7 +49,7 @@ class Vector:
 def opened_entry(entry: dict[str, Any], folder: Path) -> Delivered:
     """The subnet of an entry in leaders.json of the run in `folder`."""
     units = tuple(entry["mapping"]["units"])
-    kernels = {name: Kernel.of(name, facts) for name, facts in entry["kernels"].items()}
+    kernels = {name: Kernel.of(name, facts) for name, facts in entry["kernels"].items() if name in units}
     weights = str(folder / entry["weights"])
     source = Source(entry["dataset"], entry["fingerprint"], weights, entry["sha256"])
     return Delivered(Subnet.from_dict(entry["design"]), units, kernels, source)
@@ -66,13 +66,13 @@ def written(delivered: Delivered, directory: Path) -> list[Path]:
             "design, or search with a platform whose kernels pay"
         )
     data, model = opened(delivered.source)
-    vectors = vectors_of(delivered, data, model)
-    return replace_project(directory, lambda built: _fill(delivered, vectors, built))
-
-
-def vectors_of(delivered: Delivered, data: ImageData, model: Any) -> list[Vector]:
-    """Every step on a kernel with its input for the first validation image, as the mapped subnet computes it."""
     subnet = mapped_subnet(model, delivered.subnet, data, delivered.units, delivered.kernels)
+    vectors, val = vectors_of(subnet, data), subnet.accuracy(data, "val")
+    return replace_project(directory, lambda built: _fill(delivered, vectors, val, built))
+
+
+def vectors_of(subnet: MappedSubnet, data: ImageData) -> list[Vector]:
+    """Every step on a kernel with its input for the first validation image, as the mapped subnet computes it."""
     image = torch.from_numpy(data.split("val")[0][:1])
     return [
         Vector(piece, piece.programme, piece.programme.graph(*input_of(piece, x), name=piece.name))
@@ -80,8 +80,8 @@ def vectors_of(delivered: Delivered, data: ImageData, model: Any) -> list[Vector
     ]  # fmt: skip
 
 
-def _fill(delivered: Delivered, vectors: Sequence[Vector], built: Path) -> None:
-    """All files of the new folder `built`."""
+def _fill(delivered: Delivered, vectors: Sequence[Vector], val: float, built: Path) -> None:
+    """All files of the new folder `built`; `val` is the mapped subnet's validation accuracy."""
     used: dict[str, list[Vector]] = {}
     for vector in vectors:
         used.setdefault(vector.programme.kernel.name, []).append(vector)
@@ -102,6 +102,6 @@ def _fill(delivered: Delivered, vectors: Sequence[Vector], built: Path) -> None:
         for vector in vectors
     ]  # fmt: skip
     write_json(built / MARK, delivered.subnet.to_dict())
-    write_json(built / MAPPING, {"units": list(delivered.units), "calls": chain})
-    text = render("mapping/README.md.j2", delivered=delivered, vectors=vectors, kernels=used)
+    write_json(built / MAPPING, {"val": val, "units": list(delivered.units), "calls": chain})
+    text = render("mapping/README.md.j2", delivered=delivered, vectors=vectors, kernels=used, val=val)
     (built / "README.md").write_text(text, encoding="utf-8")

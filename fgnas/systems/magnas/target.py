@@ -59,19 +59,18 @@ class MappedTarget:
     def mapping(self, subnet: Subnet) -> Mapping:
         """The mapping that a subnet is priced by."""
         answer = self.mapped(subnet)
-        point = preferred(answer)
-        return Mapping(point.setting, self.units(subnet, answer, point))
+        return self.mapping_of(subnet, answer, preferred(answer))
 
-    def units(self, subnet: Subnet, answer: Answer, point: Point) -> tuple[str, ...]:
-        """The unit of every step of a subnet; a block is mapped as one."""
-        chosen = (answer.platform.units[unit] for unit in point.mapping)
+    def mapping_of(self, subnet: Subnet, answer: Answer, point: Point) -> Mapping:
+        """A point of a subnet's answer with the unit of every step; a block is mapped as one."""
+        chosen = [answer.platform.units[unit] for unit in point.mapping]
         if self.options.granularity == "layer":
-            return tuple(chosen)
+            return Mapping(point.setting, tuple(chosen))
         items = steps_of(subnet, self.backbone)
-        return tuple(
+        return Mapping(point.setting, tuple(
             unit for item, unit in zip(items, chosen, strict=True)
             for _ in (item["steps"] if isinstance(item, dict) else [item])
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _price(self, subnet: Subnet) -> tuple[float, ...]:
         answer = self.mapped(subnet)

@@ -127,10 +127,10 @@ class SupernetTrainer:
         return [outcome for _, _, outcome in jobs]
 
     def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
-        """The supernet's file, relative to the run's folder, its SHA-256, the mapping, and the kernels in it."""
-        used = {name: kernel.to_dict() for name, kernel in self.kernels.items() if name in outcome.model.units}
+        """The supernet's file, relative to the run's folder, its SHA-256, the mapping, and the platform's kernels."""
+        kernels = {name: kernel.to_dict() for name, kernel in self.kernels.items()}
         return {
-            "weights": SUPERNET, "sha256": self.sha256, "mapping": asdict(outcome.model), "kernels": used,
+            "weights": SUPERNET, "sha256": self.sha256, "mapping": asdict(outcome.model), "kernels": kernels,
         }  # fmt: skip
 
     def test(self, candidate: Subnet, outcome: Outcome) -> dict[str, dict[str, float]]:
