@@ -477,14 +477,17 @@ def _hls(options: argparse.Namespace) -> int:
     return 0
 
 
-ONE_DESIGN = ("fpga", "clock_mhz", "multipliers", "beat_bits", "dataset")
-"""Options of `fgnas hls` that a run with several accelerators does not take: its platform states them."""
+ONE_DESIGN = {
+    "fpga": None, "clock_mhz": None, "compiler": "vitis", "target": "pipeline", "multipliers": None, "beat_bits": None,
+    "dataset": None, "split": None, "normalise": None,
+}  # fmt: skip
+"""Options of `fgnas hls`, with their defaults, that a run with several accelerators does not take."""
 
 
 def _write_leader(run: Run, options: argparse.Namespace) -> int:
     """Write the accelerators of a leader that is no single design."""
-    for name in ONE_DESIGN:
-        if getattr(options, name) is not None:
+    for name, default in ONE_DESIGN.items():
+        if getattr(options, name) != default:
             raise UserError(f"--{name.replace('_', '-')} is for runs of single designs, which {run.folder} is not")
     project = run.write(options.out or PROJECTS / options.design, options.design)
     if options.json:

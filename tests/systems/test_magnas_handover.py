@@ -11,6 +11,8 @@ import torch
 import fgnas
 from fgnas.api.projects import Project, passed
 from fgnas.backends.rtl import write_rtl
+from fgnas.cli import main
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.encoding import encode, logit_rows
@@ -150,6 +152,15 @@ def test_what_cannot_be_built_is_said_in_one_line(delivered, written, model, dat
         Project(written).synthesise()
     with pytest.raises(UserError, match="says that dense runs head, but it cannot: it has 1 layers, not 2"):
         mapped_subnet(model, SUBNET, data, [*UNITS[:-1], "dense"], kernels)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--compiler", "bambu"), ("--clock-mhz", "50"), ("--dataset", "cora")])
+def test_options_of_single_designs_are_refused(tmp_path, monkeypatch, capsys, option, value):
+    monkeypatch.chdir(tmp_path)
+    store = RunStore.create(tmp_path / "runs", "mapped", {"system": "magnas"})
+    store.write_json("leaders.json", [{}])
+    assert main(["hls", "mapped", option, value]) == 2
+    assert f"{option} is for runs of single designs" in capsys.readouterr().err
 
 
 @pytest.mark.slow
