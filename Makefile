@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-gcos bench-mapping bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -13,6 +13,7 @@ option = $(if $($(1)),--$(2) '$($(1))')
 spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
+kernels = $(foreach kernel,$(KERNELS),--kernel '$(kernel)')
 target_options := FPGA CLOCK_MHZ
 search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
 	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
@@ -20,7 +21,7 @@ search_flags := NORMALISE RESUME DISTINCT
 map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
+known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
@@ -45,9 +46,9 @@ map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY
 	@scripts/setup.sh
 	$(fgnas) map '$(PLATFORM)' '$(MODEL)' $(call options,$(map_options)) $(call flags,SHORTCUTS)
 
-platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) DATASET RUNS WATTS
+platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) KERNELS DATASET RUNS WATTS IDLE_WATTS; CPU=1
 	@scripts/setup.sh
-	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call options,DATASET RUNS WATTS)
+	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call flags,CPU) $(kernels) $(call options,DATASET RUNS WATTS IDLE_WATTS)
 
 hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN=best|cheapest|RANK, FPGA CLOCK_MHZ
 	@scripts/setup.sh
@@ -159,6 +160,10 @@ bench-gcos: ## G-CoS: designs delivered, rank of the supernet, other ways beside
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh
 	OMP_NUM_THREADS=1 $(python) benchmarks/mapping.py
+
+bench-tiers: ## two tiers on digits: four ways at equal scores, and the supernet; resumable: EPOCHS CHILDREN SEEDS WORKERS
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/two_tiers.py --workers $(or $(WORKERS),2) $(call options,EPOCHS CHILDREN SEEDS)
 
 bench-bambu: ## ten random designs through bambu on the whole of Cora, if it is on PATH, resumable
 	@scripts/setup.sh compiler simulator

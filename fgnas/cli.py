@@ -59,7 +59,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("rank", _rank, _add_rank, "measure how well a run's scores rank networks that are trained alone"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
-        ("platform", _platform, _add_platform, "time a vision GNN's steps on this processor, and write a platform"),
+        ("platform", _platform, _add_platform, "time a vision GNN's steps here, price kernels, write a platform"),
         ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -196,10 +196,14 @@ def _add_map(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_platform(sub: argparse.ArgumentParser) -> None:
+    from fgnas.systems.magnas.options import PlatformOptions
+
     add_arguments(sub, systems.find("magnas").Options, ("dataset",))
+    sub.add_argument("--cpu", action="store_true", help="this processor as a unit; the default if no kernel is named")
+    about = "an accelerator as a unit, named after its file; may be repeated"
+    sub.add_argument("--kernel", type=Path, action="append", default=[], metavar="FILE.json", help=about)
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.toml", help="the platform to write")
-    _add_number(sub, "--runs", POSITIVE, "timed runs of each step", 200)
-    _add_number(sub, "--watts", ABOVE_ZERO, "the processor's power while it computes; without it there is no energy")
+    add_arguments(sub, PlatformOptions)
     _add_json(sub)
 
 
@@ -477,7 +481,10 @@ def _hls(options: argparse.Namespace) -> int:
             raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
         design = api.Design.load(options.source)
     else:
-        design = api.Run.find(options.source).design(options.design)
+        run = api.Run.find(options.source)
+        if not run.delivers_designs:
+            return _write_leader(run, options)
+        design = run.design(options.design)
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
     find_target(options.target or target_of(design.choices))
@@ -499,6 +506,26 @@ def _hls(options: argparse.Namespace) -> int:
     return 0
 
 
+ONE_DESIGN = {
+    "fpga": None, "clock_mhz": None, "compiler": "vitis", "target": None, "multipliers": None, "beat_bits": None,
+    "bram36": None, "dataset": None, "split": None, "normalise": None,
+}  # fmt: skip
+"""Options of `fgnas hls`, with their defaults, that a run with several accelerators does not take."""
+
+
+def _write_leader(run: Run, options: argparse.Namespace) -> int:
+    """Write the accelerators of a leader that is no single design."""
+    for name, default in ONE_DESIGN.items():
+        if getattr(options, name) != default:
+            raise UserError(f"--{name.replace('_', '-')} is for runs of single designs, which {run.folder} is not")
+    project = run.write(options.out or PROJECTS / options.design, options.design)
+    if options.json:
+        _print_json({"directory": str(project.directory)})
+    else:
+        print(project.directory)
+    return 0
+
+
 def _csim(options: argparse.Namespace) -> int:
     from fgnas import api
 
@@ -514,7 +541,10 @@ def _sim(options: argparse.Namespace) -> int:
     if options.bambu:
         return _show_check(project.simulate_bambu(), options.json)
     if options.couplings is None:
-        return _show_check(project.simulate(options.rtl), options.json)
+        report = project.simulate(options.rtl)
+        if "by_step" in report and not options.json:
+            _show_steps(report.pop("by_step"))
+        return _show_check(report, options.json)
     if options.rtl is not None:
         raise UserError("--couplings simulates the project's own RTL: leave out --rtl")
     report = project.couplings(options.couplings)
@@ -523,6 +553,13 @@ def _sim(options: argparse.Namespace) -> int:
             counts = (f"{key.replace('_', ' ')} {value:,}" for key, value in found.items() if value is not None)
             print(f"{name.replace('_', ' ')}: {', '.join(counts)}")
     return _show_check(report, options.json)
+
+
+def _show_steps(by_step: dict[str, dict[str, Any]]) -> None:
+    """The simulated steps of a mapped network."""
+    names = ("logits", "mismatches", "cycles", "predicted_cycles")
+    rows = [(name, one["unit"], *(f"{one[key]:,}" for key in names)) for name, one in by_step.items()]
+    _show_table("Steps on accelerators", ("step", "unit", *(key.replace("_", " ") for key in names)), rows)
 
 
 def _synth(options: argparse.Namespace) -> int:
@@ -626,14 +663,21 @@ def _map(options: argparse.Namespace) -> int:
 
 def _platform(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.systems.magnas.options import PlatformOptions
 
+    cpu = options.cpu or not options.kernel
     with step("time every step"):
-        found = api.measure_platform(options.out, options.dataset, runs=options.runs, watts=options.watts)
+        found = api.measure_platform(
+            options.out, options.dataset, kernels=options.kernel, cpu=cpu, **chosen(options, PlatformOptions)
+        ).to_dict()
     if options.json:
         _print_json({"platform": str(options.out), "nanoseconds": found})
         return 0
-    rows = [(name, f"{spent / 1000:,.1f}") for name, spent in found.items()]
-    _show_table("Steps on this processor, for one image", ("step", "us"), rows)
+    units = list(dict.fromkeys(unit for on in found.values() for unit in on))
+    rows = [
+        (name, *(f"{on[unit] / 1000:,.1f}" if unit in on else "-" for unit in units)) for name, on in found.items()
+    ]
+    _show_table("Steps for one image, in us", ("step", *units), rows)
     print(options.out)
     return 0
 

@@ -52,6 +52,8 @@ def test_every_option_of_map_is_a_variable(option: str) -> None:
         (["map", "PLATFORM=xavier", "MODEL=b0", "LATENCY_MS=27", "SHORTCUTS=1"],
          "fgnas map 'xavier' 'b0' --latency-ms '27' --shortcuts"),
         (["platform", "WATTS=6"], "fgnas platform --out 'platform.toml' --watts '6'"),
+        (["platform", "CPU=1", "KERNELS=sum.json max.json"],
+         "fgnas platform --out 'platform.toml' --cpu --kernel 'sum.json' --kernel 'max.json'"),
         (["timing", "SEEDS=3", "SPEED=8"], "fgnas timing 'hls/best' --seeds '3' --speed '8'"),
     ],
 )  # fmt: skip

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import find_platform
 from fgnas.mapping.study import Answer, solve
+
+if TYPE_CHECKING:
+    from fgnas.systems.magnas.measure import Measured
 
 
 def map_network(platform: str, model: str, **options: Any) -> Answer:
@@ -22,19 +26,30 @@ def map_network(platform: str, model: str, **options: Any) -> Answer:
 
 
 def measure_platform(
-    out: str | os.PathLike[str], dataset: str | None = None, *, runs: int = 200, watts: float | None = None
-) -> dict[str, int]:
-    """Time every step of a vision GNN for these images on this processor, and write a platform to the .toml file `out`.
+    out: str | os.PathLike[str], dataset: str | None = None, *, kernels: Sequence[str | os.PathLike[str]] = (),
+    cpu: bool = True, **options: Any,
+) -> Measured:  # fmt: skip
+    """Time every step of a vision GNN for these images on this processor, price kernels, write a platform to `out`.
 
-    Without a dataset the images are those of a search. Returns the nanoseconds of each step: the median of `runs`, on
-    one image, in one thread. `watts` is the processor's power while it computes; without it the platform states no
-    energy.
+    Without a dataset the images are those of a search. `kernels` are .json files (docs/mapping.md); with `cpu` the
+    processor is a unit beside them. Options are those of `fgnas platform`: runs, watts, idle_watts, start_us,
+    interrupt_us. Returns the cost of each step on each unit that can run it.
     """
     from fgnas.networks.vision.vig import Backbone
-    from fgnas.systems.magnas.measure import write_platform
-    from fgnas.systems.magnas.options import Options
+    from fgnas.options import made
+    from fgnas.systems.magnas.kernels import check_distinct, load_kernel
+    from fgnas.systems.magnas.measure import CPU, Overhead, write_platform
+    from fgnas.systems.magnas.options import Options, PlatformOptions
+    from fgnas.systems.magnas.power import stated_power
     from fgnas.tasks.images import load_images
 
+    given = made(PlatformOptions, options)
     data = load_images(dataset or Options.dataset)
-    about = f"this machine's processor, for vision GNNs on {data.label}"
-    return write_platform(Backbone.of(data), about, Path(out), runs, watts)
+    backbone = Backbone.of(data)
+    found = [load_kernel(Path(kernel), backbone) for kernel in kernels]
+    check_distinct(found, CPU)
+    power = stated_power(CPU, given.watts, given.idle_watts, found)
+    units = [*["this machine's processor"][:cpu], *(f"the kernel {kernel.name}" for kernel in found)]
+    about = f"{', '.join(units)}, for vision GNNs on {data.label}"
+    overhead = Overhead(given.start_us, given.interrupt_us)
+    return write_platform(backbone, about, Path(out), given.runs, found, cpu, power, overhead)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.project import MARK
+from fgnas.backends.project import MAPPING, MARK
 from fgnas.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,10 +33,15 @@ class Project:
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
+        Of a mapped network every step on every accelerator.
         If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
-        from fgnas.tools.simulate import run_other_rtl, run_simulation
+        from fgnas.tools.simulate import run_other_rtl, run_simulation, run_steps
 
+        if self._is_mapped:
+            if rtl is not None:
+                raise UserError(f"--rtl replaces one accelerator: name it, such as {self._accelerators()}")
+            return run_steps(self.directory)
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
         report = run_simulation(self.directory)
@@ -53,6 +58,7 @@ class Project:
         """
         from fgnas.tools.simulate import run_couplings
 
+        self._needs_one()
         return run_couplings(self.directory, seeds)
 
     def simulate_bambu(self) -> dict[str, Any]:
@@ -75,6 +81,7 @@ class Project:
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
 
+        self._needs_one()
         device = find_device(fpga) if fpga else None
         if device is not None:
             family = limits_of(device, {"family": family})["family"]
@@ -87,6 +94,7 @@ class Project:
         """
         from fgnas.tools.timing import SEEDS, SPEEDS, run_timing
 
+        self._needs_one()
         return run_timing(self.directory, seeds or SEEDS, speed or SPEEDS[0])
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
@@ -105,10 +113,25 @@ class Project:
             return False
         return isinstance(summary, dict) and summary.get("target") == "array"
 
+    def _needs_one(self) -> None:
+        """Raise UserError where the folder holds several accelerators."""
+        if self._is_mapped:
+            raise UserError(f"{self.directory} holds several accelerators: name one, such as {self._accelerators()}")
+
     def _needs_pipeline(self, what: str) -> None:
         """Raise UserError for something that an array's project does not have."""
+        self._needs_one()
         if self._is_array:
             raise UserError(f"{self.directory} is a multiplier array, which has no {what}: see docs/array.md")
+
+    @property
+    def _is_mapped(self) -> bool:
+        """Whether the folder is of a mapped network, and holds a project for each of its accelerators."""
+        return (self.directory / MAPPING).is_file()
+
+    def _accelerators(self) -> str:
+        """The folders of a mapped network's accelerators."""
+        return " or ".join(str(path.parent) for path in sorted(self.directory.glob(f"*/{MARK}")))
 
     @property
     def exists(self) -> bool:
@@ -124,6 +147,7 @@ class Project:
         from fgnas.hardware.devices import find_device
         from fgnas.report.make import report_project
 
+        self._needs_one()
         device = find_device(fpga) if fpga else None
         return report_project(self.directory, page, None if data is None else data_of(data), device)
 

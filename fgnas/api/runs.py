@@ -13,14 +13,21 @@ from fgnas import options as named
 from fgnas import searchers, systems
 from fgnas.api.data import Data, data_of
 from fgnas.api.designs import Design
+from fgnas.api.projects import Project
 from fgnas.errors import UserError
+from fgnas.mapping.options import MAPPINGS
 from fgnas.paths import RUNS
+from fgnas.progress import step
 from fgnas.tasks import nodes
 from fgnas.tasks.nodes import GraphData
 
 if TYPE_CHECKING:
+    from fgnas.engine.contracts import BackEnd
     from fgnas.engine.store import RunStore
     from fgnas.engine.trial import Trial
+
+MAPPING = "mapping-"
+"""What the name of a mapping on a run's front begins with; its number follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +77,57 @@ class Run:
 
         Raises UserError for a system whose designs cannot be built.
         """
+        entry, back_end = self._entry(rank), self._back_end()
+        if not back_end.one_design:
+            raise UserError(f"{self.folder} delivers no single design: write its accelerators with `fgnas hls`")
+        found = back_end.open(entry, self.folder)
+        return Design(found.design, found.network, found.dataset, found.fingerprint, str(rank), found.specification)
+
+    @property
+    def delivers_designs(self) -> bool:
+        """Whether a leader is one FGNAS design, which `design` returns; `write` serves any run."""
+        return self._back_end().one_design
+
+    def write(self, directory: str | os.PathLike[str], rank: int | str = 1) -> Project:
+        """Write what a leader is built from, by rank or name as in `design`, whole or not at all.
+
+        In a run that maps its candidates "mapping-7" names a mapping on the front, by its number in mappings.json.
+        """
+        if self.delivers_designs:
+            design = self.design(rank)
+            return design.lower(design.dataset).write(directory)
+        back_end = self._back_end()
+        with step("write the project"):
+            back_end.write(back_end.open(self._entry(rank), self.folder), None, Path(directory))
+        return Project(Path(directory))
+
+    def _back_end(self) -> BackEnd:
+        system = self.store.config().get("system", systems.DEFAULT)
+        if (found := systems.find(system).back_end) is None:
+            raise UserError(f"the system {system} of {self.folder} has no back end: its designs cannot be built")
+        return found
+
+    def _entry(self, rank: int | str) -> dict[str, Any]:
+        """The entry of a leader in leaders.json."""
         entries = self.store.leaders()
         named = {"best": 1} | ({"cheapest": self.cheapest["rank"]} if self.cheapest is not None else {})
-        label, text = str(rank), str(named.get(str(rank), rank))
+        text = str(named.get(str(rank), rank))
+        if text.startswith(MAPPING):
+            return self._mapped_entry(text)
         if not text.isdecimal() or not 1 <= int(text) <= len(entries):
             known = ", ".join(f"`{name}`" for name in named)
-            raise UserError(f"--design is {label!r}: give {known} or a rank from 1 to {len(entries)}")
-        system = self.store.config().get("system", systems.DEFAULT)
-        back_end = systems.find(system).back_end
-        if back_end is None:
-            raise UserError(f"the system {system} of {self.folder} has no back end: its designs cannot be built")
-        found = back_end.open(entries[int(text) - 1], self.folder)
-        return Design(found.design, found.network, found.dataset, found.fingerprint, label, found.specification)
+            raise UserError(f"--design is {str(rank)!r}: give {known} or a rank from 1 to {len(entries)}")
+        return entries[int(text) - 1]
+
+    def _mapped_entry(self, name: str) -> dict[str, Any]:
+        """The entry of a mapping on the run's front, by the name that the page gives it."""
+        front = self.store.result(MAPPINGS) or []
+        number = name.removeprefix(MAPPING)
+        if not number.isdecimal() or int(number) >= len(front):
+            known = f"{MAPPING}0 to {MAPPING}{len(front) - 1}" if front else "no mappings"
+            raise UserError(f"--design is {name!r}, but {self.folder} has {known}")
+        # What is not of one mapping, such as the weights, is that of any leader.
+        return {**self.store.leaders()[0], **front[int(number)]}
 
     def rank(self, networks: int = 100, seeds: int = 2, workers: int | None = None) -> dict[str, Any]:
         """Kendall's tau of the run's scores against uniform networks trained alone; it continues what was measured.

@@ -29,6 +29,8 @@ from fgnas.tasks.nodes import GraphData
 
 MARK = "design.json"
 """A folder that holds this file is a project, and a new project may replace it."""
+MAPPING = "mapping.json"
+"""A project that holds this file is of a mapped network: the file lists its steps on accelerators, each a project."""
 SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
 """The device for the vendor's tool if none was named: one of the family that resources were counted for."""
@@ -106,6 +108,16 @@ def _fill(
     if network is not None:
         network.save(built / "weights.npz")
     write_rtl(accelerator, built)
+
+
+def write_step(
+    accelerator: Accelerator, data: GraphData, folder: Path, specification: Specification, network: Network
+) -> None:
+    """Write one more use of a project's hardware below it: other parameters and another graph, as test vectors."""
+    write_vectors(accelerator, data, folder / "vectors")
+    write_json(folder / "report" / "accelerator.json", accelerator.summary())
+    write_json(folder / "report" / "price.json", price(accelerator, data, specification))
+    network.save(folder / "weights.npz")
 
 
 def compilers() -> tuple[str, ...]:

@@ -186,13 +186,21 @@ MakeSearcher = Callable[[Problem], Searcher]
 
 
 class BackEnd(Protocol):
-    """Turns a delivered candidate into verified files."""
+    """Turns a delivered candidate into verified files.
+
+    `one_design`: whether an entry is one FGNAS design, which is lowered for any graph and device.
+    """
+
+    one_design: bool
 
     def open(self, entry: dict[str, Any], folder: Path) -> Any:
         """An entry of leaders.json of the run in `folder`, with its model. Raises UserError if it is damaged."""
 
     def write(self, delivered: Any, data: Any, directory: Path, specification: Any = None) -> list[Path]:
-        """Write the project of an opened entry for a task's data; `specification` replaces that of its search."""
+        """Write the project of an opened entry for a task's data; `specification` replaces that of its search.
+
+        Without data where the back end is not of one design: it finds the data of its search.
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,6 +76,10 @@ class RunStore:
         """The cheapest leader within one standard error of the best, if the run is finished and has costs."""
         return self._read_json("cheapest.json") if (self.folder / "cheapest.json").is_file() else None
 
+    def result(self, name: str) -> Any:
+        """A further file of a finished search (`Composition.results`); None if it has none of that name."""
+        return self._read_json(name) if (self.folder / name).is_file() else None
+
     def leaders(self) -> list[dict[str, Any]]:
         """The retrained designs, best first."""
         if not (self.folder / "leaders.json").is_file():

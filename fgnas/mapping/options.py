@@ -10,6 +10,8 @@ from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, POSITIVE, TEXT, option
 EXACT = "exact"
 BASELINES = ("nsga2", "random")
 """Methods that are compared with the exact one."""
+MAPPINGS = "mappings.json"
+"""The file of a run that maps its candidates: the front over all their mappings."""
 SHIPPED = Path(__file__).with_name("platforms")
 
 

@@ -79,11 +79,34 @@ class Ability(_Strict):
         return self.at.get(setting, self.cost)
 
 
+def _parts(value: Any) -> Any:
+    """A single part may be written without its list."""
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+Abilities = Annotated[tuple[Ability, ...], BeforeValidator(_parts), Field(min_length=1)]
+"""The cost on a unit as a sum of parts, each with a source of its own."""
+
+
+def _sum_at(parts: Iterable[Ability], setting: str) -> Pair | None:
+    """The cost of all parts at a setting; None where one of them is not supported."""
+    found = [part.cost_at(setting) for part in parts]
+    known = [pair for pair in found if pair is not None]
+    return (sum(time for time, _ in known), sum(energy for _, energy in known)) if len(known) == len(found) else None
+
+
 class Step(_Strict):
     """A kind of step: the units that support it, and the elements of its output."""
 
     elements: Annotated[int, Field(ge=0)] = 0
-    on: dict[str, Ability]
+    on: dict[str, Abilities]
+
+
+class Together(_Strict):
+    """Consecutive steps that make a whole block, and what they cost on units that run them as one."""
+
+    steps: Annotated[tuple[str, ...], BeforeValidator(_pair), Field(min_length=2)]
+    on: dict[str, Abilities]
 
 
 class Transfer(_Strict):
@@ -135,6 +158,8 @@ class Platform(_Strict):
     """Units, steps and transitions of a platform, and the networks that it names.
 
     Attributes:
+        together: steps that a unit runs as one, where blocks are mapped: in place of the sum of their costs.
+        builds: by unit, what its hardware is built from; mapping reads none of it.
         complete: whether any chain of its steps can be mapped; if not, only its models.
     """
 
@@ -144,10 +169,12 @@ class Platform(_Strict):
     energy: Scale
     sources: dict[str, Source]
     steps: dict[str, Step]
+    together: tuple[Together, ...] = Field(default=(), strict=False)
     transition: Transition
     transitions: dict[str, Transition] = {}
     models: dict[str, Model] = {}
     settings: list[str] = ["default"]
+    builds: dict[str, dict[str, str | int | float]] = {}
     complete: bool = True
 
     @model_validator(mode="after")
@@ -161,14 +188,20 @@ class Platform(_Strict):
         for name in self._sources():
             if name not in self.sources:
                 yield f"the source {name!r} is not in [sources]"
-        for name, step in self.steps.items():
-            for unit in sorted({*step.on} - {*self.units}):
-                yield f"step {name!r} names the unit {unit!r}, which is not one of {', '.join(self.units)}"
-            for setting in sorted({setting for ability in step.on.values() for setting in ability.at}):
+        named = [*((f"step {name!r}", step.on) for name, step in self.steps.items())]
+        named += [(f"[[together]] of {', '.join(one.steps)}", one.on) for one in self.together]
+        for what, on in named:
+            for unit in sorted({*on} - {*self.units}):
+                yield f"{what} names the unit {unit!r}, which is not one of {', '.join(self.units)}"
+            for setting in sorted({setting for parts in on.values() for part in parts for setting in part.at}):
                 if setting not in self.settings:
-                    yield f"step {name!r} names the setting {setting!r}, which is not one of {', '.join(self.settings)}"
+                    yield f"{what} names the setting {setting!r}, which is not one of {', '.join(self.settings)}"
+        for missing in (step for one in self.together for step in one.steps if step not in self.steps):
+            yield f"[[together]] names the step {missing!r}, which is not in [steps]"
         for unit in sorted({*self.transitions} - {*self.units}):
             yield f"[transitions.{unit}] is of no unit: they are {', '.join(self.units)}"
+        for unit in sorted({*self.builds} - {*self.units}):
+            yield f"[builds.{unit}] is of no unit: they are {', '.join(self.units)}"
         for name, model in self.models.items():
             for layer in _layers(model.steps):
                 if layer.step not in self.steps:
@@ -177,15 +210,22 @@ class Platform(_Strict):
     def _sources(self) -> set[str]:
         """The sources that numbers name."""
         found = {scale.source for scale in (self.time, self.energy) if scale.source is not None}
-        found |= {ability.source for step in self.steps.values() for ability in step.on.values()}
+        found |= {part.source for part in self._abilities()}
         found |= {
             move.source for one in (self.transition, *self.transitions.values()) for move in (one.send, one.receive)
         }
         return found | {model.offset.source for model in self.models.values() if model.offset is not None}
 
+    def _abilities(self, names: Iterable[str] | None = None) -> Iterator[Ability]:
+        """The costs of all steps, or of those named, alone and together."""
+        wanted = {*self.steps} if names is None else {*names}
+        stated = [step.on for name, step in self.steps.items() if name in wanted]
+        stated += [one.on for one in self.together if wanted.issuperset(one.steps)]
+        return (part for on in stated for parts in on.values() for part in parts)
+
     def sources_of(self, names: Iterable[str], model: Model | None = None) -> dict[str, Source]:
         """The sources of a network's numbers by name: those of its steps, of the transitions and of the scales."""
-        used = {ability.source for name in names for ability in self.steps[name].on.values()}
+        used = {part.source for part in self._abilities(names)}
         moves = [self.transitions.get(unit, self.transition) for unit in self.units]
         used |= {move.source for one in moves for move in (one.send, one.receive)}
         used |= {scale.source for scale in (self.time, self.energy) if scale.source is not None}
@@ -196,8 +236,13 @@ class Platform(_Strict):
     @property
     def states_energy(self) -> bool:
         """Whether any step costs energy on any unit at any setting."""
-        abilities = (ability for step in self.steps.values() for ability in step.on.values())
-        return any(cost[1] for one in abilities for cost in (one.cost or (0, 0), *one.at.values()))
+        return any(cost[1] for one in self._abilities() for cost in (one.cost or (0, 0), *one.at.values()))
+
+    def supports(self, steps: tuple[str, ...], setting: str | None = None) -> bool:
+        """Whether some unit runs these consecutive steps, each alone or all together."""
+        known = all(step in self.steps for step in steps)
+        setting = setting or self.settings[0]
+        return known and any(self._cost(steps, unit, setting) is not None for unit in self.units)
 
     def with_model(self, name: str, about: str, steps: list[Any]) -> Platform:
         """The platform with one network more, its steps written as in the file.
@@ -233,14 +278,12 @@ class Platform(_Strict):
         send, receive = np.zeros((n, m, 2), np.int64), np.zeros((n, m, 2), np.int64)
         for row, part in enumerate(parts):
             for column, unit in enumerate(self.units):
-                found = [self._cost(layer.step, unit, setting) for layer in part]
+                found = self._cost(tuple(layer.step for layer in part), unit, setting)
                 move = self.transitions.get(unit, self.transition)
                 send[row, column] = move.send.of(self.steps[part[-1].step].elements)
                 receive[row, column] = move.receive.of(self.steps[parts[row - 1][-1].step].elements) if row else (0, 0)
-                known = [pair for pair in found if pair is not None]
-                supported[row, column] = len(known) == len(found)
-                if supported[row, column]:
-                    cost[row, column] = np.sum(known, axis=0)
+                supported[row, column] = found is not None
+                cost[row, column] = found or (0, 0)
             if not supported[row].any():
                 raise UserError(f"no unit of the platform supports {part[0].name!r} at the setting {setting!r}")
         row_of = {layer.place: row for row, part in enumerate(parts) for layer in part}
@@ -253,9 +296,15 @@ class Platform(_Strict):
         names = tuple(part[0].block or part[0].name if granularity == "block" else part[0].name for part in parts)
         return Chain(names, tuple(self.units), cost, supported, send, receive, shortcut, np.array(offset, np.int64))
 
-    def _cost(self, step: str, unit: str, setting: str) -> Pair | None:
-        ability = self.steps[step].on.get(unit)
-        return None if ability is None else ability.cost_at(setting)
+    def _cost(self, steps: tuple[str, ...], unit: str, setting: str) -> Pair | None:
+        """The cost of consecutive steps on a unit: what is stated for them together, or else the sum."""
+        for one in self.together:
+            if one.steps == steps and unit in one.on:
+                return _sum_at(one.on[unit], setting)
+        stated = [self.steps[step].on.get(unit) for step in steps]
+        if any(parts is None for parts in stated):
+            return None
+        return _sum_at((part for parts in stated if parts for part in parts), setting)
 
     def steps_of(self, model: str) -> list[str]:
         """The kinds of steps of a model, in order."""

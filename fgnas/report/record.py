@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from fgnas.hardware.array.encoding import logit_words
 from fgnas.hardware.array.engine import LANES, Engine, Mode
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.mapping.options import MAPPINGS
 from fgnas.space import Decision
 from fgnas.tasks.nodes import GraphData
 
@@ -42,13 +43,15 @@ class RunRecord:
     leaders: list[dict[str, Any]]
     best: dict[str, Any] | None
     cheapest: dict[str, Any] | None = None
+    mappings: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def read(cls, store: RunStore) -> RunRecord:
-        """The record of a run, finished or not."""
+        """The record of a run, finished or not; with mappings where its system maps candidates."""
         best = store.best()
         leaders, cheapest = (store.leaders(), store.cheapest()) if best else ([], None)
-        return cls(store.name, store.config(), store.trials(), leaders, best, cheapest)
+        mappings = store.result(MAPPINGS) or []
+        return cls(store.name, store.config(), store.trials(), leaders, best, cheapest, mappings)
 
     @functools.cached_property
     def scores(self) -> list[Quantity]:

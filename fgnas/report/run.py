@@ -22,6 +22,7 @@ from fgnas.engine.trial import Trial
 from fgnas.report import axis, chart
 from fgnas.report.axis import Axis
 from fgnas.report.chart import Frame
+from fgnas.report.mapped import MappedFront, mapped_front
 from fgnas.report.preferences import Chance, Preference, preferences
 from fgnas.report.record import RunRecord
 from fgnas.space import Decision
@@ -146,6 +147,7 @@ class RunPage:
     designs: list[Design]
     columns: list[Column]
     payload: dict[str, Any]
+    mapped: MappedFront | None = None
 
     @property
     def finished(self) -> bool:
@@ -241,7 +243,14 @@ def run_page(
         designs=designs,
         columns=columns,
         payload=payload(run, designs, columns, fronts),
+        mapped=mapped(run) if run.mappings else None,
     )
+
+
+def mapped(run: RunRecord) -> MappedFront:
+    """The front of the run's mappings."""
+    score = run.scores[0]
+    return mapped_front(run.mappings, score, score_axis(score, [one[score.name] for one in run.mappings]), short)
 
 
 def offers(run: RunRecord, place: dict[str, int]) -> list[Offer]:

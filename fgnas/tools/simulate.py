@@ -11,13 +11,14 @@ import json
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.backends.project import MAPPING
 from fgnas.errors import CheckFailed, UserError
 from fgnas.files import replace_file
 from fgnas.hardware import wire
@@ -39,6 +40,7 @@ LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""
 PHASES = "rows.phases"
 """The file in which an array's probe records where its phases begin."""
+SUMMED = ("logits", "mismatches", "cycles", "predicted_cycles", "cycle_difference")
 SPARE_CYCLES = 100_000
 """Cycles that the watchdog allows beyond four times the predicted ones."""
 
@@ -56,6 +58,7 @@ class Vectors:
         first: {region: its first beat}, each on a 4 KiB page, in the order of the address registers.
         memory_beats: size of the memory, a power of two.
         beat_bytes: of its port.
+        home: the project that has the RTL, if it is another folder.
     """
 
     directory: Path
@@ -66,6 +69,12 @@ class Vectors:
     first: dict[str, int]
     memory_beats: int
     beat_bytes: int
+    home: Path | None = None
+
+    @property
+    def built_in(self) -> Path:
+        """The folder of the project whose RTL is built."""
+        return self.home or self.directory
 
     @classmethod
     def read(cls, directory: Path) -> Vectors:
@@ -99,8 +108,12 @@ class Vectors:
         return next(int(register["offset"]) for register in self.registers if register["name"] == name)
 
 
-def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[str, Any]:
+def run_simulation(
+    directory: Path, stall_seed: int = 0, runs: int = 1, project: Path | None = None
+) -> dict[str, Any]:
     """Simulate a project's own RTL on its vectors, and write report/sim.json and report/sim_rows.npz (`write_rows`).
+
+    `project` has the RTL where the directory is one of its uses (`write_step`); it is then built once for all.
 
     With a stall seed the memory stalls at random; with several runs the kernel is started again and the last result is
     compared. Returns the content of the report: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles,
@@ -109,8 +122,9 @@ def run_simulation(directory: Path, stall_seed: int = 0, runs: int = 1) -> dict[
     run_seconds, cycles_per_second (of processor time). Raises UserError where the kernel cannot be built or run.
     """
     vectors = Vectors.read(directory)
-    sources = own_sources(vectors.directory)
-    report, work = _simulated(vectors, sources, "sim", stall_seed=stall_seed, runs=runs)
+    if project is not None:
+        vectors = replace(vectors, home=project.resolve())
+    report, work = _simulated(vectors, own_sources(vectors.built_in), "sim", stall_seed=stall_seed, runs=runs)
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
         report |= compare_phases(vectors.directory, work / PHASES, report["cycles"])
@@ -159,6 +173,29 @@ def run_other_rtl(directory: Path, rtl: Path) -> dict[str, Any]:
     report, _ = _simulated(vectors, read_sources(rtl), "sim_rtl")
     _write_report(vectors, "sim_rtl", report)
     return report
+
+
+def run_steps(directory: Path) -> dict[str, Any]:
+    """Simulate every step of every accelerator of a mapped network, and write report/sim.json.
+
+    Returns steps, logits, mismatches, cycles, predicted_cycles and cycle_difference over all of them, the last as the
+    sum of absolute differences, and by step its accelerator and its own figures. Raises UserError for another folder.
+    """
+    directory = directory.resolve()
+    calls = _read_json(directory / MAPPING)["calls"]
+    found: dict[str, dict[str, Any]] = {}
+    for place, call in enumerate(calls, 1):
+        project = directory / call["unit"]
+        with step(f"step {place} of {len(calls)}: {call['step']} on {call['unit']}"):
+            report = run_simulation(project / "steps" / call["step"], project=project)
+        if report["predicted_cycles"] != call["cycles"]:
+            raise UserError(f"{directory / MAPPING} contradicts the project of {call['step']}: write it again")
+        found[call["step"]] = {"unit": call["unit"], **{name: report[name] for name in SUMMED}}
+    totals = {name: sum(abs(one[name]) for one in found.values()) for name in SUMMED}
+    result = {"steps": len(found), **totals, "by_step": found}
+    (directory / "report").mkdir(exist_ok=True)
+    replace_file(directory / "report" / "sim.json", json.dumps(result, indent=2) + "\n")
+    return result
 
 
 def run_couplings(directory: Path, seeds: int) -> dict[str, Any]:
@@ -221,7 +258,7 @@ def own_sources(directory: Path) -> list[Path]:
 
 def build_simulator(vectors: Vectors, sources: list[Path], name: str, runs: int = 1) -> Path:
     """Build the simulator of a kernel in build/`name`, for so many runs; returns that folder."""
-    work = vectors.directory / "build" / name
+    work = vectors.built_in / "build" / name
     # An existing simulator takes no time, so the seconds of the last build say nothing about this one.
     built = (work / "built").is_file()
     expected_s = None if built else seconds_before(_report(vectors, name), "build_seconds")

@@ -243,6 +243,13 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => { if (event.target.id === "colour") colour(); else filter(); });
   form.addEventListener("reset", () => setTimeout(() => { filter(); colour(); }));
+  // A point of a projection leads to the chain of its mapping, which is folded.
+  const unfold = () => {
+    const target = element(location.hash.slice(1));
+    if (target && target.matches("details")) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   filter();
   colour();
 })();

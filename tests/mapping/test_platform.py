@@ -29,6 +29,37 @@ def test_blocks_of_a_file(own: Path) -> None:
     assert (chain.shortcut == NO_SHORTCUT).all()
 
 
+def test_steps_together_and_costs_in_parts(own: Path) -> None:
+    """What a unit runs as one replaces the sum of a block, and of a block alone; parts of a cost add up."""
+    text = own.read_text(encoding="utf-8")
+    part = '{source = "stopwatch", cost = [10, 20], at = {slow = [30, 5]}}'
+    assert part in text
+    together = '[[together]]\nsteps = ["dense", "norm"]\non.kernel = {source = "stopwatch", cost = [6, 1]}\n\n'
+    text = text.replace(part, f'[{part}, {{source = "stopwatch", cost = [2, 0]}}]')
+    own.write_text(text.replace("[models.net]", together + "[models.net]"), encoding="utf-8")
+    platform = find_platform(str(own))
+    blocks, layers = platform.chain("net", "block"), platform.chain("net", "layer")
+    assert blocks.supported.tolist() == [[True, False], [True, True], [True, True]]
+    assert blocks.cost[:, 0].tolist() == [[12, 20], [52, 70], [52, 70]] and blocks.cost[1, 1].tolist() == [6, 1]
+    assert layers.supported[2].tolist() == [True, False]
+    assert platform.chain("net", "layer", "slow").cost[0, 0].tolist() == [32, 5]
+    assert platform.supports(("dense", "norm")) and not platform.supports(("dense", "unknown"))
+
+
+@pytest.mark.parametrize(("lines", "message"), [
+    ('[[together]]\nsteps = ["dense", "soup"]\non.cpu = {source = "stopwatch", cost = [1, 1]}\n',
+     "[[together]] names the step 'soup', which is not in [steps]"),
+    ('[[together]]\nsteps = ["dense", "norm"]\non.gpu = {source = "stopwatch", cost = [1, 1]}\n',
+     "[[together]] of dense, norm names the unit 'gpu'"),
+    ("[builds.gpu]\nlanes = 3\n", "[builds.gpu] is of no unit: they are cpu, kernel"),
+])  # fmt: skip
+def test_errors_of_what_is_together_and_built(own: Path, lines: str, message: str) -> None:
+    own.write_text(own.read_text(encoding="utf-8") + lines, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        find_platform(str(own))
+    assert message in str(caught.value)
+
+
 def test_settings_of_a_file(own: Path) -> None:
     chain = find_platform(str(own)).chain("net", "layer", "slow")
     assert chain.cost[0, 0].tolist() == [30, 5] and chain.cost[1, 0].tolist() == [40, 50]
@@ -61,7 +92,7 @@ def test_whole_models_on_one_unit_are_the_published_ones() -> None:
     ("slow = [", "idle = [", "step 'norm' names the setting 'idle', which is not one of fast, slow"),
     ('"measured"', '"guessed"', "sources.stopwatch.kind: Input should be 'published'"),
     ("[sources.stopwatch]", "[sources.clock]", "the source 'stopwatch' is not in [sources]"),
-    ("[10, 20]", "[10.5, 20]", "steps.norm.on.cpu.cost.0: Input should be a valid integer"),
+    ("[10, 20]", "[10.5, 20]", "steps.norm.on.cpu.0.cost.0: Input should be a valid integer"),
     ("cost = [5, 5]", "cost = [-5, 5]", "transitions.kernel.receive.cost.0: Input should be greater than or equal"),
     ('"1000"', '"0"', "time: times must be a number above 0 in quotes, not '0'"),
     ('["norm",', '["noise",', "model 'net' has the step 'noise', which is not in [steps]"),

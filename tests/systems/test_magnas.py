@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import fgnas
 from fgnas import systems
@@ -16,9 +17,12 @@ from fgnas.networks.vision.steps import elements, steps_of
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import vig_space
 from fgnas.networks.vision.vig import Backbone
-from fgnas.systems.magnas.measure import measured, runnable
+from fgnas.systems.magnas.kernels import load_kernel
+from fgnas.systems.magnas.measure import measured, samples
 from fgnas.systems.magnas.target import MappedTarget
+from fgnas.systems.magnas.trainer import Job, MappedJob, Source, run_job, run_mapped
 from fgnas.tasks.images import load_images
+from tests.systems.kernels import kernel_file
 
 HEADER = """
 about = "a processor and a kernel, with invented costs"
@@ -45,22 +49,25 @@ def backbone():
 
 @pytest.fixture(scope="module")
 def board(backbone, tmp_path_factory):
-    """Two units; operators only on the processor."""
+    """Two units; the operators and the head only on the processor, all else on a kernel of one layer as well."""
     rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("board") / "board.toml"
     text = HEADER
+    kernel = load_kernel(kernel_file(path.parent, "dense"), backbone)
     for name, count in elements(backbone).items():
-        cpu, kernel = rng.integers(20, 90, 2).tolist(), [*rng.integers(5, 40, 1).tolist(), 90]
+        cpu, there = rng.integers(20, 90, 2).tolist(), [*rng.integers(5, 40, 1).tolist(), 90]
         text += f'[steps.{name}]\nelements = {count}\non.cpu = {{source = "invented", cost = {cpu}}}\n'
-        if "-" not in name or name.startswith("fc"):
-            text += f'on.kernel = {{source = "invented", cost = {kernel}}}\n'
+        if name != "head" and ("-" not in name or name.startswith("fc")):
+            text += f'on.kernel = {{source = "invented", cost = {there}}}\n'
+    text += "[builds.kernel]\n" + "".join(f"{name} = {json.dumps(fact)}\n" for name, fact in kernel.to_dict().items())
     path.write_text(text)
     return path
 
 
 def test_every_step_runs_alone_and_is_timed(backbone):
-    found = measured(backbone, runs=3)
-    assert [*found] == [*elements(backbone)] and min(found.values()) > 0
-    sizes = {name: run().numel() for name, run in runnable(backbone).items()}
+    found = measured(backbone, runs=3).to_dict()
+    assert [*found] == [*elements(backbone)] and min(on["cpu"] for on in found.values()) > 0
+    with torch.no_grad():
+        sizes = {one.names[0]: one.run().numel() for one in samples(backbone) if len(one.names) == 1}
     assert sizes == elements(backbone)
 
 
@@ -69,15 +76,16 @@ def test_the_measured_platform_maps_every_subnet(backbone, tmp_path, capsys):
     assert main(["platform", "--out", str(path), "--runs", "3", "--watts", "2.5", "--json"]) == 0
     spent = json.loads(capsys.readouterr().out)["nanoseconds"]
     platform = find_platform(str(path))
-    assert platform.sources["stopwatch"].kind == "assumed" and "2.5 W" in platform.sources["stopwatch"].about
+    assert platform.sources["stopwatch"].kind == "measured"
+    assert platform.sources["watts"].kind == "assumed" and "cpu 2.5 W" in platform.sources["watts"].about
     space = vig_space(backbone)
     for row in space.draw(20, np.random.default_rng(1)):
         items = steps_of(space.candidate(row), backbone)
         steps = [name for item in items for name in ([item] if isinstance(item, str) else item["steps"])]
         chain = platform.with_model("net", "a subnet", items).chain("net")
         time, energy = chain.alone()[0].tolist()
-        assert time == sum(spent[name] for name in steps)
-        assert energy == sum(round(2.5 * spent[name]) for name in steps)
+        assert time == sum(spent[name]["cpu"] for name in steps)
+        assert energy == sum(round(2.5 * spent[name]["cpu"]) for name in steps)
 
 
 def test_a_price_is_the_preferred_mapping_of_all(backbone, board):
@@ -108,19 +116,52 @@ def test_without_power_energy_is_no_objective(backbone, tmp_path):
 
 def test_a_search_delivers_a_subnet_and_resumes_to_the_same_bytes(board, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    options = {"platform": str(board), "epochs": 1, "children": 14, "leaders": 3, "seed": 5, "latency_ms": 2.1}
+    options = {"platform": str(board), "epochs": 1, "children": 14, "leaders": 2, "seed": 5, "latency_ms": 2.1}
     whole = fgnas.search(system="magnas", workers=1, run="whole", **options)
     trials = whole.trials()
     assert len({trial.design_hash for trial in trials}) == 14
     assert all(trial.costs["latency_ms"] <= 2.1 for trial in trials)
-    assert {*whole.best["delivered"]["supernet"]} == {"val", "test"}
-    assert whole.best["retrained_val"]["values"] == [max(trial.scores["val"] for trial in trials)]
+    assert_scored_as_mapped(whole, board)
     assert whole.report().is_file()
     assert_front_of_mappings(json.loads((whole.folder / "mappings.json").read_text()), trials, board)
+    assert_a_mapping_of_the_front_is_built(whole, tmp_path / "project")
     stopped = begun(whole.folder, tmp_path / "runs" / "cut")
     assert fgnas.search(run="cut", resume=True, workers=2).folder.name == stopped.name
     for name in ("trials.jsonl", "leaders.json", "best.json", "supernet.pt"):
         assert (whole.folder / name).read_bytes() == (stopped / name).read_bytes(), name
+
+
+def assert_scored_as_mapped(run, board):
+    """The leaders' accuracies count their steps on the kernel in integers; the supernet's own stay beside them."""
+    leaders = run.store.leaders()
+    assert [entry["retrained_val"]["mean"] for entry in leaders] == sorted(
+        (entry["retrained_val"]["mean"] for entry in leaders), reverse=True
+    )
+    best = run.best
+    assert best["delivered"]["mapped"]["val"] == best["retrained_val"]["mean"]
+    assert best["delivered"]["supernet"]["val"] == best["searched"]
+    assert {*best["mapping"]["units"]} == {"cpu", "kernel"} and [*best["kernels"]] == ["kernel"]
+    data = load_images("digit-images")
+    source = Source(data.name, data.fingerprint, str(run.folder / "supernet.pt"), best["sha256"])
+    subnet = Subnet.from_dict(best["design"])
+    job = MappedJob(source, subnet, ("cpu",) * len(best["mapping"]["units"]), ())
+    assert run_mapped(job)[0] == run_job(Job(source, (subnet,)))[0] == best["searched"]
+
+
+def assert_a_mapping_of_the_front_is_built(run, directory):
+    """The last one on the front that has steps on the kernel."""
+    front = json.loads((run.folder / "mappings.json").read_text())
+    number = max(place for place, one in enumerate(front) if "kernel" in one["mapping"]["units"])
+    run.write(directory, f"mapping-{number}")
+    listed = json.loads((directory / "mapping.json").read_text())
+    assert listed["units"] == front[number]["mapping"]["units"]
+    assert {call["unit"] for call in listed["calls"]} == {"kernel"}
+    with pytest.raises(UserError, match=rf"has mapping-0 to mapping-{len(front) - 1}"):
+        run.write(directory, f"mapping-{len(front)}")
+    with pytest.raises(UserError, match="or a rank from 1 to 2"):
+        run.write(directory, "first")
+    with pytest.raises(UserError, match="delivers no single design"):
+        run.design()
 
 
 def assert_front_of_mappings(front, trials, board):
@@ -134,7 +175,8 @@ def assert_front_of_mappings(front, trials, board):
     every = np.array(sorted(set(every)))
     kept = [row for row in every if not ((every <= row).all(axis=1) & (every < row).any(axis=1)).any()]
     assert [(-one["val"], one["latency_ms"], one["energy_mj"]) for one in front] == [tuple(row) for row in kept]
-    assert {unit for one in front for unit in one["units"].values()} == {"cpu", "kernel"}
+    assert {step["unit"] for one in front for step in one["chain"]} == {"cpu", "kernel"}
+    assert [step["step"] for step in front[0]["chain"]][:2] == ["stem", "grapher 1"]
 
 
 def begun(folder, copy):

@@ -81,9 +81,7 @@ def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
     counts = np.diff(indptr)
     packed = pack_rows(counts, t_in)
     total = int(packed.ends[-1]) + 1 if graph.nodes else 0
-    row = np.repeat(np.arange(graph.nodes), counts)
-    place = packed.starts[row] + np.arange(len(row)) - indptr[row]
-    beat, lane = place // t_in, place % t_in
+    beat, lane = feature_lanes(accelerator, indptr)
     fields = np.zeros((total, t_in), np.uint64)
     fields[beat, lane] = wire.FEATURE.pack(column=graph.features.indices, value=graph.features.data)
     count = np.bincount(beat, minlength=total)
@@ -93,6 +91,16 @@ def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
     bits = _side_by_side(fields, wire.FEATURE)
     tail = _side_by_side(wire.FEATURE_TAIL.pack(count=count, last=last, split=split)[:, None], wire.FEATURE_TAIL)
     return np.packbits(bits | tail, axis=1, bitorder="little")
+
+
+def feature_lanes(
+    accelerator: Accelerator, indptr: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The beat and the lane of every non-zero in the feature region, [non-zeros] each, for rows as in `indptr`."""
+    t_in, counts = accelerator.layers[0].geometry.t_in, np.diff(indptr)
+    row = np.repeat(np.arange(len(counts)), counts)
+    place = pack_rows(counts, t_in).starts[row] + np.arange(len(row)) - indptr[row]
+    return place // t_in, place % t_in
 
 
 def edge_beats(graph: EncodedGraph) -> Beats:

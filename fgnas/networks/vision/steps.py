@@ -36,18 +36,25 @@ def narrowing_step(width: int) -> str:
 def steps_of(subnet: Subnet, backbone: Backbone) -> Items:
     """The steps of a subnet. A Grapher and an FFN are blocks, and their last step reads their input again."""
     items: Items = [STEM]
+    number = 0
     for choice, neighbours in zip(subnet.superblocks, backbone.neighbours, strict=True):
         for _ in range(choice.depth):
-            items += _block(choice, neighbours)
+            number += 1
+            items += _block(choice, neighbours, number)
     return [*items, HEAD]
 
 
-def _block(choice: Superblock, neighbours: int) -> Iterator[dict[str, Any]]:
+def _block(choice: Superblock, neighbours: int, number: int) -> Iterator[dict[str, Any]]:
+    """Numbered, because consecutive groups of one name would be one block."""
     grapher = [operator_step(choice.operator, neighbours), POST]
-    yield {"block": "grapher", "shortcut": True, "steps": [PRE, *grapher] if choice.pre else grapher}
+    yield {"block": f"grapher {number}", "shortcut": True, "steps": [PRE, *grapher] if choice.pre else grapher}
     if choice.width is not None:
-        steps = [widening_step(choice.width), narrowing_step(choice.width)]
-        yield {"block": "ffn", "shortcut": True, "steps": steps}
+        yield {"block": f"ffn {number}", "shortcut": True, "steps": [*ffn_steps(choice.width)]}
+
+
+def ffn_steps(width: int) -> tuple[str, str]:
+    """The steps of an FFN."""
+    return widening_step(width), narrowing_step(width)
 
 
 def elements(backbone: Backbone) -> dict[str, int]:

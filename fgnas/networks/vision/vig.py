@@ -21,6 +21,8 @@ SUPERBLOCKS = 4
 DEPTHS = (2, 3, 4)
 WIDTH_SHARES = (0.3, 0.6, 1.0)
 """Widths of the paper's FFNs, as shares of D."""
+EPSILON = 1e-5
+"""Added to a variance by batch norm, PyTorch's default."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ class Norm(nn.Module):
             found = functional.batch_norm(flat, self.mean, self.variance, weight, bias)
         return found.reshape(x.shape)
 
+    def folded(self, width: int) -> tuple[Tensor, Tensor]:
+        """The norm of measured statistics as x * scale + shift: the [width] leading features of both."""
+        assert self.mean is not None and self.variance is not None
+        scale = self.weight[:width] / torch.sqrt(self.variance[:width] + EPSILON)
+        return scale, self.bias[:width] - self.mean[:width] * scale
+
     def measure(self, x: Tensor) -> None:
         """Take the statistics of x [..., w] for later batches."""
         flat = x.flatten(end_dim=-2)
@@ -112,6 +120,12 @@ class Layer(nn.Module):
     def linear(self, x: Tensor, outputs: int | None = None) -> Tensor:
         """The map alone."""
         return x @ self.weight[:outputs, : x.shape[-1]].T
+
+    def folded(self, inputs: int, outputs: int | None = None) -> tuple[Tensor, Tensor]:
+        """The map and its norm, with measured statistics, as one: weight [inputs, outputs] and bias [outputs]."""
+        weight = self.weight[:outputs, :inputs]
+        scale, shift = self.norm.folded(len(weight))
+        return (weight * scale[:, None]).T, shift
 
 
 def nearest(x: Tensor, count: int) -> Tensor:
@@ -213,7 +227,8 @@ class Vig(nn.Module):
         self.backbone = backbone
         features = backbone.features
         self.stem = Layer(backbone.channels * backbone.patch**2, features)
-        self.positions = nn.Parameter(torch.zeros(backbone.nodes, features))
+        # As large as the stem's features: the mean at the end sees a patch's place through them alone.
+        self.positions = nn.Parameter(torch.randn(backbone.nodes, features))
         self.superblocks = nn.ModuleList(
             nn.ModuleList(Block(backbone, neighbours) for _ in range(DEPTHS[-1])) for neighbours in backbone.neighbours
         )

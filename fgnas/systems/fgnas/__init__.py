@@ -27,6 +27,8 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
 class _BackEnd:
     """The pipeline's back end; nothing heavy is imported before it is used."""
 
+    one_design = True
+
     def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
         """A leader's design with its weights."""
         from fgnas.systems.fgnas.delivery import opened

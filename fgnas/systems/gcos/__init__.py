@@ -27,6 +27,8 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
 class _BackEnd:
     """The back end of the array; nothing heavy is imported before it is used."""
 
+    one_design = True
+
     def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
         """A leader's design, its array included, with its weights."""
         from fgnas.systems.fgnas.delivery import opened

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fgnas.systems.magnas.options import Options
 
 if TYPE_CHECKING:
-    from fgnas.engine.contracts import BackEnd, Composition
+    from pathlib import Path
+
+    from fgnas.engine.contracts import Composition
+    from fgnas.systems.magnas.delivery import Delivered
     from fgnas.tasks.images import ImageData
 
 __all__ = ["Options", "back_end", "compose"]
 
-back_end: BackEnd | None = None
-"""No subnet is built yet."""
+
+class _BackEnd:
+    """The kernels' back end; nothing heavy is imported before it is used."""
+
+    one_design = False
+
+    def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
+        """A leader's subnet with its mapping."""
+        from fgnas.systems.magnas.delivery import opened_entry
+
+        return opened_entry(entry, folder)
+
+    def write(
+        self, delivered: Delivered, data: ImageData | None, directory: Path, specification: object = None
+    ) -> list[Path]:
+        """Write a project for every kernel that the mapping needs; each kernel has its own specification."""
+        from fgnas.systems.magnas.delivery import written
+
+        return written(delivered, directory)
+
+
+back_end = _BackEnd()
 
 
 def compose(options: Options, data: ImageData | None = None) -> Composition:

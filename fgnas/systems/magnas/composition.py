@@ -7,12 +7,13 @@ from dataclasses import asdict
 from fgnas.costs import Limit, Quantity
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
-from fgnas.mapping.options import MapOptions
+from fgnas.mapping.options import MAPPINGS, MapOptions
 from fgnas.mapping.platform import find_platform
-from fgnas.networks.vision.supernet import Recipe, vig_space
+from fgnas.networks.vision.supernet import Recipe
 from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.front import front_of_mappings
 from fgnas.systems.magnas.options import Options
+from fgnas.systems.magnas.support import supported_space
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.systems.magnas.trainer import SupernetTrainer
 from fgnas.tasks.images import ImageData, load_images
@@ -29,7 +30,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
     data = data or load_images(options.dataset)
     platform = find_platform(options.platform)
     backbone = Backbone.of(data)
-    space, recipe = vig_space(backbone), Recipe(epochs=options.epochs)
+    space, recipe = supported_space(backbone, platform, options.granularity), Recipe(epochs=options.epochs)
     bounds = {name: value for name in LIMITED if (value := getattr(options, name)) is not None}
     target = MappedTarget(space, backbone, platform, MapOptions(granularity=options.granularity, **bounds))
     priced = {cost.name: cost for cost in target.costs}
@@ -39,7 +40,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
     return Composition(
         space=space,
         target=target,
-        trainer=SupernetTrainer(data, options.seed, recipe),
+        trainer=SupernetTrainer(data, options.seed, recipe, target),
         limits=tuple(_limit(priced[name], bound) for name, bound in bounds.items()),
         objectives=("val", *measured),
         fronts=(*((name,) for name in measured), measured),
@@ -50,7 +51,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
         },
         delivered={"dataset": data.name, "fingerprint": data.fingerprint},
         survey_draws=SURVEY_DRAWS,
-        results=lambda trials: {"mappings.json": front_of_mappings(target, trials)},
+        results=lambda trials: {MAPPINGS: front_of_mappings(target, trials)},
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,23 @@ from fgnas import pareto
 from fgnas.engine.trial import Trial
 from fgnas.mapping.study import Answer, Point
 from fgnas.networks.vision.subnet import Subnet
-from fgnas.systems.magnas.target import MappedTarget
+from fgnas.systems.magnas.target import MappedTarget, Mapping
 
 
 def front_of_mappings(target: MappedTarget, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """The members as plain JSON values, the most accurate first, of equals the fastest.
 
-    Each has its subnet, the setting, the unit of every step, and its validation accuracy, latency and energy. A mapping
-    that breaks a limit is none.
+    Each has its subnet, the setting, its validation accuracy with the supernet's floats, latency and energy, the unit
+    of every step, and as `chain` the unit and the costs of all that is mapped as one. A mapping that breaks a limit is
+    none.
     """
     scored = {trial.design_hash: trial for trial in reversed(trials)}
     found, objectives = [], []
     for trial in scored.values():
-        answer = target.mapped(Subnet.from_dict(trial.design))
+        subnet = Subnet.from_dict(trial.design)
+        answer = target.mapped(subnet)
         for point in answer.points:
-            found.append((trial, answer, point))
+            found.append((trial, answer, point, target.mapping_of(subnet, answer, point)))
             objectives.append((trial.scores["val"], -point.time, -point.energy))
     if not found:
         return []
@@ -34,15 +37,18 @@ def front_of_mappings(target: MappedTarget, trials: Sequence[Trial]) -> list[dic
     return [_plain(*found[place]) for place in order[members].tolist()]
 
 
-def _plain(trial: Trial, answer: Answer, point: Point) -> dict[str, Any]:
+def _plain(trial: Trial, answer: Answer, point: Point, mapping: Mapping) -> dict[str, Any]:
     chain = answer.chains[point.setting]
     return {
         "design": trial.design, "design_hash": trial.design_hash, "val": trial.scores["val"], "setting": point.setting,
         "latency_ms": answer.milliseconds(point.time), "energy_mj": answer.millijoules(point.energy),
-        "units": {step: chain.units[unit] for step, unit in zip(_numbered(chain.steps), point.mapping, strict=True)},
+        "mapping": asdict(mapping),
+        "chain": [
+            {
+                "step": step, "unit": chain.units[unit],
+                "latency_ms": answer.milliseconds(int(chain.cost[place, unit, 0])),
+                "energy_mj": answer.millijoules(int(chain.cost[place, unit, 1])),
+            }
+            for place, (step, unit) in enumerate(zip(chain.steps, point.mapping.tolist(), strict=True))
+        ],
     }  # fmt: skip
-
-
-def _numbered(steps: Sequence[str]) -> list[str]:
-    """The names of steps with their place, because a network repeats them."""
-    return [f"{place} {name}" for place, name in enumerate(steps, 1)]

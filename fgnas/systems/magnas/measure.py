@@ -1,123 +1,220 @@
-"""A platform of this machine's processor: the time of every step that a backbone's subnets can have, on one image."""
+"""A platform of this processor and of kernels: every step that a backbone's subnets can have, on one image."""
 
 from __future__ import annotations
 
-import copy
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fgnas.backends.render import render
 from fgnas.engine.run import cpu_name
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.networks.vision import steps
-from fgnas.networks.vision.subnet import OPERATORS
-from fgnas.networks.vision.vig import Backbone, Block, Vig, nearest, patches, with_own_statistics
+from fgnas.networks.vision.stages import Stage, run, stages
+from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
+from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig, with_own_statistics
+from fgnas.systems.magnas.host import Host
+from fgnas.systems.magnas.kernels import Kernel, calls
+from fgnas.systems.magnas.parts import split
+from fgnas.systems.magnas.power import Power
 
 WARM_UP = 10
+SEEN = 8
+"""Images that batch norms take their statistics from; of one alone those of the head would have no variance."""
 CPU = "cpu"
 
-Timed = dict[str, Callable[[], Tensor]]
-"""Name of a step -> what runs it once."""
+Parts = list[tuple[str, int, int]]
+"""What a unit costs: (source, nanoseconds, nanojoules), to be added up."""
 
 
-def write_platform(backbone: Backbone, about: str, path: Path, runs: int, watts: float | None) -> dict[str, int]:
-    """Time every step, and write the platform; returns the nanoseconds of each. Raises UserError for a bad path.
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A step, or the two steps of an FFN, ready to run once on one image.
 
-    `watts`: of the processor while it computes, as the user states it; without it energy is 0.
+    Its batch norms hold the statistics of what they saw until the next sample is taken.
+    """
+
+    chain: tuple[Stage, ...]
+    x: Tensor
+    entered: Tensor
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kinds of its steps."""
+        return tuple(stage.name for stage in self.chain)
+
+    def run(self) -> Tensor:
+        """The output, on the processor alone."""
+        found = self.x
+        for stage in self.chain:
+            found = stage.run(found, self.entered)
+        return found
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What the processor spends on a call beside its data, as stated."""
+
+    start_us: float
+    interrupt_us: float
+
+    @property
+    def nanoseconds(self) -> int:
+        """Of both."""
+        return round(1000 * (self.start_us + self.interrupt_us))
+
+
+NO_OVERHEAD = Overhead(0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The costs of every step, and of the pairs that a kernel runs as one, by names and unit."""
+
+    costs: dict[tuple[str, ...], dict[str, Parts]]
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Nanoseconds by step and unit; a pair is written with a +."""
+        return {
+            "+".join(names): {unit: sum(spent for _, spent, _ in parts) for unit, parts in on.items()}
+            for names, on in self.costs.items()
+        }
+
+
+def write_platform(
+    backbone: Backbone, about: str, path: Path, runs: int, kernels: Sequence[Kernel], cpu: bool, power: Power | None,
+    overhead: Overhead,
+) -> Measured:  # fmt: skip
+    """Time and price every step, and write the platform. Raises UserError for a bad path.
+
+    Without `power` energy is 0. With `cpu` the processor is a unit, too; it serves the kernels in any case.
     """
     if path.suffix != ".toml":
         raise UserError(f"--out {path}: a platform is a .toml file")
-    nanoseconds = measured(backbone, runs)
-    how = f"median of {runs} runs on one image, eager torch {torch.__version__}, one thread, {cpu_name()}"
-    stated = f"; energy: {watts:g} W, stated by the user" if watts is not None else "; no power was stated"
-    sources = {"stopwatch": {"kind": "measured", "about": how + stated}}
-    if watts is not None:
-        sources["stopwatch"]["kind"] = "assumed"
-    sources["nothing"] = {"kind": "exact", "about": "one unit sends nothing"}
+    found = measured(backbone, runs, kernels, cpu, power, overhead)
     elements = steps.elements(backbone)
-    table = {
-        name: {"elements": elements[name], "on": {CPU: ("stopwatch", spent, round(spent * (watts or 0)))}}
-        for name, spent in nanoseconds.items()
-    }
     text = render(
-        "mapping/platform.toml.j2", about=about, units=[CPU], sources=sources, transition="nothing", steps=table
-    )
+        "mapping/platform.toml.j2", about=about, units=[*[CPU][:cpu], *(kernel.name for kernel in kernels)],
+        sources=_sources(runs, kernels, power, overhead), transition="nothing",
+        steps={name: {"elements": elements[name], "on": found.costs.get((name,), {})} for name in elements},
+        together={names: on for names, on in found.costs.items() if len(names) > 1},
+        builds={kernel.name: kernel.to_dict() for kernel in kernels},
+    )  # fmt: skip
     try:
         replace_file(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
-    return nanoseconds
+    return found
 
 
-def measured(backbone: Backbone, runs: int) -> dict[str, int]:
-    """The median nanoseconds of every step, in the order of `steps.elements`."""
+def _sources(
+    runs: int, kernels: Sequence[Kernel], power: Power | None, overhead: Overhead
+) -> dict[str, dict[str, Any]]:
+    how = f"median of {runs} runs on one image, eager torch {torch.__version__}, one thread, {cpu_name()}"
+    found = {"stopwatch": ("measured", how)}
+    if kernels:
+        around = "what the processor does around a call: rest of the step, features to beats, results back"
+        found["around"] = ("measured", f"{around}; {how}")
+        stated = f"{overhead.start_us:g} us to start a kernel, {overhead.interrupt_us:g} us for its interrupt"
+        found["call"] = ("assumed", stated)
+    for kernel in kernels:
+        clock = f"at {kernel.clock_mhz:g} MHz, behind a memory of a beat a cycle"
+        found[f"{kernel.name}-cycles"] = ("exact", f"cycles of the latency model, which the RTL takes, {clock}")
+    if power is not None:
+        found["watts"] = ("assumed", f"energy, from the power that the user states: {power}")
+    found["nothing"] = ("exact", "a step begins and ends in the processor's memory, and is charged for that itself")
+    return {name: {"kind": kind, "about": about} for name, (kind, about) in found.items()}
+
+
+def measured(
+    backbone: Backbone, runs: int, kernels: Sequence[Kernel] = (), cpu: bool = True, power: Power | None = None,
+    overhead: Overhead = NO_OVERHEAD,
+) -> Measured:  # fmt: skip
+    """The cost of every step on the processor and on each kernel that can run it, in the order of `steps.elements`."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    costs: dict[tuple[str, ...], dict[str, Parts]] = {}
     try:
         with torch.no_grad():
-            timed = runnable(backbone)
-            return {name: _median(timed[name], runs) for name in steps.elements(backbone)}
+            for sample in samples(backbone):
+                on: dict[str, Parts] = {}
+                if cpu and len(sample.names) == 1:
+                    on[CPU] = _charged([("stopwatch", _median(sample.run, runs), CPU)], power)
+                on |= {kernel.name: parts for kernel in kernels if (parts := _called(
+                    sample, kernel, backbone, runs, power, overhead
+                ))}  # fmt: skip
+                if on:
+                    costs[sample.names] = on
     finally:
         torch.set_num_threads(threads)
+    order: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(steps.elements(backbone))}
+    return Measured(dict(sorted(costs.items(), key=lambda item: order.get(item[0], len(order)))))
 
 
-def _median(run: Callable[[], Tensor], runs: int) -> int:
+def _called(
+    sample: Sample, kernel: Kernel, backbone: Backbone, runs: int, power: Power | None, overhead: Overhead
+) -> Parts:
+    """The cost of a step on a kernel; empty where the kernel cannot run it."""
+    call = calls(backbone).get(sample.names)
+    if call is None or kernel.refusal(call) is not None:
+        return []
+    host = Host.of(kernel, call, split(sample.chain), sample.x)
+    around = _median(lambda: host.around(sample.x, sample.entered), runs)
+    return _charged([
+        ("around", around, CPU), ("call", overhead.nanoseconds, CPU),
+        (f"{kernel.name}-cycles", kernel.nanoseconds(call), kernel.name),
+    ], power)  # fmt: skip
+
+
+def _charged(spans: Sequence[tuple[str, int, str]], power: Power | None) -> Parts:
+    """Spans of time (source, nanoseconds, the unit that works) as parts, with their energy as the last of them."""
+    parts = [(source, spent, 0) for source, spent, _ in spans]
+    if power is not None:
+        parts.append(("watts", 0, sum(power.nanojoules(spent, unit) for _, spent, unit in spans)))
+    return parts
+
+
+def _median(work: Callable[[], Tensor], runs: int) -> int:
     for _ in range(WARM_UP):
-        run()
+        work()
     found = []
     for _ in range(runs):
         begin = time.perf_counter_ns()
-        run()
+        work()
         found.append(time.perf_counter_ns() - begin)
     return round(statistics.median(found))
 
 
-def runnable(backbone: Backbone) -> Timed:
-    """Every step on one random image, with the batch norms as in inference: each uses statistics of its own."""
+def samples(backbone: Backbone) -> Iterator[Sample]:
+    """Every step, and every FFN as a whole, once, with the inputs of one random image in a random network."""
     generator = torch.Generator().manual_seed(0)
     model = Vig(backbone).eval()
-    image = torch.randn(1, backbone.channels, backbone.size, backbone.size, generator=generator)
-    x = torch.randn(1, backbone.nodes, backbone.features, generator=generator)
-    doubled = torch.cat([x, x], dim=-1)
-    first = model.superblocks[0]
-    assert isinstance(first, nn.ModuleList)
-    block = first[0]
-    assert isinstance(block, Block)
-    found: Timed = {
-        steps.STEM: _settled(model.stem, lambda: model.stem(patches(image, backbone.patch)) + model.positions),
-        steps.PRE: _settled(block.pre, lambda: block.pre(x)),
-        steps.POST: _settled(block.post, lambda: x + block.post(torch.relu(doubled))),
-        steps.HEAD: _settled(model.hidden, lambda: model.head(x)),
-    }
-    for name in OPERATORS:
-        for count in sorted({*backbone.neighbours}):
-            found[steps.operator_step(name, count)] = _operator(block.operators[name], x, count)
-    for width in backbone.widths:
-        found |= _ffn(block, x, width)
-    return found
+    images = torch.randn(SEEN, backbone.channels, backbone.size, backbone.size, generator=generator)
+    seen: set[tuple[str, ...]] = set()
+    for place, operator in enumerate(OPERATORS):
+        width = backbone.widths[place % len(backbone.widths)]
+        chain = stages(model, Subnet((Superblock(DEPTHS[0], operator, True, True, width),) * SUPERBLOCKS))
+        with_own_statistics(model, lambda chain=chain: run(chain, images))  # type: ignore[misc]
+        for sample in _along(chain, images[:1]):
+            if sample.names not in seen:
+                seen.add(sample.names)
+                yield sample
 
 
-def _operator(module: nn.Module, x: Tensor, neighbours: int) -> Callable[[], Tensor]:
-    return _settled(module, lambda: module(x, nearest(x, neighbours)))
-
-
-def _ffn(block: Block, x: Tensor, width: int) -> Timed:
-    """Both maps of an FFN. A step has a copy of its layer, because the statistics of a norm are of one width."""
-    hidden = torch.zeros(1, x.shape[1], width)
-    wide, narrow = copy.deepcopy(block.fc1), copy.deepcopy(block.fc2)
-    return {
-        steps.widening_step(width): _settled(wide, lambda: wide(x, width)),
-        steps.narrowing_step(width): _settled(narrow, lambda: x + narrow(torch.relu(hidden))),
-    }
-
-
-def _settled(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """The run, after its norms took the statistics of one."""
-    with_own_statistics(module, run)
-    return run
+def _along(chain: Sequence[Stage], image: Tensor) -> Iterator[Sample]:
+    """The steps of a network one by one, and the FFNs."""
+    x = entered = image
+    for place, stage in enumerate(chain):
+        entered = x if stage.opens else entered
+        yield Sample((stage,), x, entered)
+        pair = tuple(chain[place : place + 2])
+        if stage.width is not None and tuple(one.name for one in pair) == steps.ffn_steps(stage.width):
+            yield Sample(pair, x, entered)
+        x = stage.run(x, entered)

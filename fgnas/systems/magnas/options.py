@@ -1,10 +1,10 @@
-"""The options of a search for mapped vision GNNs."""
+"""The options of a search for mapped vision GNNs, and of the platforms that it maps to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fgnas.options import ABOVE_ZERO, POSITIVE, TEXT, SearchOptions, option
+from fgnas.options import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE, TEXT, SearchOptions, option
 
 
 @dataclass(frozen=True)
@@ -21,3 +21,16 @@ class Options(SearchOptions):
     energy_mj: float | None = option(None, "energy of one image", ABOVE_ZERO, "F")
     power_w: float | None = option(None, "mean power: energy over latency", ABOVE_ZERO, "F")
     epochs: int = option(40, "epochs of the supernet's training", POSITIVE, "N")
+
+
+@dataclass(frozen=True)
+class PlatformOptions:
+    """Options of `fgnas platform` beside its files."""
+
+    runs: int = option(200, "timed runs of each step", POSITIVE, "N")
+    watts: float | None = option(
+        None, "the processor's power while it computes; without it there is no energy", ABOVE_ZERO, "F"
+    )
+    idle_watts: float | None = option(None, "its power while it waits for a kernel", NOT_NEGATIVE, "F")
+    start_us: float = option(2.0, "time to start a kernel: assumed, a dozen writes to registers", NOT_NEGATIVE, "F")
+    interrupt_us: float = option(5.0, "time from a kernel's interrupt to the program: assumed", NOT_NEGATIVE, "F")

@@ -6,6 +6,8 @@ limit on latency that of least energy within it, and with one on energy the fast
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fgnas.costs import Costs, Quantity
@@ -22,6 +24,14 @@ NETWORK = "subnet"
 LATENCY = Quantity("latency_ms", "Latency", "ms")
 ENERGY = Quantity("energy_mj", "Energy", "mJ")
 POWER = Quantity("power_w", "Power", "W")
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A setting of the platform, and the unit of every step."""
+
+    setting: str
+    units: tuple[str, ...]
 
 
 class MappedTarget:
@@ -45,6 +55,22 @@ class MappedTarget:
         """The exact front of a subnet's mappings."""
         platform = self.platform.with_model(NETWORK, subnet.hash, steps_of(subnet, self.backbone))
         return solve(platform, NETWORK, self.options)
+
+    def mapping(self, subnet: Subnet) -> Mapping:
+        """The mapping that a subnet is priced by."""
+        answer = self.mapped(subnet)
+        return self.mapping_of(subnet, answer, preferred(answer))
+
+    def mapping_of(self, subnet: Subnet, answer: Answer, point: Point) -> Mapping:
+        """A point of a subnet's answer with the unit of every step; a block is mapped as one."""
+        chosen = [answer.platform.units[unit] for unit in point.mapping]
+        if self.options.granularity == "layer":
+            return Mapping(point.setting, tuple(chosen))
+        items = steps_of(subnet, self.backbone)
+        return Mapping(point.setting, tuple(
+            unit for item, unit in zip(items, chosen, strict=True)
+            for _ in (item["steps"] if isinstance(item, dict) else [item])
+        ))  # fmt: skip
 
     def _price(self, subnet: Subnet) -> tuple[float, ...]:
         answer = self.mapped(subnet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,32 +21,57 @@ from fgnas.errors import UserError
 from fgnas.networks.vision import supernet
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.vig import Backbone, Vig
+from fgnas.systems.magnas.kernels import Kernel
+from fgnas.systems.magnas.mapped import mapped_subnet
+from fgnas.systems.magnas.target import MappedTarget, Mapping
 from fgnas.tasks.images import ImageData, load_images
 
 SUPERNET = "supernet.pt"
 
 
 @dataclass(frozen=True)
-class Job:
-    """Subnets to score on one split, with a supernet's file, whose digest makes it a value."""
+class Source:
+    """Images, and a supernet's file, whose digest makes it a value."""
 
     dataset: str
     fingerprint: str
     weights: str
     sha256: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """Subnets to score on one split, in floats."""
+
+    source: Source
     subnets: tuple[Subnet, ...]
     split: str = "val"
 
 
+@dataclass(frozen=True)
+class MappedJob:
+    """A mapped subnet to score, its steps on kernels in fixed point: the unit of every step, and the kernels."""
+
+    source: Source
+    subnet: Subnet
+    units: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    splits: tuple[str, ...] = ("val",)
+
+
 class SupernetTrainer:
-    """Scores subnets with the weights of one supernet, which `prepare` trains."""
+    """Scores subnets with the weights of one supernet, which `prepare` trains.
+
+    The leaders are scored again as they are mapped, with the integers of their kernels.
+    """
 
     scores = (Quantity("val", "Validation accuracy", "share", lower_is_better=False),)
     TOGETHER = 4
     """Subnets of one job."""
 
-    def __init__(self, data: ImageData, seed: int, recipe: supernet.Recipe) -> None:
-        self.data, self.seed, self.recipe = data, seed, recipe
+    def __init__(self, data: ImageData, seed: int, recipe: supernet.Recipe, target: MappedTarget) -> None:
+        self.data, self.seed, self.recipe, self.target = data, seed, recipe, target
+        self.kernels = {name: Kernel.of(name, facts) for name, facts in target.platform.builds.items()}
         self.weights, self.sha256 = Path(), ""
         self._known: dict[str, float] = {}
 
@@ -70,7 +95,16 @@ class SupernetTrainer:
         ]
 
     def _job(self, subnets: Sequence[Subnet], split: str = "val") -> Job:
-        return Job(self.data.name, self.data.fingerprint, str(self.weights), self.sha256, tuple(subnets), split)
+        return Job(self._source, tuple(subnets), split)
+
+    @property
+    def _source(self) -> Source:
+        return Source(self.data.name, self.data.fingerprint, str(self.weights), self.sha256)
+
+    def _mapped_job(self, subnet: Subnet, mapping: Mapping, *splits: str) -> MappedJob | None:
+        """The job of a mapped subnet; None where it runs on no kernel."""
+        used = tuple(kernel for name, kernel in self.kernels.items() if name in mapping.units)
+        return MappedJob(self._source, subnet, mapping.units, used, splits) if used else None
 
     def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
         """Continue after these trials."""
@@ -80,30 +114,58 @@ class SupernetTrainer:
         """Every subnet shares the supernet's file."""
 
     def retrain(self, candidates: Sequence[Subnet], repetition: int, workers: Workers) -> list[Outcome]:
-        """The scores again: the weights are the supernet's."""
-        return [Outcome(score.values, self.seed, None) for score in self.score(candidates, workers)]
+        """The scores as the subnets are mapped; the weights are the supernet's."""
+        floats = [score.values["val"] for score in self.score(candidates, workers)]
+        mappings = [self.target.mapping(subnet) for subnet in candidates]
+        jobs = [self._mapped_job(subnet, mapping, "val") for subnet, mapping in zip(candidates, mappings, strict=True)]
+        found = iter(workers.run([job for job in jobs if job is not None], run_mapped))
+        values = [value if job is None else next(found)[0] for value, job in zip(floats, jobs, strict=True)]
+        return [Outcome({"val": value}, self.seed, mapping) for value, mapping in zip(values, mappings, strict=True)]
 
     def refine(self, jobs: Sequence[tuple[Subnet, int, Outcome]], workers: Workers) -> list[Outcome]:
         """The outcomes as they are."""
         return [outcome for _, _, outcome in jobs]
 
     def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
-        """The supernet's file, relative to the run's folder, and its SHA-256."""
-        return {"weights": SUPERNET, "sha256": self.sha256}
+        """The supernet's file, relative to the run's folder, its SHA-256, the mapping, and the platform's kernels."""
+        kernels = {name: kernel.to_dict() for name, kernel in self.kernels.items()}
+        return {
+            "weights": SUPERNET, "sha256": self.sha256, "mapping": asdict(outcome.model), "kernels": kernels,
+        }  # fmt: skip
 
     def test(self, candidate: Subnet, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy with the supernet's weights on the validation and the test split."""
-        return {"supernet": {split: run_job(self._job([candidate], split))[0] for split in ("val", "test")}}
+        """Accuracy in floats, and as mapped where kernels run some steps, on the validation and the test split."""
+        splits = ("val", "test")
+        found = {"supernet": {split: run_job(self._job([candidate], split))[0] for split in splits}}
+        job = self._mapped_job(candidate, outcome.model, *splits)
+        return found if job is None else found | {"mapped": dict(zip(splits, run_mapped(job), strict=True))}
 
 
 def run_job(job: Job) -> list[float]:
     """The accuracy of each subnet: a pure function of the job, in one thread."""
-    torch.set_num_threads(1)
-    data = load_images(job.dataset)
-    if data.fingerprint != job.fingerprint:
-        raise UserError(f"a worker read other images {job.dataset} than the search; give all the same FGNAS_DATA_ROOT")
-    model = _loaded(Backbone.of(data), job.weights, job.sha256)
+    data, model = opened(job.source)
     return [supernet.accuracy(model, one, data, job.split) for one in job.subnets]
+
+
+@functools.lru_cache(maxsize=4)
+def run_mapped(job: MappedJob) -> tuple[float, ...]:
+    """The accuracy of a mapped subnet on each split: a pure function of the job, in one thread."""
+    data, model = opened(job.source)
+    kernels = {kernel.name: kernel for kernel in job.kernels}
+    subnet = mapped_subnet(model, job.subnet, data, job.units, kernels)
+    found = tuple(subnet.accuracy(data, split) for split in job.splits)
+    model.forget()
+    return found
+
+
+def opened(source: Source) -> tuple[ImageData, Vig]:
+    """The images and the supernet, for one thread. Raises UserError where either is another one."""
+    torch.set_num_threads(1)
+    data = load_images(source.dataset)
+    if data.fingerprint != source.fingerprint:
+        fix = "give all the same FGNAS_DATA_ROOT, or the same file"
+        raise UserError(f"the images {source.dataset} are not those of the search: {fix}")
+    return data, _loaded(Backbone.of(data), source.weights, source.sha256)
 
 
 @functools.lru_cache(maxsize=1)

@@ -18,10 +18,11 @@ def test_a_subnet_by_hand():
     plain = Superblock(1, "gin", False, False, None)
     full = Superblock(2, "sage", True, True, 19)
     found = steps_of(Subnet((plain, full, plain, plain)), BACKBONE)
-    grapher = {"block": "grapher", "shortcut": True, "steps": ["pre", "sage-4", "post"]}
-    ffn = {"block": "ffn", "shortcut": True, "steps": ["fc1-19", "fc2-19"]}
-    assert found[:2] == ["stem", {"block": "grapher", "shortcut": True, "steps": ["gin-3", "post"]}]
-    assert found[2:6] == [grapher, ffn, grapher, ffn]
+    grapher = {"block": "grapher 2", "shortcut": True, "steps": ["pre", "sage-4", "post"]}
+    ffn = {"block": "ffn 2", "shortcut": True, "steps": ["fc1-19", "fc2-19"]}
+    assert found[:2] == ["stem", {"block": "grapher 1", "shortcut": True, "steps": ["gin-3", "post"]}]
+    assert found[2:4] == [grapher, ffn]
+    assert [one["block"] for one in found[4:6]] == ["grapher 3", "ffn 3"]
     assert found[-1] == "head"
     assert names(found)[-3:] == ["gin-6", "post", "head"]
 

@@ -1,0 +1,151 @@
+"""What a kernel is given for one step: parameters and a graph, as integers of the formats that it was built with.
+
+Every step of a kernel shares its hardware, so the shifts between its formats are fixed. Powers of two still scale a
+step's features by 2**s and its weights by 2**w as long as what a layer gives is scaled by both, 2**(s + w): then every
+code stands for another number, and the hardware is the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fgnas.hardware import wire
+from fgnas.hardware.pipeline import reference
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.network import LayerParameters, Network
+from fgnas.systems.magnas.kernels import Call, Kernel
+from fgnas.systems.magnas.parts import Map
+from fgnas.tasks.nodes import GraphData
+
+Reals = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+AROUND = (0, 1)
+"""Scales that are tried: the largest with which nothing is clipped, and twice that; of equally good ones the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Programme:
+    """A step on a kernel. `accelerator` is the kernel's own hardware with the step's parameters."""
+
+    kernel: Kernel
+    call: Call
+    network: Network
+    accelerator: Accelerator
+
+    def graph(self, rows: Reals, index: Index | None, name: str = "") -> GraphData:
+        """The call's input: rows [n, inputs], all of them sent, and the neighbours [n, K] of each, or None."""
+        return graph_of(rows, index, self.kernel, name)
+
+    def outputs(self, rows: Reals, index: Index | None) -> Reals:
+        """[n, outputs] what the kernel gives for rows [n, inputs], by the integer reference."""
+        codes = reference.run(self.accelerator, encode(self.accelerator, self.graph(rows, index)))
+        return self.values(codes)
+
+    def values(self, codes: NDArray[np.int64]) -> Reals:
+        """[n, outputs] the numbers that the kernel's codes [n, classes] stand for."""
+        used = codes[:, : self.call.widths[-1]]
+        return self.accelerator.logit_format.value(used).astype(np.float32)
+
+
+def graph_of(rows: Reals, index: Index | None, kernel: Kernel, name: str = "") -> GraphData:
+    """Rows [n, inputs], zeros stored too, and the neighbours [n, K] of each; None for the row itself alone."""
+    count, width = rows.shape
+    sources = np.arange(count)[:, None] if index is None else index
+    columns = np.tile(np.arange(width, dtype=np.int32), count)
+    begins = np.arange(0, count * width + 1, width)
+    features = sp.csr_matrix((rows.ravel(), columns, begins), shape=(count, kernel.inputs))
+    degree = sources.shape[1]
+    nobody = np.zeros(count, bool)
+    return GraphData(
+        name=name, features=features, indptr=np.arange(0, count * degree + 1, degree),
+        sources=sources.ravel().astype(np.int64), labels=np.zeros(count, np.int64), classes=kernel.outputs,
+        train=nobody, val=nobody, test=nobody,
+    )  # fmt: skip
+
+
+def calibrated(kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> Programme:
+    """The programme whose outputs for these rows [n, inputs] are nearest to those of the maps, in the mean square."""
+    wanted = floats(call, maps, rows, index)[-1][1]
+    best: tuple[float, Programme] | None = None
+    for scales in _scales(kernel, call, maps, rows, index):
+        one = programme(kernel, call, maps, scales)
+        error = float(np.square(one.outputs(rows, index) - wanted).mean())
+        if best is None or error < best[0]:
+            best = error, one
+    assert best is not None
+    return best[1]
+
+
+def programme(kernel: Kernel, call: Call, maps: Sequence[Map], scales: Sequence[int]) -> Programme:
+    """A step with given scales: that of its features, and of each layer's weights."""
+    features, *weights = scales
+    totals = list(itertools.accumulate(weights, initial=features))[1:]
+    widths = [kernel.inputs, *(layer.d or kernel.outputs for layer in kernel.design.layers)]
+    layers = [
+        LayerParameters(
+            weight=_padded(weight, widths[place], widths[place + 1])[:, None], bias=_padded(bias, widths[place + 1]),
+            weight_scale=weights[place], value_scale=totals[place], output_scale=totals[place],
+        )
+        for place, (weight, bias) in enumerate(maps)
+    ]  # fmt: skip
+    network = Network(tuple(layers), features)
+    return Programme(kernel, call, network, lower(kernel.design, network, kernel.shape, name=kernel.name))
+
+
+def _padded(values: Reals, *shape: int) -> Reals:
+    return np.pad(values, [(0, size - held) for size, held in zip(shape, values.shape, strict=True)])
+
+
+def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> list[tuple[Reals, Reals]]:
+    """What each layer's map gives, [n, width], and the layer itself: combined, with bias, a ReLU but the last."""
+    found: list[tuple[Reals, Reals]] = []
+    for place, (weight, bias) in enumerate(maps):
+        mapped = rows @ weight
+        combined = mapped
+        if index is not None:
+            gathered = mapped[index]
+            combined = gathered.max(axis=1) if call.aggregation == "max" else gathered.sum(axis=1)
+        rows = combined + bias
+        rows = rows if place == len(maps) - 1 else np.maximum(rows, 0)
+        found.append((mapped, rows))
+    return found
+
+
+def _scales(
+    kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None
+) -> Iterator[tuple[int, ...]]:
+    """Scales of the features and of each layer's weights, around the largest without clipping."""
+    layers = kernel.design.layers
+    results = floats(call, maps, rows, index)
+    own = _largest_scale(rows, layers[0].ai)
+    totals = []
+    for layer, (mapped, result), (_, bias) in zip(layers, results, maps, strict=True):
+        # The last layer's result has bits of its own.
+        bits = layer.ai if layer.d else wire.LOGIT_BITS - 1 - wire.LOGIT_EXTRA_BITS - layer.af
+        totals.append(min(
+            _largest_scale(mapped, layer.ai), _largest_scale(bias, layer.ai), _largest_scale(result, bits)
+        ))  # fmt: skip
+    for steps in itertools.product(AROUND, repeat=1 + len(layers)):
+        features, *wanted = (base + step for base, step in zip((own, *totals), steps, strict=True))
+        scales, total = [features], features
+        for layer, (weight, _), aim in zip(layers, maps, wanted, strict=True):
+            # Weights that do not fit would be clipped: what the layer gives is scaled less instead.
+            scales.append(min(aim - total, _largest_scale(weight, layer.wi)))
+            total += scales[-1]
+        yield tuple(scales)
+
+
+def _largest_scale(values: Reals, integer_bits: int) -> int:
+    """The largest s with which |values| * 2**s stay below 2**integer_bits."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return integer_bits - math.ceil(math.log2(largest)) if largest > 0 else integer_bits

@@ -1,0 +1,20 @@
+"""Files of kernels for tests: a sum, a maximum, and two layers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+LAYER: dict[str, Any] = {
+    "d": None, "attention": "constant", "aggregation": "add", "k": 1, "activation": None, "t_in": 5, "t_out": 6,
+    "t_attn": None, "t_aggr": 8, "t_act": None, "ai": 3, "af": 6, "wi": 1, "wf": 8,
+}  # fmt: skip
+HIDDEN = {**LAYER, "d": 64, "activation": "relu", "t_act": 8}
+LAYERS = {"dense": [LAYER], "graph": [{**LAYER, "aggregation": "max"}], "ffn": [HIDDEN, LAYER]}
+
+
+def kernel_file(folder: Path, name: str, layers: list[dict[str, Any]] | None = None, **facts: Any) -> Path:
+    """Write folder/name.json."""
+    path = folder / f"{name}.json"
+    design = {"schema": 1, "layers": LAYERS[name] if layers is None else layers, "dsp": 40}
+    path.write_text(json.dumps({"design": design, **facts}), encoding="utf-8")
+    return path

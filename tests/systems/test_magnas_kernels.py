@@ -1,0 +1,183 @@
+"""Kernels as units: what they run, in how many cycles, and what a platform charges for a call."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import fgnas
+from fgnas.cli import main
+from fgnas.errors import UserError
+from fgnas.hardware.pipeline.encoding import encode, feature_beats
+from fgnas.hardware.pipeline.pricing import price_accelerator
+from fgnas.mapping.platform import find_platform
+from fgnas.networks.vision.vig import Backbone
+from fgnas.systems.magnas.host import Host, flat
+from fgnas.systems.magnas.kernels import Call, Kernel, calls, load_kernel
+from fgnas.systems.magnas.measure import samples
+from fgnas.systems.magnas.parts import split
+from fgnas.systems.magnas.power import Power, stated_power
+from fgnas.systems.magnas.programme import calibrated, floats
+from fgnas.tasks.images import load_images
+from tests.systems.kernels import HIDDEN, LAYER, kernel_file
+
+
+@pytest.fixture(scope="module")
+def backbone() -> Backbone:
+    return Backbone.of(load_images("digit-images"))
+
+
+@pytest.fixture(scope="module")
+def kernels(backbone, tmp_path_factory) -> dict[str, Kernel]:
+    folder = tmp_path_factory.mktemp("kernels")
+    return {name: load_kernel(kernel_file(folder, name), backbone) for name in ("dense", "graph", "ffn")}
+
+
+def test_what_each_kernel_runs(backbone, kernels):
+    """A sum runs dense maps and GIN, a maximum dense maps, EdgeConv and GraphSAGE, two layers an FFN and the head."""
+    runs = {
+        name: {"+".join(names) for names, call in calls(backbone).items() if kernel.refusal(call) is None}
+        for name, kernel in kernels.items()
+    }
+    maps = {"stem", "pre", "post", *(f"{one}-{width}" for one in ("fc1", "fc2") for width in (9, 19, 32))}
+    assert runs["dense"] == maps | {f"gin-{count}" for count in (3, 4, 5, 6)}
+    assert runs["graph"] == maps | {f"{one}-{count}" for one in ("edgeconv", "sage") for count in (3, 4, 5, 6)}
+    assert runs["ffn"] == {"head", *(f"fc1-{width}+fc2-{width}" for width in (9, 19, 32))}
+
+
+@pytest.mark.parametrize(("call", "why"), [
+    (Call(16, (65, 8)), "it has 64 inputs, not 65"), (Call(16, (8, 65)), "it has 64 outputs, not 65"),
+    (Call(1025, (8, 8)), "it has 1024 nodes, not 1025"), (Call(16, (8, 8), 9, "add"), "it has 8 neighbours, not 9"),
+    (Call(16, (8, 8), 3, "max"), "it aggregates by add, not by max"), (Call(16, (8, 8, 8)), "it has 1 layers, not 2"),
+    (Call(1024, (64, 64), 8, "add"), None),
+])  # fmt: skip
+def test_why_a_call_is_refused(kernels, call, why):
+    assert kernels["dense"].refusal(call) == why
+
+
+def test_the_width_between_two_layers(kernels):
+    assert kernels["ffn"].refusal(Call(16, (8, 64, 8))) is None
+    assert kernels["ffn"].refusal(Call(16, (8, 65, 8))) == "it has 64 features, not 65"
+
+
+def test_every_step_on_every_kernel(backbone, kernels):
+    """Both parts of a split step make the step; the kernel's integers are near; its cycles are the lowered ones."""
+    tried = set()
+    with torch.no_grad():
+        for sample in samples(backbone):
+            call = calls(backbone).get(sample.names)
+            for kernel in kernels.values():
+                if call is None or kernel.refusal(call) is not None:
+                    continue
+                tried.add(call)
+                part = split(sample.chain)
+                rows, index = flat(*part.before(sample.x))
+                wanted = floats(call, part.maps, rows, index)[-1][1]
+                joined = part.after(sample.x, sample.entered, torch.from_numpy(wanted)[None])
+                torch.testing.assert_close(joined, sample.run(), rtol=1e-3, atol=1e-4)
+                found = calibrated(kernel, call, part.maps, rows, index)
+                error = np.sqrt(np.square(found.outputs(rows, index) - wanted).mean())
+                assert error < 0.03 * np.sqrt(np.square(wanted).mean())
+                data = found.graph(rows, index)
+                assert price_accelerator(found.accelerator, data).latency_cycles[0] == kernel.cycles(call)
+    assert tried == {*calls(backbone).values()}
+
+
+def test_one_bitstream_serves_every_step(backbone, kernels):
+    """The steps of a kernel differ in parameters and in the meaning of their codes, and in nothing that is built."""
+    seen = []
+    with torch.no_grad():
+        for sample in samples(backbone):
+            call = calls(backbone).get(sample.names)
+            if call is not None and kernels["ffn"].refusal(call) is None:
+                host = Host.of(kernels["ffn"], call, split(sample.chain), sample.x)
+                layers = host.programme.accelerator.layers
+                assert [layer.linear_shift for layer in layers] == [8, 8]
+                seen.append([(vars(one.geometry), one.aggregate_shift, one.activation_table) for one in layers])
+    assert len(seen) == 4
+    for other in seen[1:]:
+        for one, two in zip(seen[0], other, strict=True):
+            assert one[:2] == two[:2] and np.array_equal(one[2], two[2])
+
+
+def test_the_host_sends_what_the_encoder_makes(backbone, kernels):
+    with torch.no_grad():
+        for sample in samples(backbone):
+            if sample.names != ("edgeconv-4",):
+                continue
+            host = Host.of(kernels["graph"], calls(backbone)[sample.names], split(sample.chain), sample.x)
+            other = sample.x.flip(1) * 0.9
+            rows, index = flat(*host.part.before(other))
+            graph = encode(host.programme.accelerator, host.programme.graph(rows, index))
+            features, edges = host.send(other)
+            np.testing.assert_array_equal(features, feature_beats(host.programme.accelerator, graph))
+            assert edges is not None and host.around(other, other).shape == (1, 16, 64)
+            return
+    pytest.fail("no EdgeConv")
+
+
+def test_the_energy_of_a_span_by_hand():
+    """One unit works, and the others wait: 10 ns at 3 W + 0.5 W, or at 2 W + 1 W."""
+    power = Power({"cpu": (3.0, 1.0), "kernel": (2.0, 0.5)})
+    assert power.nanojoules(10, "cpu") == 35 and power.nanojoules(10, "kernel") == 30
+
+
+def test_power_is_stated_for_every_unit_or_for_none(kernels):
+    assert stated_power("cpu", None, None, [*kernels.values()]) is None
+    assert stated_power("cpu", 2.0, None, []) == Power({"cpu": (2.0, 0.0)})
+    with pytest.raises(UserError, match=r"--idle-watts is missing"):
+        stated_power("cpu", 2.0, None, [*kernels.values()])
+    with pytest.raises(UserError, match=r"the field watts of dense.json is missing"):
+        stated_power("cpu", 2.0, 1.0, [*kernels.values()])
+
+
+def test_a_platform_of_a_processor_and_kernels(tmp_path, capsys):
+    """Every part of a cost has its source, and an FFN is one call of a kernel with two layers."""
+    files = [kernel_file(tmp_path, name, watts=1.5, idle_watts=0.25) for name in ("dense", "ffn")]
+    out = tmp_path / "board.toml"
+    command = ["platform", "--cpu", "--out", str(out), "--runs", "2", "--watts", "4", "--idle-watts", "1", "--json"]
+    assert main([*command, *(word for file in files for word in ("--kernel", str(file)))]) == 0
+    spent = json.loads(capsys.readouterr().out)["nanoseconds"]
+    platform = find_platform(str(out))
+    assert platform.units == ["cpu", "dense", "ffn"] and platform.states_energy
+    kinds = {name: source.kind for name, source in platform.sources.items()}
+    assert kinds == {
+        "stopwatch": "measured", "around": "measured", "call": "assumed", "dense-cycles": "exact",
+        "ffn-cycles": "exact", "watts": "assumed", "nothing": "exact",
+    }  # fmt: skip
+    parts = {part.source: part.cost for part in platform.steps["post"].on["dense"]}
+    kernel = Kernel.of("dense", platform.builds["dense"])
+    cycles = kernel.cycles(Call(16, (64, 32)))
+    assert parts["call"] == (7000, 0) and parts["dense-cycles"] == (10 * cycles, 0)
+    # The processor at 4 W beside two waiting kernels, then one kernel at 1.5 W beside the others.
+    energy = sum(round(parts[name][0] * 4.5) for name in ("around", "call")) + round(10 * cycles * 2.75)
+    assert parts["watts"] == (0, energy)
+    assert sum(time for time, _ in parts.values()) == spent["post"]["dense"]
+    model = [{"block": "ffn", "shortcut": True, "steps": ["fc1-9", "fc2-9"]}]
+    chain = platform.with_model("net", "an FFN", model).chain("net")
+    assert chain.supported.tolist() == [[True, True, True]]
+    assert chain.cost[0, 2, 0] == spent["fc1-9+fc2-9"]["ffn"]
+    assert chain.cost[0, 1, 0] == spent["fc1-9"]["dense"] + spent["fc2-9"]["dense"]
+
+
+@pytest.mark.parametrize(("facts", "layers", "message"), [
+    ({"lanes": 3}, None, "unknown field 'lanes'; a kernel has design, inputs, outputs"),
+    ({"inputs": 0}, None, "inputs must be a whole number above zero, not 0"),
+    ({"watts": "two"}, None, "watts must be a number above zero, not 'two'"),
+    ({}, [{**LAYER, "attention": "gcn"}], "layer 0: attention must be constant"),
+    ({}, [{**LAYER, "k": 2}], "layer 0: k must be 1"),
+    ({}, [{**HIDDEN, "activation": "tanh"}, LAYER], "layer 0: activation must be relu"),
+    ({"inputs": 3, "outputs": 2}, None, "it can run no step of these networks; stem: it has 3 inputs, not 4"),
+])  # fmt: skip
+def test_a_wrong_kernel_is_refused_in_one_line(backbone, tmp_path, facts, layers, message):
+    with pytest.raises(UserError) as caught:
+        load_kernel(kernel_file(tmp_path, "dense", layers, **facts), backbone)
+    assert message in str(caught.value)
+
+
+def test_two_units_of_one_name(tmp_path):
+    (tmp_path / "other").mkdir()
+    files = [kernel_file(tmp_path, "dense"), kernel_file(tmp_path / "other", "dense")]
+    with pytest.raises(UserError, match="two units are named 'dense'"):
+        fgnas.api.measure_platform(tmp_path / "board.toml", kernels=files, runs=1)
