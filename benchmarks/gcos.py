@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import resource
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from common import Record
-from memory import digest
+from memory import SCORING, digest
 from moocore import hypervolume
 from pages import render, write_page
 from tables import statistics_of
@@ -35,9 +36,9 @@ from fgnas.tasks.nodes import load
 SYSTEM = "g-cos"
 PARTS = ("delivered", "ranked", "compared")
 BUILD = Path(__file__).parent.parent / "build" / "gcos"
-CODE = ("engine", "searchers", "networks", "hardware/array", "systems/gcos", "systems/fgnas/jobs.py",
-        "systems/fgnas/trainer.py", "space.py", "costs.py", "design.py")  # fmt: skip
-"""Code that a search of this system depends on, apart from the lowering that it shares with the pipeline."""
+CODE = (*SCORING, "networks/finetuning.py", "networks/supernet.py", "engine", "searchers/pool.py", "systems/gcos",
+        "systems/fgnas/jobs.py", "systems/fgnas/trainer.py", "space.py", "costs.py")  # fmt: skip
+"""Code that scores, searches and chooses; of the array's model, the prices count."""
 DELIVERED = (("cora", 20_000, 0.81), ("cora", 9_000, 0.79), ("cora", 10_000, None), ("citeseer", 30_000, 0.70))
 """Graph, cycles at most, and the test accuracy that is aimed at."""
 RANKED = ("cora", "citeseer")
@@ -61,6 +62,16 @@ SIZES = {"children": 600, "leaders": 6, "retrain_seeds": 5}
 """Of the searches whose designs are delivered."""
 OTHERS = {"children": 200, "leaders": 4, "retrain_seeds": 2}
 """Of each of the searches that are compared."""
+
+
+def version() -> str:
+    """A digest of everything that a search depends on."""
+    found = hashlib.sha256(digest(CODE).encode())
+    for dataset in RANKED:
+        parts = composed(Options(dataset=dataset))
+        prices = parts.target.price(parts.space.draw(1_000, np.random.default_rng(0)))
+        found.update(np.stack([prices[name] for name in sorted(prices)]).tobytes())
+    return found.hexdigest()[:12]
 
 
 def milliseconds(cycles: int) -> float:
@@ -211,8 +222,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rows", help=f"of {','.join(PARTS)}; default: all", default=",".join(PARTS))
     options = parser.parse_args()
-    version = digest(CODE)
-    record = Record("gcos", version)
+    code = version()
+    record = Record("gcos", code)
     record.note(options={"networks": options.networks, "seeds": options.seeds})
 
     def fill(part: str, key: str, make: Any) -> None:
@@ -220,7 +231,7 @@ def main() -> None:
         if key in record.results.get(part, {}):
             return
         print(f"{part}: {key}", flush=True)
-        name = "-".join(f"{part} {key} {version}".replace("|", "").replace(",", "").lower().split())
+        name = "-".join(f"{part} {key} {code}".replace("|", "").replace(",", "").lower().split())
         record.note(**{part: record.results.get(part, {}) | {key: json.loads(json.dumps(make(name)))}})
         write_page("gcos.md", page(record.results))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fgnas import systems
 from fgnas.errors import UserError
-from fgnas.files import canonical_json
+from fgnas.files import canonical_json, replace_file
 
 if TYPE_CHECKING:
     from fgnas.engine.contracts import Candidate, Composition, Trainer
@@ -79,11 +79,10 @@ def measured(
         part = missing[first : first + TOGETHER]
         scores = trainer.score(part, workers)
         alone = [trainer.retrain(part, repetition, workers) for repetition in range(1, seeds + 1)]
-        with path.open("a", encoding="utf-8") as file:
-            for place, (candidate, score) in enumerate(zip(part, scores, strict=True)):
-                values = [outcomes[place].scores[name] for outcomes in alone]
-                known[candidate.hash, seeds] = {"hash": candidate.hash, "score": score.values[name], "alone": values}
-                file.write(canonical_json(known[candidate.hash, seeds]) + "\n")
+        for place, (candidate, score) in enumerate(zip(part, scores, strict=True)):
+            values = [outcomes[place].scores[name] for outcomes in alone]
+            known[candidate.hash, seeds] = {"hash": candidate.hash, "score": score.values[name], "alone": values}
+        replace_file(path, "".join(f"{canonical_json(one)}\n" for one in known.values()).encode())
     return [known[candidate.hash, seeds] for candidate in candidates]
 
 

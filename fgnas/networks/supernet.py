@@ -1,8 +1,8 @@
 """A supernet of message-passing networks: one set of weights, of which every network is a slice.
 
 Source: G-CoS, sections IV-D and V-A. Widths and heads are slices of shared weights; the vectors of an attention are
-shared among networks with the same type of attention alone. Every update adds the gradients of several uniform
-networks: with one at a time, as in the paper, the supernet ranks networks worse (docs/results/gcos.md).
+shared among networks with the same type of attention alone. An update adds the gradients of several uniform networks,
+where the paper's has one.
 """
 
 from __future__ import annotations
