@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-import fgnas
+from fgnas import api
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.encoding import encode, feature_beats
@@ -23,7 +23,6 @@ from fgnas.systems.magnas.power import Power, stated_power
 from fgnas.systems.magnas.programme import calibrated, floats
 from fgnas.tasks.images import load_images
 from tests.systems.kernels import HIDDEN, LAYER, kernel_file
-
 
 ROOT = Path(__file__).parents[2]
 
@@ -199,4 +198,4 @@ def test_two_units_of_one_name(tmp_path):
     (tmp_path / "other").mkdir()
     files = [kernel_file(tmp_path, "dense"), kernel_file(tmp_path / "other", "dense")]
     with pytest.raises(UserError, match="two units are named 'dense'"):
-        fgnas.api.measure_platform(tmp_path / "board.toml", kernels=files, runs=1)
+        api.measure_platform(tmp_path / "board.toml", kernels=files, runs=1)
