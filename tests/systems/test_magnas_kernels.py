@@ -1,12 +1,14 @@
 """Kernels as units: what they run, in how many cycles, and what a platform charges for a call."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import fgnas
+from fgnas import api
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.encoding import encode, feature_beats
@@ -21,6 +23,8 @@ from fgnas.systems.magnas.power import Power, stated_power
 from fgnas.systems.magnas.programme import calibrated, floats
 from fgnas.tasks.images import load_images
 from tests.systems.kernels import HIDDEN, LAYER, kernel_file
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +180,22 @@ def test_a_wrong_kernel_is_refused_in_one_line(backbone, tmp_path, facts, layers
     assert message in str(caught.value)
 
 
+def test_the_page_s_kernel_and_those_of_the_benchmark(backbone, tmp_path):
+    """Each file in the docs and in benchmarks/kernels is a kernel with its power."""
+    text = (ROOT / "docs" / "mapping.md").read_text(encoding="utf-8")
+    found = re.search(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    (tmp_path / "page.json").write_text(found[1], encoding="utf-8")
+    files = [tmp_path / "page.json", *sorted((ROOT / "benchmarks" / "kernels").glob("*.json"))]
+    assert [path.stem for path in files] == ["page", "ffn", "max", "sum"]
+    for path in files:
+        kernel = load_kernel(path, backbone)
+        assert kernel.watts == 0.9 and any(kernel.refusal(call) is None for call in calls(backbone).values())
+        assert Kernel.of(kernel.name, json.loads(json.dumps(kernel.to_dict()))) == kernel
+
+
 def test_two_units_of_one_name(tmp_path):
     (tmp_path / "other").mkdir()
     files = [kernel_file(tmp_path, "dense"), kernel_file(tmp_path / "other", "dense")]
     with pytest.raises(UserError, match="two units are named 'dense'"):
-        fgnas.api.measure_platform(tmp_path / "board.toml", kernels=files, runs=1)
+        api.measure_platform(tmp_path / "board.toml", kernels=files, runs=1)
