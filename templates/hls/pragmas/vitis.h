@@ -7,6 +7,8 @@
 // ---- Loops, at the head of their body
 /// An iteration a cycle.
 #define HLS_PIPELINE HLS_PRAGMA(HLS PIPELINE II=1)
+/// One after the other: the pipelines are in the functions that its body calls.
+#define HLS_SEQUENTIAL HLS_PRAGMA(HLS PIPELINE off)
 /// The number of iterations on the dataset, for the report.
 #define HLS_TRIPS(count) HLS_PRAGMA(HLS LOOP_TRIPCOUNT max=count)
 /// Before a loop that takes a word of a stream in each of a constant number of iterations: one after the other.
@@ -27,6 +29,11 @@
 #define HLS_STREAM(stream, words, ...)   \
     Stream<__VA_ARGS__> stream(#stream); \
     HLS_PRAGMA(HLS STREAM variable=stream depth=words)
+/// Declares an array of `count` such streams.
+#define HLS_STREAMS(streams, count, words, ...)               \
+    Stream<__VA_ARGS__> streams[count];                       \
+    HLS_PRAGMA(HLS ARRAY_PARTITION variable=streams type=complete) \
+    HLS_PRAGMA(HLS STREAM variable=streams depth=words)
 /// A register for each element of an array.
 #define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete)
 /// A memory for each element of an array's first dimension.
@@ -36,6 +43,8 @@
 /// An element that was written is read again in the next iteration but one, never sooner.
 #define HLS_RETURNS_AFTER_TWO(array) \
     HLS_PRAGMA(HLS DEPENDENCE variable=array type=inter direction=RAW distance=2 dependent=true)
+/// No iteration reads an element that another one writes.
+#define HLS_INDEPENDENT(array) HLS_PRAGMA(HLS DEPENDENCE variable=array type=inter dependent=false)
 
 // ---- Products
 /// The multiplication whose result is `product` takes a DSP slice (dsp) or LUTs (fabric).
