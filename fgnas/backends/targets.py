@@ -24,7 +24,7 @@ class Request:
     Attributes:
         specification: limits, clock and part.
         network: the float weights.
-        compiler: the HLS compiler whose pragmas the C++ has.
+        compiler: the HLS compiler whose pragmas the C++ has; an array's has those of the default alone.
         multipliers: the most that an array may have; None for the design's DSP budget.
         beat_bits: width of an array's memory port; None for that of the pipeline.
     """
@@ -47,6 +47,8 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 
 
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    if request.compiler != DEFAULT_COMPILER:
+        raise UserError(f"an array's C++ is for {DEFAULT_COMPILER} alone, not for {request.compiler}")
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     return array.write_project(
         fastest(accelerator, data, most, request.beat_bits or wire.BEAT_BITS), data, directory, request.specification,

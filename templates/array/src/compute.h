@@ -17,21 +17,23 @@ struct Front {
     bool more;  ///< else there is none
     Rounds<TILES_BITS> tile;
     Levels<QUEUE_WORDS> rows;
+    bool full;   ///< a group has as many rows as its queue holds
     bool drops;  ///< the schedule is broken: what is left is read and dropped
 
-    Front(const Descriptor& d, const Slot& first) : slot(first), more(true), tile(d.tiles), drops(false) {}
+    Front(const Descriptor& d, const Slot& first) : slot(first), more(true), tile(d.tiles), full(false), drops(false) {}
     bool going() const {
         HLS_INLINE
         return more || (rows.some != 0 && !drops);
     }
     bool goes() const {
         HLS_INLINE
-        return more && (!tile.first || rows.full == 0 || drops);
+        return more && (!tile.first || !full || drops);
     }
     /// A tile was issued, or not; `left` are the groups of which a row has left.
     void next(bool issued, const UnitMask& begun, const UnitMask& left, int limit, Stream<Slot>& slots) {
         HLS_INLINE
-        rows.next(begun, left, limit);
+        rows.next(begun, left);
+        full = rows.full(limit) != 0;
         if (issued && tile.last) {
             if (slot.ends) more = false;
             else slot = unpack<Slot>(slots.read());
@@ -82,21 +84,18 @@ inline UnitMask first_groups(const Descriptor& d, const Groups& groups) {
 /// The groups that give a word in this cycle.
 inline UnitMask granted(const Descriptor& d, const Back& back) {
     HLS_INLINE
-    const UnitMask waiting = back.words.some;
-    UnitMask found = waiting;
-    if (d.target == TARGET_TABLE) found = waiting & back.turn;
-    if (d.target == TARGET_LOGITS) {
-        const bool leaves = (waiting & back.following) == back.following && back.beats.more && !back.broken;
-        found = leaves ? back.following : UnitMask(0);
-    }
-    return found;
+    const UnitMask waiting = back.words.some, none = 0, all = ~none;
+    const bool complete = (back.following & ~waiting) == 0 && back.beats.more && !back.broken;
+    // One of the three, which the descriptor selects.
+    const UnitMask to_table = d.target == TARGET_TABLE ? back.turn : none, to_own = d.target == TARGET_OWN ? all : none;
+    return (waiting & (to_table | to_own)) | (d.target == TARGET_LOGITS && complete ? back.following : none);
 }
 
 /// Whether rows and beats of logits can no longer come out even, or no row can leave that another waits for.
-inline bool breaks(const Descriptor& d, const Front& front, const Back& back) {
+inline bool breaks(const Descriptor& d, const Front& front, const Back& back, int limit) {
     HLS_INLINE
-    const bool full = back.rows.full != 0 || !front.more;
-    const bool missing = (back.rows.some & back.following) != back.following;
+    const bool full = back.rows.full(limit) != 0 || !front.more;
+    const bool missing = (back.following & ~back.rows.some) != 0;
     return d.target == TARGET_LOGITS && (back.beats.more ? full && missing : back.words.some != 0);
 }
 
@@ -124,12 +123,11 @@ inline Number element(const OwnMemory own, int unit, const Address& at, const ap
 }
 
 /// Zeros in the place of the beats of logits that do not come.
-inline void fill(Countdown<RESULT_BEATS_BITS> left, Stream<Beat>& logits) {
-    while (left.more) {
+inline void fill(unsigned beats, Stream<Beat>& logits) {
+    for (unsigned beat = 0; beat < beats; ++beat) {
         HLS_PIPELINE
         HLS_TRIPS(LOGITS_DEPTH)
         logits.write(0);
-        left.next();
     }
 }
 
@@ -144,9 +142,9 @@ inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMa
     for (int column = 0; column < WIDEST; ++column) {
         HLS_UNROLL
         bus[column] = 0;
-        for (int unit = 0; unit + column < UNITS; ++unit) {
+        for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
-            if (turn[unit]) bus[column] |= head[unit + column];
+            if (unit + column < UNITS && turn[unit]) bus[column] |= head[unit + column];
         }
     }
     for (int unit = 0; unit < UNITS; ++unit) {
@@ -223,9 +221,9 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     const Groups groups(d);
     const bool dense = d.operation == OPERATION_DENSE;
     int limit = QUEUE_WORDS;  // rows that a queue holds
-    for (int tiles = 1; tiles < TILES; tiles *= 2) {
+    for (int log = 0; log < TILES_BITS; ++log) {
         HLS_UNROLL
-        if (d.tiles > tiles) limit = QUEUE_WORDS / 2 / tiles;
+        if (d.tiles > 1 << log) limit = QUEUE_WORDS >> (log + 1);
     }
     const int row_step = mode_of(d).m * d.target_tiles.to_int();
 
@@ -257,7 +255,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     }
     Address own_at = d.own_base;
     ap_uint<bits_of(LANES - 1)> lane = 0;
-    Status problems = 0;
+    bool beyond = false;  // a word has no place in its memory
     while (front.going()) {
         HLS_PIPELINE
         HLS_TRIPS(MOST_STEPS)
@@ -297,11 +295,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         }
 
         // Results leave.
-        if (breaks(d, front, back)) back.broken = true;
+        if (breaks(d, front, back, limit)) back.broken = true;
         const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
         Packed<ResultWord> head[UNITS];
         HLS_REGISTERS(head)
-        UnitMask ended = 0;
+        UnitMask ended = 0, over = 0;
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             head[unit] = 0;
@@ -309,16 +307,15 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 head[unit] = queue[unit][taken[unit]];
                 ++taken[unit];
                 if (d.target == TARGET_OWN) {
-                    if (back.own[unit] >= OWN_WORDS) problems |= Status(1) << MEMORY_OVER_CAPACITY;
-                    else own[unit][back.own[unit]] = pack(numbers_of(unpack<ResultWord>(head[unit])));
+                    over[unit] = back.own[unit] >= OWN_WORDS;
+                    if (back.own[unit] < OWN_WORDS) own[unit][back.own[unit]] = pack(numbers_of(unpack<ResultWord>(head[unit])));
                     ++back.own[unit];
                 }
             }
             ended[unit] = bool(leaving[unit]) && back.tile[unit] == d.tiles - 1;
         }
-        if (d.target == TARGET_TABLE && write_tables(d, groups, leaving, back, head, table)) {
-            problems |= Status(1) << MEMORY_OVER_CAPACITY;
-        }
+        if (d.target == TARGET_TABLE) over[0] = write_tables(d, groups, leaving, back, head, table);
+        beyond = beyond || over != 0;
         if (d.target == TARGET_LOGITS && leaving != 0) logits.write(logit_beat(d, leaving, head));
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
@@ -331,7 +328,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         take_turns(d, groups, ended, back);
         back.beats.next(d.target == TARGET_LOGITS && leaving != 0);
         back.words.next(pushed, leaving);
-        back.rows.next(begun, ended, limit);
+        back.rows.next(begun, ended);
         pushed = ends;
 
         // What left makes room later.
@@ -345,9 +342,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         left[0] = ended;
         stops[0] = back.broken;
     }
-    if (d.target == TARGET_LOGITS && (back.broken || back.beats.more)) {
-        problems |= Status(1) << SCHEDULE_BROKEN;
-        fill(back.beats, logits);
-    }
-    return problems;
+    const bool missing = d.target == TARGET_LOGITS && back.beats.more;
+    if (missing) fill(back.beats.left.to_uint(), logits);
+    return status_if(beyond, MEMORY_OVER_CAPACITY) | status_if(missing || back.broken, SCHEDULE_BROKEN);
 }

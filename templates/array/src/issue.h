@@ -15,14 +15,13 @@ inline Status issue_load(const Descriptor& d, Stream<Beat>& beats, Stream<Beat>&
     Rounds<8> part(places > LOADED_TOGETHER ? places / LOADED_TOGETHER : 1);
     ap_uint<COUNT_BITS> wanted = d.count;
     Countdown<BEATS_BITS> left(d.beats);
-    bool more = true;
-    Status problems = 0;
+    bool more = true, short_of = false;
     while (more || left.more) {
         HLS_PIPELINE
         HLS_TRIPS(MOST_BEATS)
         Beat beat = 0;
         if (left.more) beat = beats.read();
-        else problems |= Status(1) << STREAM_TOO_SHORT;
+        else short_of = true;
         left.next();
         if (more) {
             words.write(beat);
@@ -33,19 +32,23 @@ inline Status issue_load(const Descriptor& d, Stream<Beat>& beats, Stream<Beat>&
         }
         part.next();
     }
-    return problems;
+    return status_if(short_of, STREAM_TOO_SHORT);
 }
 
-/// The bits of a unit's entry in a slot row: `word` is its last beat, `before` are those in front of it.
-inline ap_uint<ENTRY_BITS> entry_bits(const Descriptor& d, int unit, const Beat& word, const Beat before[PARTS]) {
+/// The bits of a unit's entry in slot row `slot` of a beat, `word`; a long slot row has the beats `before` in front of it.
+inline ap_uint<ENTRY_BITS> entry_bits(const Descriptor& d, int unit, int slot, const Beat& word, const Beat before[PARTS]) {
     HLS_INLINE
     ap_uint<ENTRY_BITS> found = 0;
     for (int mode = 0; mode < MODES; ++mode) {
         HLS_UNROLL
-        const int taker = unit >> MODE[mode].log_n, part = taker / ENTRIES_PER_BEAT;
-        const bool last = part == (MODE[mode].takers() - 1) / ENTRIES_PER_BEAT;
-        const int first = taker % ENTRIES_PER_BEAT * ENTRY_BITS;
-        if (d.mode == mode) found = last ? word.range(first + ENTRY_BITS - 1, first) : before[part].range(first + ENTRY_BITS - 1, first);
+        const int takers = MODE[mode].takers(), taker = unit >> MODE[mode].log_n, part = taker / ENTRIES_PER_BEAT;
+        const bool last = part == (takers - 1) / ENTRIES_PER_BEAT;
+        for (int other = 0; other < ENTRIES_PER_BEAT; ++other) {
+            HLS_UNROLL
+            const int first = (other * takers + taker) % ENTRIES_PER_BEAT * ENTRY_BITS;
+            const bool there = other == 0 || (other + 1) * takers <= ENTRIES_PER_BEAT;
+            if (there && d.mode == mode && slot == other) found = (last ? word : before[part]).range(first + ENTRY_BITS - 1, first);
+        }
     }
     return found;
 }
@@ -53,7 +56,6 @@ inline ap_uint<ENTRY_BITS> entry_bits(const Descriptor& d, int unit, const Beat&
 /// The slot rows of a stream, one a cycle or, where a slot row takes several beats, one in as many cycles.
 inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot>& slots,
                            Stream<Entry> entries[UNITS]) {
-    const int takers = mode_of(d).takers();
     int parts = 1, together = 1;  // beats of a slot row, slot rows of a beat
     for (int mode = 0; mode < MODES; ++mode) {
         HLS_UNROLL
@@ -72,7 +74,7 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
     Countdown<COUNT_BITS> rows(d.count);
     Countdown<BEATS_BITS> left(d.beats);
     const ap_int<LIMIT_BITS + 1> largest = ap_int<LIMIT_BITS + 1>(d.limit) - d.tiles;  // index that an entry may have
-    Status problems = 0;
+    bool short_of = false, unknown = false;
     // After the last slot row, the rest of the beats are dropped.
     while (rows.more || left.more) {
         HLS_PIPELINE
@@ -80,16 +82,15 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
         const bool wants = slot.first || !rows.more;
         if (wants) word = 0;
         if (wants && left.more) word = beats.read();
-        if (wants && !left.more) problems |= Status(1) << STREAM_TOO_SHORT;
+        if (wants && !left.more) short_of = true;
         left.next(wants);
         if (rows.more && part.last) {
             Slot row;
             row.ends = rows.last;
             row.last = 0;
-            bool unknown = false;
             for (int unit = 0; unit < UNITS; ++unit) {
                 HLS_UNROLL
-                const ap_uint<ENTRY_BITS> bits = entry_bits(d, unit, word, before);
+                const ap_uint<ENTRY_BITS> bits = entry_bits(d, unit, slot.at.to_int(), word, before);
                 const ap_uint<ENTRY_INDEX_BITS> index = member<ap_uint<ENTRY_INDEX_BITS>, ENTRY_INDEX_AT>(bits);
                 const bool within = index <= largest;
                 unknown = unknown || !within;
@@ -100,19 +101,17 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
                 entry.value = member<ap_int<ENTRY_VALUE_BITS>, ENTRY_VALUE_AT>(bits);
                 entries[unit].write(pack(entry));
             }
-            if (unknown) problems |= Status(1) << INDEX_OUT_OF_RANGE;
             slots.write(pack(row));
         }
         for (int one = 0; one < PARTS; ++one) {
             HLS_UNROLL
             if (part.at == one) before[one] = word;
         }
-        word >>= takers * ENTRY_BITS;
         rows.next(part.last);
         slot.next(part.last);
         part.next();
     }
-    return problems;
+    return status_if(short_of, STREAM_TOO_SHORT) | status_if(unknown, INDEX_OUT_OF_RANGE);
 }
 
 /// The slot rows of dense work: every unit multiplies the elements of its own rows, one after the other.

@@ -16,19 +16,16 @@ inline Packed<NumberWord> word_of(const Beat& beat, int number) {
     return Packed<NumberWord>(beat >> (number * (BEAT_BITS / LOADED_TOGETHER)));
 }
 
-/// The word that a beat has for a place of a group, `further` words behind the first one; `part` of a word's beats, or of a
-/// beat's words.
-inline Packed<NumberWord> loaded_word(const Descriptor& d, int unit, const Beat& beat, int further) {
+/// The word that a beat has for a unit; where it has several for a place, number `number` of them.
+inline Packed<NumberWord> loaded_word(const Descriptor& d, int unit, const Beat& beat, int number) {
     HLS_INLINE
-    Packed<NumberWord> found = 0;
+    int at = 0;
     for (int mode = 0; mode < MODES; ++mode) {
         HLS_UNROLL
         const int places = MODE[mode].places(), place = unit % places;
-        if (d.mode != mode) continue;
-        if (places >= LOADED_TOGETHER) found = word_of(beat, place % LOADED_TOGETHER);
-        else if (further * places < LOADED_TOGETHER) found = word_of(beat, further * places + place);
+        if (d.mode == mode) at = number * places + place;
     }
-    return found;
+    return word_of(beat, at & (LOADED_TOGETHER - 1));
 }
 
 /// Loads `count` words of each place, as many in a cycle as a beat and the banks allow. A word beyond the memory is not
@@ -43,8 +40,7 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
     Beat beat = 0;
     ap_uint<ADDRESS_BITS + 1> at = d.target_base;
     ap_uint<COUNT_BITS> left = d.count;
-    Status problems = 0;
-    bool more = true;
+    bool more = true, beyond = false;
     while (more) {
         HLS_PIPELINE
         HLS_TRIPS(MOST_STEPS)
@@ -53,7 +49,8 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
         const int step = ends ? left.to_int() : in_step;
         const int depth = to_table ? TABLE_WORDS : d.target == TARGET_BIAS ? BIAS_WORDS : ACTIVATION_WORDS;
         const bool over = at + step > depth;
-        if (over) problems |= Status(1) << MEMORY_OVER_CAPACITY;
+        const int first = turn.at.to_int() * in_step;  // word of the beat
+        beyond = beyond || over;
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             bool here = !over;
@@ -67,25 +64,23 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
                 // The word for this bank, counted from the first of the step.
                 const int number = (bank - at.to_int()) & (BANKS - 1);
                 if (here && to_table && number < step) {
-                    table[unit * BANKS + bank][(at + number) / BANKS] = loaded_word(d, unit, beat, number);
+                    table[unit * BANKS + bank][(at + number) / BANKS] = loaded_word(d, unit, beat, first + number);
                 }
             }
-            const Packed<NumberWord> only = loaded_word(d, unit, beat, 0);
+            const Packed<NumberWord> only = loaded_word(d, unit, beat, first);
             if (here && d.target == TARGET_BIAS) bias[unit][at] = only;
             for (int lane = 0; lane < LANES; ++lane) {
                 HLS_UNROLL
                 if (ACTIVATION_WORDS > 0 && here && d.target == TARGET_ACTIVATION) activation[unit * LANES + lane][at] = only;
             }
         }
-        // The next words of the beat come to the front.
-        beat >>= in_step * places * (BEAT_BITS / LOADED_TOGETHER);
         if (part.last) {
-            at += step;
-            left -= step;
+            at += in_step;
+            left -= in_step;
             more = !ends;
         }
         part.next();
         turn.next();
     }
-    return problems;
+    return status_if(beyond, MEMORY_OVER_CAPACITY);
 }

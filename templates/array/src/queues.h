@@ -39,28 +39,39 @@ struct Groups {
     }
 };
 
-/// Counters of up to MOST for every unit, and what the next cycle asks of them.
+/// Counters of up to MOST for every unit. Whether one counts is worked out from the counts before, not behind them.
 template <int MOST>
 struct Levels {
     ap_uint<bits_of(MOST)> count[UNITS];
-    UnitMask some, full;  ///< count > 0, count >= the limit
+    UnitMask some;  ///< count > 0
 
-    Levels() : some(0), full(0) {
+    Levels() : some(0) {
         HLS_INLINE
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             count[unit] = 0;
         }
     }
-    void next(const UnitMask& more, const UnitMask& less, int limit = MOST) {
+    void next(const UnitMask& more, const UnitMask& less) {
         HLS_INLINE
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
-            count[unit] += ap_uint<1>(more[unit]);
-            count[unit] -= ap_uint<1>(less[unit]);
-            some[unit] = count[unit] != 0;
-            full[unit] = count[unit] >= limit;
+            const ap_uint<bits_of(MOST)> now = count[unit];
+            const bool any = now != 0, many = now > 1;
+            some[unit] = bool(more[unit]) || (any && (many || !less[unit]));
+            if (more[unit] && !less[unit]) count[unit] = now + 1;
+            if (less[unit] && !more[unit]) count[unit] = now - 1;
         }
+    }
+    /// The counters that have reached a limit.
+    UnitMask full(int limit) const {
+        HLS_INLINE
+        UnitMask found = 0;
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            found[unit] = count[unit] >= limit;
+        }
+        return found;
     }
 };
 

@@ -69,12 +69,13 @@ inline Sums gather(const Descriptor& d, int unit, const Sums sums[UNITS]) {
     Sums total = sums[unit];
     for (int mode = 0; mode < MODES; ++mode) {
         HLS_UNROLL
-        for (int part = 1; part < 1 << MODE[mode].log_k; ++part) {
+        for (int part = 1; part < DEEPEST; ++part) {
             HLS_UNROLL
             const int other = unit + (part << MODE[mode].log_n);
+            const bool belongs = part < 1 << MODE[mode].log_k && other < UNITS;
             for (int lane = 0; lane < LANES; ++lane) {
                 HLS_UNROLL
-                if (d.mode == mode && other < UNITS) total.lane[lane] += sums[other].lane[lane];
+                if (belongs && d.mode == mode) total.lane[lane] += sums[other].lane[lane];
             }
         }
     }

@@ -13,6 +13,12 @@ typedef ap_uint<BEAT_BITS> Beat;
 /// One bit for each reason to refuse; the bits have names in wire.h.
 typedef ap_uint<32> Status;
 
+/// The status with a bit that is set if `found`.
+inline Status status_if(bool found, int bit) {
+    HLS_INLINE
+    return found ? Status(1) << bit : Status(0);
+}
+
 /// A bit for each unit; of a group, its first unit's.
 typedef ap_uint<UNITS> UnitMask;
 
