@@ -31,6 +31,6 @@ void recurrence_independent(const volatile void*);
 #define HLS_STREAM(stream, words, ...) Stream<__VA_ARGS__> stream(#stream);
 #define HLS_STREAMS(streams, count, words, ...) Stream<__VA_ARGS__> streams[count];
 #define HLS_PRODUCT(product, style)
-#define HLS_READ_PORT(argument, beats)
-#define HLS_WRITE_PORT(argument, beats)
+#define HLS_READ_PORT(argument, beats, burst)
+#define HLS_WRITE_PORT(argument, beats, burst)
 #define HLS_REGISTER(argument)

@@ -26,7 +26,7 @@ from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import block_rams, dsps
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.hardware.ports import ports_of
+from fgnas.hardware.ports import longest_burst, ports_of
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -40,7 +40,7 @@ SHARED = (
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
-VENDOR_FILES = ("run_hls.tcl", "hls_config.cfg")
+VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
 
 
 def write_project(
@@ -68,6 +68,9 @@ def _fill(encoded: EncodedArray, built: Path, specification: Specification, netw
     values = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
               "counts": counts, "weights": network is not None, **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
+    values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}
+    (built / PACKAGER).write_text(render(f"project/{PACKAGER}.j2", **values), encoding="utf-8")
+    shutil.copyfile(templates_directory() / "project" / "Makefile", built / "Makefile")
     write_json(built / MARK, accelerator.source.design.to_dict())
     write_json(built / "report" / "accelerator.json", summary(encoded))
     write_json(built / SPECIFICATION, specification.to_dict())
@@ -84,9 +87,9 @@ def write_cpp(encoded: EncodedArray, directory: Path, specification: Specificati
     """
     engine, pipeline = encoded.accelerator.engine, templates_directory() / "hls"
     steps = [one.count * max(1, one.entries) * one.tiles for one in encoded.programme]
-    values = {
+    values: dict[str, Any] = {
         "engine": engine, "p": programme, "counts": counts, "regions": REGIONS, "rtl_status": wire.RTL_STATUS,
-        "parts": longest_slot_row(engine), "most_left": most_left(engine),
+        "parts": longest_slot_row(engine), "most_left": most_left(engine), "burst": longest_burst(engine.beat_bits),
         "own_storage": "lutram" if engine.own_words <= OWN_WORDS_LUTRAM else "bram",
         "most_beats": max([1, *(one.beats for one in encoded.programme)]), "most_steps": max([1, *steps]),
         **clock_and_part(specification),

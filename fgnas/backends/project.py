@@ -160,6 +160,8 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "output_rows": output_rows,
         # The test bench also sends a row longer than the capacity.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
+        "beat_bits": wire.BEAT_BITS,
+        "arguments": wire.ARGUMENT_REGISTERS,
         **clock_and_part(specification),
     }
 

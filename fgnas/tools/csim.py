@@ -59,8 +59,8 @@ def run_bench(
     try:
         with step("run the C++", seconds_before(directory / "report" / "csim.json", "seconds")):
             run = subprocess.run(
-                [binary, vectors or directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
-                env={**os.environ, **(environment or {})},
+                [binary, vectors or directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS,
+                check=False, env={**os.environ, **(environment or {})},
             )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise UserError(f"the C++ of {directory} did not end within {RUN_SECONDS} s") from None

@@ -83,7 +83,7 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
     assert price["multipliers"] <= 20 and price["dsp"] == price["multipliers"]
     assert price["busy"] == price["multiplications"] / (price["multipliers"] * price["latency_cycles"])
     assert sum(phase["cycles"] for phase in price["phases"]) == price["latency_cycles"]
-    for command in ("csim", "synth", "report"):
+    for command in ("synth", "report"):
         assert main([command, str(project)]) == 2
         assert "is a multiplier array, which has no" in capsys.readouterr().err
     with pytest.raises(UserError, match="--multipliers is for --target array"):

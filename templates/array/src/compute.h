@@ -49,10 +49,12 @@ struct Back {
     Tile tile[UNITS];
     Address row[UNITS];     ///< to the tables: where the row begins
     Address own[UNITS];     ///< to the own rows: the next word
+    Rounds<TILES_BITS> leaving_tile;  ///< logits: of the rows that leave
     Countdown<RESULT_BEATS_BITS> beats;
     bool broken;
 
-    explicit Back(const Descriptor& d) : turn(0), after(0), following(0), beats(d.result_beats), broken(false) {
+    explicit Back(const Descriptor& d)
+        : turn(0), after(0), following(0), leaving_tile(d.tiles), beats(d.result_beats), broken(false) {
         HLS_INLINE
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
@@ -81,14 +83,21 @@ inline UnitMask first_groups(const Descriptor& d, const Groups& groups) {
     return found;
 }
 
+/// Whether every word of the next beat of logits is there.
+inline bool complete(const Descriptor& d, const Back& back) {
+    HLS_INLINE
+    return d.target == TARGET_LOGITS && (back.following & ~back.words.some) == 0 && back.beats.more && !back.broken;
+}
+
 /// The groups that give a word in this cycle.
 inline UnitMask granted(const Descriptor& d, const Back& back) {
     HLS_INLINE
     const UnitMask waiting = back.words.some, none = 0, all = ~none;
-    const bool complete = (back.following & ~waiting) == 0 && back.beats.more && !back.broken;
+    UnitMask to_logits = none;
+    if (complete(d, back)) to_logits = back.following;
     // One of the three, which the descriptor selects.
     const UnitMask to_table = d.target == TARGET_TABLE ? back.turn : none, to_own = d.target == TARGET_OWN ? all : none;
-    return (waiting & (to_table | to_own)) | (d.target == TARGET_LOGITS && complete ? back.following : none);
+    return (waiting & (to_table | to_own)) | to_logits;
 }
 
 /// Whether rows and beats of logits can no longer come out even, or no row can leave that another waits for.
@@ -194,13 +203,15 @@ inline Beat logit_beat(const Descriptor& d, const UnitMask& leaving,
 }
 
 /// Who gives the next word to the tables, and who gives the next one of logits.
-inline void take_turns(const Descriptor& d, const Groups& groups, const UnitMask& ended, Back& back) {
+inline void take_turns(const Descriptor& d, const Groups& groups, bool leaves, Back& back) {
     HLS_INLINE
     const UnitMask waiting = back.words.some, later = waiting & back.after;
     const UnitMask until = later != 0 ? up_to_lowest(later) : up_to_lowest(waiting);
     back.turn = waiting & (later != 0 ? UnitMask(later & until) : until);
     if (waiting != 0) back.after = ~until;
-    if (d.target == TARGET_LOGITS && ended != 0) back.following = turned(back.following, groups.places * together(d));
+    if (leaves && back.leaving_tile.last) back.following = turned(back.following, groups.places * together(d));
+    back.leaving_tile.next(leaves);
+    back.beats.next(leaves);
 }
 
 /// A sparse or dense descriptor, from its first slot row to its last result. Returns what was wrong.
@@ -241,7 +252,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         HLS_UNROLL
         written[unit] = 0;
         taken[unit] = 0;
-        kept[unit].recent = kept[unit].older = kept[unit].ahead = 0;
+        kept[unit].recent = kept[unit].before = zeros<Sums>();
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
     UnitMask left[RETURN_DELAY];
@@ -271,7 +282,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
                 if (dense) value = element(own, unit, own_at, lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
-                after[unit] = accumulate(word, value, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0);
+                after[unit] = accumulate(word, value, kept[unit].before, fresh[unit], d.reduce != 0);
                 kept[unit].keep(after[unit], tile, sums[unit]);
             }
         }
@@ -295,7 +306,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         }
 
         // Results leave.
-        if (breaks(d, front, back, limit)) back.broken = true;
+        const bool broken = breaks(d, front, back, limit);  // counts from the next iteration on: then nothing can leave
         const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
         Packed<ResultWord> head[UNITS];
         HLS_REGISTERS(head)
@@ -308,7 +319,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 ++taken[unit];
                 if (d.target == TARGET_OWN) {
                     over[unit] = back.own[unit] >= OWN_WORDS;
-                    if (back.own[unit] < OWN_WORDS) own[unit][back.own[unit]] = pack(numbers_of(unpack<ResultWord>(head[unit])));
+                    const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(head[unit])));
+                    if (back.own[unit] < OWN_WORDS) own[unit][back.own[unit]] = numbers;
                     ++back.own[unit];
                 }
             }
@@ -316,7 +328,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         }
         if (d.target == TARGET_TABLE) over[0] = write_tables(d, groups, leaving, back, head, table);
         beyond = beyond || over != 0;
-        if (d.target == TARGET_LOGITS && leaving != 0) logits.write(logit_beat(d, leaving, head));
+        const bool leaves = complete(d, back);
+        if (leaves) logits.write(logit_beat(d, leaving, head));
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (leaving[unit]) ++back.tile[unit];
@@ -325,10 +338,10 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 back.row[unit] += row_step;
             }
         }
-        take_turns(d, groups, ended, back);
-        back.beats.next(d.target == TARGET_LOGITS && leaving != 0);
+        take_turns(d, groups, leaves, back);
         back.words.next(pushed, leaving);
         back.rows.next(begun, ended);
+        back.broken = back.broken || broken;
         pushed = ends;
 
         // What left makes room later.

@@ -37,9 +37,10 @@ inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const 
     ResultWord results;
     for (int lane = 0; lane < LANES; ++lane) {
         HLS_UNROLL
-        const ap_int<NUMBER_BITS + LOGIT_EXTRA_BITS> fine = ap_int<NUMBER_BITS + LOGIT_EXTRA_BITS>(biases.lane[lane]) << LOGIT_EXTRA_BITS;
+        ap_int<NUMBER_BITS + LOGIT_EXTRA_BITS> bias_here = biases.lane[lane];
+        if (d.bias_fine != 0) bias_here <<= LOGIT_EXTRA_BITS;
         const Biased y = Shifts<SHIFTS - 1>::of(totals.lane[lane], d.shift);
-        const Biased sum = d.bias_fine != 0 ? Biased(y + fine) : Biased(y + biases.lane[lane]);
+        const Biased sum = y + bias_here;
         Result u = sum;
         if (sum > largest) u = largest;
         if (sum < ~largest) u = ~largest;

@@ -47,7 +47,8 @@ inline ap_uint<ENTRY_BITS> entry_bits(const Descriptor& d, int unit, int slot, c
             HLS_UNROLL
             const int first = (other * takers + taker) % ENTRIES_PER_BEAT * ENTRY_BITS;
             const bool there = other == 0 || (other + 1) * takers <= ENTRIES_PER_BEAT;
-            if (there && d.mode == mode && slot == other) found = (last ? word : before[part]).range(first + ENTRY_BITS - 1, first);
+            const bool here = there && d.mode == mode && slot == other;
+            if (here) found = (last ? word : before[part]).range(first + ENTRY_BITS - 1, first);
         }
     }
     return found;

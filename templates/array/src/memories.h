@@ -3,7 +3,7 @@
 
 #include "types.h"
 
-/// A memory of each kind for every unit; a bank of a table, and a copy of the activation table for each lane, have their own.
+/// A memory of each kind for every unit; each bank of a table and each lane's copy of the activation table has its own.
 typedef Packed<NumberWord> TableMemory[UNITS * BANKS][TABLE_WORDS / BANKS];
 typedef Packed<NumberWord> OwnMemory[UNITS][OWN_WORDS];
 typedef Packed<NumberWord> BiasMemory[UNITS][BIAS_WORDS];
@@ -71,7 +71,8 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
             if (here && d.target == TARGET_BIAS) bias[unit][at] = only;
             for (int lane = 0; lane < LANES; ++lane) {
                 HLS_UNROLL
-                if (ACTIVATION_WORDS > 0 && here && d.target == TARGET_ACTIVATION) activation[unit * LANES + lane][at] = only;
+                const bool codes = ACTIVATION_WORDS > 0 && d.target == TARGET_ACTIVATION;
+                if (here && codes) activation[unit * LANES + lane][at] = only;
             }
         }
         if (part.last) {

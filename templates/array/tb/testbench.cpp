@@ -115,8 +115,8 @@ static unsigned long compare(const Vectors& v, const char* which) {
             const int expected = word_of(v.logits[beat], word), got = word_of(found[beat], word);
             if (expected == got) continue;
             if (mismatches++ == 0) {
-                std::printf("%s run: first mismatch at beat %zu word %d: expected %d, got %d\n", which, beat, word, expected,
-                            got);
+                std::printf("%s run: first mismatch at beat %zu word %d: expected %d, got %d\n", which, beat, word,
+                            expected, got);
             }
         }
     }
@@ -138,7 +138,7 @@ static unsigned change(Region& programme, unsigned place, int at, int bits, unsi
 
 static unsigned field(Region programme, unsigned place, int at, int bits) { return change(programme, place, at, bits, 0); }
 
-/// Checks one run that must fail: 0 if its status is as expected and, where it must write nothing, the logits are untouched.
+/// Checks one run: 0 if its status is as expected and, unless it may write, the logits are untouched.
 static int check(const char* what, const Vectors& v, unsigned expected, bool writes = false) {
     const Region before = untouched(v.logits.size() + 1);
     Region logits = before;

@@ -36,6 +36,6 @@ constexpr int power_of_two(int bits, int power = 64) { return bits <= power ? po
 #define HLS_PRODUCT(product, style)
 
 // ---- The kernel's arguments
-#define HLS_READ_PORT(argument, beats)
-#define HLS_WRITE_PORT(argument, beats)
+#define HLS_READ_PORT(argument, beats, burst)
+#define HLS_WRITE_PORT(argument, beats, burst)
 #define HLS_REGISTER(argument)

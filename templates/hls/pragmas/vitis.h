@@ -30,8 +30,8 @@
     Stream<__VA_ARGS__> stream(#stream); \
     HLS_PRAGMA(HLS STREAM variable=stream depth=words)
 /// Declares an array of `count` such streams.
-#define HLS_STREAMS(streams, count, words, ...)               \
-    Stream<__VA_ARGS__> streams[count];                       \
+#define HLS_STREAMS(streams, count, words, ...)                     \
+    Stream<__VA_ARGS__> streams[count];                             \
     HLS_PRAGMA(HLS ARRAY_PARTITION variable=streams type=complete) \
     HLS_PRAGMA(HLS STREAM variable=streams depth=words)
 /// A register for each element of an array.
@@ -51,12 +51,12 @@
 #define HLS_PRODUCT(product, style) HLS_PRAGMA(HLS BIND_OP variable=product op=mul impl=style)
 
 // ---- The kernel's arguments
-/// An address whose reads share one channel, in bursts of 4 KiB; a co-simulation copies `beats` of it. A request is made 64
-/// cycles before its data are wanted.
-#define HLS_READ_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats latency=64 max_read_burst_length=256 num_read_outstanding=4)
+/// An address whose reads share one channel, in bursts of 4 KiB, `burst` beats; a co-simulation copies `beats` of it. A
+/// request is made 64 cycles before its data are wanted.
+#define HLS_READ_PORT(argument, beats, burst) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats latency=64 max_read_burst_length=burst num_read_outstanding=4)
 /// An address that is written.
-#define HLS_WRITE_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats latency=64 max_write_burst_length=256 num_write_outstanding=4)
+#define HLS_WRITE_PORT(argument, beats, burst) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats latency=64 max_write_burst_length=burst num_write_outstanding=4)
 /// A register of the control port.
 #define HLS_REGISTER(argument) HLS_PRAGMA(HLS INTERFACE s_axilite port=argument bundle=control)
