@@ -252,7 +252,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         HLS_UNROLL
         written[unit] = 0;
         taken[unit] = 0;
-        kept[unit].recent = kept[unit].before = zeros<Sums>();
+        kept[unit].recent = kept[unit].older = kept[unit].ahead = 0;
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
     UnitMask left[RETURN_DELAY];
@@ -282,7 +282,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
                 if (dense) value = element(own, unit, own_at, lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
-                after[unit] = accumulate(word, value, kept[unit].before, fresh[unit], d.reduce != 0);
+                after[unit] = accumulate(word, value, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0);
                 kept[unit].keep(after[unit], tile, sums[unit]);
             }
         }

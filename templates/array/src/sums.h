@@ -8,18 +8,23 @@
 /// registers; others in a memory, whose word is read one cycle of issue before it is wanted.
 struct Kept {
     static constexpr bool IN_MEMORY = TILES > 2;
-    Sums recent, before;  ///< of the last tile, and what the next one takes back
+    Packed<Sums> recent, older, ahead;
 
+    Sums before(const Tile& tiles) const {
+        HLS_INLINE
+        Packed<Sums> found = recent;
+        if (TILES > 1 && tiles == 2) found = older;
+        if (IN_MEMORY && tiles > 2) found = ahead;
+        return unpack<Sums>(found);
+    }
     void keep(const Sums& after, const Rounds<TILES_BITS>& tile, Packed<Sums> words[TILES]) {
         HLS_INLINE
-        Sums next = after;
-        if (TILES > 1 && tile.count == 2) next = recent;
-        if (IN_MEMORY && tile.count > 2) {
-            next = unpack<Sums>(words[tile.following()]);
+        if (IN_MEMORY) {
+            ahead = words[tile.following()];
             words[tile.at] = pack(after);
         }
-        before = next;
-        recent = after;
+        older = recent;
+        recent = pack(after);
     }
 };
 
