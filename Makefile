@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-cpp bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -152,6 +152,10 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 bench-array: ## the multiplier array on whole graphs: RTL, model, random networks, beside the best pipeline; resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/multiplier_array.py
+
+bench-array-cpp: ## the array's C++: random networks on whole graphs, several on each build; resumable
+	@scripts/setup.sh compiler
+	OMP_NUM_THREADS=1 $(python) benchmarks/array_cpp.py
 
 bench-gcos: ## G-CoS: designs delivered, rank of the supernet, other ways beside it; hours in all, resumable: ROWS (of delivered,ranked,compared) WORKERS
 	@scripts/setup.sh compiler simulator

@@ -34,7 +34,7 @@ FLAGS = (
     "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-w",
 )  # fmt: skip
 PIPELINE, UNROLL = "recurrence_pipeline", "recurrence_unroll"
-MEMORY, DISTANCE = "recurrence_memory", "recurrence_distance_two"
+MEMORY, DISTANCE, INDEPENDENT = "recurrence_memory", "recurrence_distance_two", "recurrence_independent"
 FREE = {
     "zext", "sext", "trunc", "bitcast", "freeze", "getelementptr", "extractvalue", "insertvalue", "ptrtoint",
     "inttoptr", "br", "switch", "ret", "unreachable", "alloca",
@@ -49,7 +49,7 @@ BITWISE = {"and": 1, "or": 1, "xor": 1, "select": 2}
 SIGN_TEST = re.compile(r"icmp (samesign )?(slt i\d+ %[^ ,]+, 0|sgt i\d+ %[^ ,]+, -1)(,|$)")
 LUT_INPUTS = 6
 END = "the end of an iteration"
-IGNORED = ("llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias")
+IGNORED = ("llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias", "llvm.bitreverse")
 
 
 Node = tuple[str, int]
@@ -177,6 +177,7 @@ def without_marks(ir: str) -> str:
             continue
         graph, marks = Graph.of(function), list(marks_of(function))
         values = {each.name: each for block in function.blocks for each in block.instructions if each.name}
+        arguments = {each.name: each for each in function.arguments}
         loops = graph.loops()
         for mark, block, array in marks:
             if mark in (PIPELINE, UNROLL):
@@ -184,6 +185,8 @@ def without_marks(ir: str) -> str:
                 innermost = min(inside, key=lambda loop: len(loop.blocks))
                 for latch in innermost.latches:
                     whole[function.name, latch] = mark == UNROLL
+            elif (argument := array.removesuffix(".addr")) in arguments:
+                arguments[argument].name = f"{mark}.{argument}"
             elif array in values:
                 values[array].name = f"{mark}.{values[array].name.removeprefix(f'{MEMORY}.')}"
         attribute = "noinline" if any(mark == PIPELINE for mark, _, _ in marks) else "alwaysinline"
@@ -197,7 +200,7 @@ def marks_of(function: llvm.ValueRef) -> Iterator[tuple[str, str, str]]:
         for instruction in block.instructions:
             if instruction.opcode == "call":
                 *arguments, called = instruction.operands
-                if called.name in (PIPELINE, UNROLL, MEMORY, DISTANCE):
+                if called.name in (PIPELINE, UNROLL, MEMORY, DISTANCE, INDEPENDENT):
                     yield called.name, block.name, arguments[0].name if arguments else ""
 
 
@@ -648,7 +651,9 @@ class Dependences:
         return 0 if self.joins(one) else BITWISE.get(one.opcode, 0)
 
     def add_memory(self, array: str, users: list[Instruction]) -> None:
-        """Edges from each store to each load of the same array."""
+        """Edges from each store to each load of the same array; none where no load meets a store's element."""
+        if array.startswith(INDEPENDENT):
+            return
         distance = 2 if array.startswith(DISTANCE) else 1
         for store in (one for one in users if one.opcode == "store"):
             for load in (one for one in users if one.opcode == "load"):

@@ -27,7 +27,6 @@ class Project:
         """Compile the C++ and compare every logit with the reference; returns nodes, logits, mismatches, …"""
         from fgnas.tools.csim import run_csim
 
-        self._needs_pipeline("C++")
         return run_csim(self.directory)
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
@@ -101,7 +100,6 @@ class Project:
         """Run csim, csynth, cosim or impl in Vitis HLS; returns all figures so far and the predicted ones."""
         from fgnas.tools.vitis import run_vitis
 
-        self._needs_pipeline("C++")
         return run_vitis(self.directory, step, progress)
 
     @property

@@ -1,4 +1,4 @@
-"""An array as a project folder: RTL, programme, streams, golden logits and reports."""
+"""An array as a project folder: HLS C++, RTL, programme, streams, golden logits and reports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fgnas.backends.project import MARK, SPECIFICATION, replace_project, write_json
-from fgnas.backends.render import render
+from fgnas.backends.project import (
+    DEFAULT_COMPILER,
+    MARK,
+    SPECIFICATION,
+    clock_and_part,
+    replace_project,
+    write_json,
+)
+from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import KERNEL, TOP, write_package
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
-from fgnas.hardware.array.engine import LANES, Engine
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import dsps, engine_block_rams
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.hardware.ports import ports_of
+from fgnas.hardware.ports import longest_burst, ports_of
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -31,6 +38,10 @@ SHARED = (
     "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
+SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
+"""Headers of the C++ that it shares with the pipeline's."""
+REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
+VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
 
 
 def write_project(
@@ -53,17 +64,44 @@ def _fill(encoded: EncodedArray, built: Path, specification: Specification, netw
     """Write all files of the project into the new folder `built`."""
     accelerator, predicted = encoded.accelerator, price(encoded, specification)
     write_rtl(accelerator, built)
+    counts = write_vectors(encoded, built / "vectors")
+    write_cpp(encoded, built, specification, counts)
     values = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
-              "counts": write_vectors(encoded, built / "vectors"), "weights": network is not None}  # fmt: skip
+              "counts": counts, "weights": network is not None, **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
-    (built / "tb").mkdir()
-    shutil.copyfile(templates_directory() / "array" / "fgnas_rows.sv", built / "tb" / "fgnas_rows.sv")
+    values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}
+    (built / PACKAGER).write_text(render(f"project/{PACKAGER}.j2", **values), encoding="utf-8")
+    shutil.copyfile(templates_directory() / "project" / "Makefile", built / "Makefile")
     write_json(built / MARK, accelerator.source.design.to_dict())
     write_json(built / "report" / "accelerator.json", summary(encoded))
     write_json(built / SPECIFICATION, specification.to_dict())
     write_json(built / "report" / "price.json", predicted)
     if network is not None:
         network.save(built / "weights.npz")
+
+
+def write_cpp(encoded: EncodedArray, directory: Path, specification: Specification, counts: dict[str, int]) -> None:
+    """Write `src/` and `tb/` below `directory`, and the files that Vitis reads; `counts` are those of the vectors.
+
+    The hardware depends on the engine alone: of the network and the graph the source names only sizes, for reports and
+    co-simulations.
+    """
+    engine, pipeline = encoded.accelerator.engine, templates_directory() / "hls"
+    steps = [one.count * max(1, one.entries) * one.tiles for one in encoded.programme]
+    values: dict[str, Any] = {
+        "engine": engine, "p": programme, "counts": counts, "regions": REGIONS, "rtl_status": wire.RTL_STATUS,
+        "parts": longest_slot_row(engine), "most_left": most_left(engine), "burst": longest_burst(engine.beat_bits),
+        "own_storage": "lutram" if engine.own_words <= OWN_WORDS_LUTRAM else "bram",
+        "most_beats": max([1, *(one.beats for one in encoded.programme)]), "most_steps": max([1, *steps]),
+        **clock_and_part(specification),
+    }  # fmt: skip
+    for folder in ("src", "tb"):
+        render_folder(f"array/{folder}", directory / folder, **values)
+    for name in SHARED_HEADERS:
+        shutil.copyfile(pipeline / "src" / name, directory / "src" / name)
+    shutil.copyfile(pipeline / "pragmas" / f"{DEFAULT_COMPILER}.h", directory / "src" / "pragmas.h")
+    for name in VENDOR_FILES:
+        (directory / name).write_text(render(f"hls/{name}.j2", **values), encoding="utf-8")
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
@@ -123,7 +161,7 @@ def _kernel(accelerator: ArrayAccelerator) -> str:
         accelerator=accelerator.source,
         engine=engine,
         parts=longest_slot_row(engine),
-        most_left=max(0, -min(engine.shifts)),
+        most_left=most_left(engine),
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),
     )
@@ -132,6 +170,11 @@ def _kernel(accelerator: ArrayAccelerator) -> str:
 def longest_slot_row(engine: Engine) -> int:
     """Beats of the longest slot row of any mode."""
     return max(beats_per_slot_row(mode.takers, engine.beat_bits) for mode in engine.modes)
+
+
+def most_left(engine: Engine) -> int:
+    """The largest left shift."""
+    return max(0, -min(engine.shifts))
 
 
 def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:

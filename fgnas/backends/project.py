@@ -172,6 +172,15 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
         "output_rows": output_rows,
         # The test bench also sends a row longer than the capacity.
         "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
+        "beat_bits": wire.BEAT_BITS,
+        "arguments": wire.ARGUMENT_REGISTERS,
+        **clock_and_part(specification),
+    }
+
+
+def clock_and_part(specification: Specification) -> dict[str, str]:
+    """What the files for the vendor's tool name."""
+    return {
         "part": part_of(specification),
         "clock_mhz": f"{specification.clock_mhz:g}",
         "clock_ns": f"{1000 / specification.clock_mhz:g}",

@@ -30,7 +30,7 @@ class Request:
     Attributes:
         specification: limits, clock and part.
         network: the float weights.
-        compiler: the HLS compiler whose pragmas the C++ has.
+        compiler: the HLS compiler whose pragmas the C++ has; an array's has those of the default alone.
         multipliers: the most that an array may have; None for the design's own array, else for its DSP budget.
         beat_bits: width of an array's memory port; None for that of the design's own array, else for the pipeline's.
         bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
@@ -57,6 +57,8 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
 
 
 def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    if request.compiler != DEFAULT_COMPILER:
+        raise UserError(f"an array's C++ is for {DEFAULT_COMPILER} alone, not for {request.compiler}")
     limits = request.specification
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)

@@ -53,15 +53,9 @@ class Manager:
         """The value of the interface's parameter READ_WRITE_MODE."""
         return "READ_ONLY" if self.reads else "WRITE_ONLY"
 
-    @property
-    def regions(self) -> tuple[str, ...]:
-        """The address registers whose regions the kernel accesses here."""
-        addresses = (register.name for register in wire.ARGUMENT_REGISTERS if register.bits == wire.ADDRESS_BITS)
-        return tuple(name for name in addresses if (name != wire.OUTPUT_REGION) == self.reads)
 
-
-LONGEST_BURST = 256
-"""Beats of the longest burst: what AXI4 allows, and a page of 4 KiB."""
+PAGE_BYTES = 4096
+"""No burst crosses a page."""
 
 MANAGERS = (Manager(READ, reads=True), Manager(WRITE, reads=False))
 
@@ -131,6 +125,13 @@ PORTS = ports_of(wire.BEAT_BITS)
 """Every port of the pipeline's kernel, in order."""
 
 
-def manager_of(region: str) -> str:
+def longest_burst(beat_bits: int) -> int:
+    """Beats of the longest burst: a page; with beats of 128 bits also what AXI4 allows."""
+    return PAGE_BYTES * 8 // beat_bits
+
+
+def manager_of(register: wire.Register) -> str:
     """The manager that accesses the region of an address register; empty for other registers."""
-    return next((manager.name for manager in MANAGERS if region in manager.regions), "")
+    reads = register.name != wire.OUTPUT_REGION
+    addresses = register.bits == wire.ADDRESS_BITS
+    return next((manager.name for manager in MANAGERS if addresses and manager.reads == reads), "")

@@ -42,9 +42,16 @@ def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def run_bench(
-    directory: Path, options: tuple[str, ...], work: Path, environment: Mapping[str, str] | None = None
+    directory: Path,
+    options: tuple[str, ...],
+    work: Path,
+    environment: Mapping[str, str] | None = None,
+    vectors: Path | None = None,
 ) -> dict[str, Any]:
-    """Compile and run the test bench of a project in the folder `work`, below it; returns what `run_csim` does."""
+    """Compile and run the test bench of a project in the folder `work`, below it; returns what `run_csim` does.
+
+    With `vectors` the same build runs those of another network, which was lowered for the same engine.
+    """
     _check_project(directory)
     binary = _compile(directory, options, work)
     log = binary.with_suffix(".log")
@@ -52,8 +59,8 @@ def run_bench(
     try:
         with step("run the C++", seconds_before(directory / "report" / "csim.json", "seconds")):
             run = subprocess.run(
-                [binary, directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
-                env={**os.environ, **(environment or {})},
+                [binary, vectors or directory / "vectors"], capture_output=True, text=True, timeout=RUN_SECONDS,
+                check=False, env={**os.environ, **(environment or {})},
             )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise UserError(f"the C++ of {directory} did not end within {RUN_SECONDS} s") from None

@@ -24,6 +24,7 @@ from fgnas.files import replace_file
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.hardware.port import STEPS
+from fgnas.hardware.ports import PAGE_BYTES
 from fgnas.progress import seconds_before, step
 from fgnas.tools.verilator import build, execute, flags_for, read_sources
 
@@ -35,7 +36,6 @@ COUPLINGS = (
 """The subordinates of sim/bench.sv that AXI allows, in the order of its coupling_e."""
 UNWRITTEN = 0x5A
 """A byte of the result before a run."""
-PAGE_BYTES = 4096
 LEAST_MEMORY_BEATS = 1 << 16
 """1 MiB: the benches of small graphs have equal parameters, so that a project's bench is built once."""
 PHASES = "rows.phases"

@@ -232,7 +232,7 @@ def test_the_pragmas(check: Callable[[Sources, Accelerator], None], project: tup
         (check_memories, PROCESSES, "HLS_STORAGE(source_scores,", "HLS_STORAGE(target_scores,"),
         (check_memories, PROCESSES, "HLS_BANKS(weight)\n", "\n"),
         (check_ports, TOP, "HLS_REGISTER(status)\n", "\n"),
-        (check_ports, PRAGMAS, "max_write_burst_length=256", "max_write_burst_length=16"),
+        (check_ports, PRAGMAS, "max_write_burst_length=burst", "max_write_burst_length=16"),
         (check_ports, TOP, "HLS_READ_PORT(edges,", "HLS_WRITE_PORT(edges,"),
         (check_ports, PRAGMAS, "bundle=gmem_read", "bundle=gmem_write"),
         (check_local_arrays, "linear.h", "HLS_REGISTERS(product)\n", "\n"),

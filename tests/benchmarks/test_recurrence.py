@@ -11,8 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+from support import random_accelerator, random_design, random_graph
 
+from fgnas.backends.array import write_project
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.devices import FAMILIES
 from fgnas.paths import templates_directory
 from fgnas.tools.find import find_ap_types, find_compiler
 
@@ -115,6 +120,38 @@ def test_a_memory_takes_its_own_clock(recurrence: ModuleType, measure: Callable)
 def test_a_memory_without_a_distance_has_no_schedule(measure: Callable) -> None:
     found = measure(MEMORY | {"array": "HLS_STORAGE(sums, ram_s2p, lutram)"})
     assert math.isinf(found.ns)
+
+
+def test_an_argument_whose_elements_do_not_meet(recurrence: ModuleType, tmp_path: Path) -> None:
+    """Without the mark a store and the next load are a recurrence; with it they are not."""
+    source = LOOP % ADDS
+    stage = source.replace("stage(", "stage(ap_uint<16> table[8], ").replace("sum + x", "table[x & 7]; table[at] = sum")
+    found = []
+    for body in (stage, stage.replace("bool more", "HLS_INDEPENDENT(table) bool more")):
+        (tmp_path / "unit.cpp").write_text(body)
+        (loop,) = recurrence.measure(recurrence.compile_ir(tmp_path / "unit.cpp"), recurrence.Delays.of("xc7"))
+        found.append(loop.ns)
+    assert found[0] == math.inf and found[1] < 10
+
+
+def test_the_loops_of_an_array_fit_the_clock(recurrence: ModuleType, tmp_path: Path) -> None:
+    """An engine of four units with two modes, three tiles, a maximum and activation tables."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 30, 12, 19, 60)
+    plain = {"attention": "gcn", "t_attn": None}
+    hidden = {**plain, "aggregation": "max", "d": 24, "k": 2, "activation": "tanh"}
+    design = random_design(rng, 2, (hidden, {**plain, "aggregation": "add", "k": 1}))
+    write_project(fit(random_accelerator(rng, design, data), data, 4, (2,), 2, 512), data, tmp_path / "p")
+    loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
+    budget = importlib.import_module("initiation_interval").BUDGET
+    for family in FAMILIES:
+        delays = recurrence.Delays.of(family)
+        worst = {one.function: one.ns for one in (recurrence.worst_recurrence(loop, delays) for loop in loops)}
+        assert worst.keys() == {
+            "fetch", "read_beats", "issue_load", "issue_sparse", "issue_dense", "load", "compute", "drop", "fill",
+            "write_beats",
+        }  # fmt: skip
+        assert max(worst.values()) <= budget, worst
 
 
 def test_a_loop_that_is_not_unrolled_is_refused(recurrence: ModuleType, measure: Callable) -> None:

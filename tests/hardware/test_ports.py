@@ -1,6 +1,7 @@
 """The kernel's ports as data: complete buses, the register words on the control port, and regions on their managers."""
 
 from fgnas.hardware import ports, wire
+from fgnas.hardware.array import programme
 
 
 def test_names_are_those_of_vitis() -> None:
@@ -36,6 +37,11 @@ def test_ranges() -> None:
 
 
 def test_every_region_is_on_the_manager_of_its_direction() -> None:
-    reader, writer = ports.MANAGERS
-    assert (reader.mode, reader.regions) == ("READ_ONLY", ("parameters", "features", "edges"))
-    assert (writer.mode, writer.regions) == ("WRITE_ONLY", ("logits",))
+    found = {register.name: ports.manager_of(register) for register in programme.ARGUMENT_REGISTERS}
+    read = dict.fromkeys(("programme", "parameters", "features", "edges"), ports.READ)
+    assert found == {"descriptors": "", **read, "logits": ports.WRITE, "status": ""}
+    assert [manager.mode for manager in ports.MANAGERS] == ["READ_ONLY", "WRITE_ONLY"]
+
+
+def test_a_burst_fills_a_page() -> None:
+    assert [ports.longest_burst(bits) for bits in programme.BEAT_BITS] == [256, 128, 64]

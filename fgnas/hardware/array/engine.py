@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,18 @@ class Engine:
             return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"])})
         except (KeyError, TypeError):
             raise UserError(OTHER_VERSION) from None
+
+
+def joined(engines: Sequence[Engine]) -> Engine:
+    """The engine that runs whatever one of several runs; all have as many units and the same memory port."""
+    largest = {
+        name: max(getattr(engine, name) for engine in engines)
+        for name in ("bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
+                     "sum_bits", "queue_words", "programme")
+    }  # fmt: skip
+    modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
+    shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))
+    return replace(engines[0], modes=modes, shifts=shifts, **largest)
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

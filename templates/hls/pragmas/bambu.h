@@ -4,6 +4,7 @@
 
 // ---- Loops: bambu pipelines functions only, and unrolls loops with a constant number of iterations on its own
 #define HLS_PIPELINE
+#define HLS_SEQUENTIAL
 #define HLS_TRIPS(count)
 #define HLS_UNROLL
 /// Where such a loop is unrolled, bambu 2024.10 may take two words of a stream in the wrong order.
@@ -24,15 +25,17 @@ constexpr int power_of_two(int bits, int power = 64) { return bits <= power ? po
 #define HLS_WORD_BITS(bits) ((bits) > 32 ? power_of_two(bits) : (bits))
 /// Outside of functions: in a region, a stream's constructor would be a process. Depths are set in the Verilog.
 #define HLS_STREAM(stream, words, ...) static Stream<__VA_ARGS__> stream;
+#define HLS_STREAMS(streams, count, words, ...) static Stream<__VA_ARGS__> streams[count];
 #define HLS_REGISTERS(array)
 #define HLS_BANKS(array)
 #define HLS_STORAGE(array, kind, style)
 #define HLS_RETURNS_AFTER_TWO(array)
+#define HLS_INDEPENDENT(array)
 
 // ---- Products
 #define HLS_PRODUCT(product, style)
 
 // ---- The kernel's arguments
-#define HLS_READ_PORT(argument, beats)
-#define HLS_WRITE_PORT(argument, beats)
+#define HLS_READ_PORT(argument, beats, burst)
+#define HLS_WRITE_PORT(argument, beats, burst)
 #define HLS_REGISTER(argument)

@@ -7,6 +7,8 @@
 // ---- Loops, at the head of their body
 /// An iteration a cycle.
 #define HLS_PIPELINE HLS_PRAGMA(HLS PIPELINE II=1)
+/// One after the other: the pipelines are in the functions that its body calls.
+#define HLS_SEQUENTIAL HLS_PRAGMA(HLS PIPELINE off)
 /// The number of iterations on the dataset, for the report.
 #define HLS_TRIPS(count) HLS_PRAGMA(HLS LOOP_TRIPCOUNT max=count)
 /// Before a loop that takes a word of a stream in each of a constant number of iterations: one after the other.
@@ -27,6 +29,11 @@
 #define HLS_STREAM(stream, words, ...)   \
     Stream<__VA_ARGS__> stream(#stream); \
     HLS_PRAGMA(HLS STREAM variable=stream depth=words)
+/// Declares an array of `count` such streams.
+#define HLS_STREAMS(streams, count, words, ...)                     \
+    Stream<__VA_ARGS__> streams[count];                             \
+    HLS_PRAGMA(HLS ARRAY_PARTITION variable=streams type=complete) \
+    HLS_PRAGMA(HLS STREAM variable=streams depth=words)
 /// A register for each element of an array.
 #define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete)
 /// A memory for each element of an array's first dimension.
@@ -36,18 +43,20 @@
 /// An element that was written is read again in the next iteration but one, never sooner.
 #define HLS_RETURNS_AFTER_TWO(array) \
     HLS_PRAGMA(HLS DEPENDENCE variable=array type=inter direction=RAW distance=2 dependent=true)
+/// No iteration reads an element that another one writes.
+#define HLS_INDEPENDENT(array) HLS_PRAGMA(HLS DEPENDENCE variable=array type=inter dependent=false)
 
 // ---- Products
 /// The multiplication whose result is `product` takes a DSP slice (dsp) or LUTs (fabric).
 #define HLS_PRODUCT(product, style) HLS_PRAGMA(HLS BIND_OP variable=product op=mul impl=style)
 
 // ---- The kernel's arguments
-/// An address whose reads share one channel, in bursts of 4 KiB; a co-simulation copies `beats` of it. A request is made 64
-/// cycles before its data are wanted.
-#define HLS_READ_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats latency=64 max_read_burst_length=256 num_read_outstanding=4)
+/// An address whose reads share one channel, in bursts of 4 KiB, `burst` beats; a co-simulation copies `beats` of it. A
+/// request is made 64 cycles before its data are wanted.
+#define HLS_READ_PORT(argument, beats, burst) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_read offset=slave depth=beats latency=64 max_read_burst_length=burst num_read_outstanding=4)
 /// An address that is written.
-#define HLS_WRITE_PORT(argument, beats) \
-    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats latency=64 max_write_burst_length=256 num_write_outstanding=4)
+#define HLS_WRITE_PORT(argument, beats, burst) \
+    HLS_PRAGMA(HLS INTERFACE m_axi port=argument bundle=gmem_write offset=slave depth=beats latency=64 max_write_burst_length=burst num_write_outstanding=4)
 /// A register of the control port.
 #define HLS_REGISTER(argument) HLS_PRAGMA(HLS INTERFACE s_axilite port=argument bundle=control)

@@ -3,6 +3,7 @@
 
 #include "carry.h"
 #include "multiply.h"
+#include "rows.h"
 #include "types.h"
 
 /// The values of tile `tile` of a word of H. A choice among constant parts: a variable lane would be a shift of the word.

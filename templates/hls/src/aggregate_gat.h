@@ -2,6 +2,7 @@
 #pragma once
 
 #include "aggregate.h"
+#include "rows.h"
 #include "types.h"
 
 /// The coefficients of one edge: 256 for the strongest edge of its row. The table holds 256 exp(-D 2^-f / 5).

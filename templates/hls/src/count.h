@@ -3,7 +3,6 @@
 
 #include <ap_int.h>
 
-#include "parameters.h"
 #include "pragmas.h"
 
 /// The bits of a number from 0 to `most`.
@@ -25,9 +24,6 @@ struct Countdown {
         }
     }
 };
-
-/// The rows that are still to come; the kernel has refused a graph of more than NODE_CAPACITY.
-typedef Countdown<bits_of(NODE_CAPACITY)> Rows;
 
 /// Counts from 0 to COUNT - 1, over and over.
 template <int COUNT>

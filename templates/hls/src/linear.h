@@ -8,6 +8,7 @@
 #include "carry.h"
 #include "fixed.h"
 #include "multiply.h"
+#include "rows.h"
 #include "trace.h"
 #include "types.h"
 

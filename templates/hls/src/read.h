@@ -6,8 +6,8 @@
 // or its own problems if they found none. The writer takes those of the last check: with a problem it writes nothing.
 #pragma once
 
-#include "count.h"
 #include "parameters.h"
+#include "rows.h"
 #include "types.h"
 
 /// Reads `beats` beats of a region from beat `from` on; TRIPS is the dataset's count. It only bursts, so that the adapter

@@ -1,10 +1,10 @@
 // Width conversion between two stages: tiles of IN features become tiles of OUT features.
 #pragma once
 
-#include "count.h"
 #include "fixed.h"
 #include "parameters.h"
 #include "pragmas.h"
+#include "rows.h"
 #include "types.h"
 
 constexpr int tiles_of(int features, int lanes) { return (features + lanes - 1) / lanes; }

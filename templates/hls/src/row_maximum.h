@@ -2,6 +2,7 @@
 #pragma once
 
 #include "carry.h"
+#include "rows.h"
 #include "trace.h"
 #include "types.h"
 

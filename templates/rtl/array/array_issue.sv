@@ -180,10 +180,12 @@ module array_issue #(
   end
 
   logic [Units-1:0] last, fresh_q, wrong;
+  logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
+  assign largest = signed'({1'b0, d_i.limit}) - 16'(d_i.tiles);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
-      wrong[u]     = 15'(entry[u].index) >= d_i.limit;
+      wrong[u]     = signed'(16'(entry[u].index)) > largest;
       reserve_o[u] = slot_done && last[u];
     end
   end

@@ -243,15 +243,14 @@ module array_writeback #(
     end
   end
 
-  // A schedule that cannot go on: a queue is full, and the row that must leave first is not even issued; or rows and
-  // beats of logits differ in number.
-  logic all_ended, stuck;
-  assign all_ended = issued_i && holds_q == '0;
-  assign stuck     = !room_o && (holds_q & next_q) != next_q;
-  assign empty_o   = holds_q == '0 && !bus_valid_q;
+  // A schedule that cannot go on: the row that must leave first is not even issued, and none is issued any more,
+  // because a queue is full or the stream has ended; or rows are left behind the last beat of logits.
+  logic stuck;
+  assign stuck   = (!room_o || issued_i) && (holds_q & next_q) != next_q;
+  assign empty_o = holds_q == '0 && !bus_valid_q;
   always_ff @(posedge clk_i) begin
     broken_o <= to_logits && d_i.operation == 2'(OperationSparse) && !start_i && !rst_i &&
-                (stuck || (none_left_q && waiting != '0) || (all_ended && !none_left_q));
+                (none_left_q ? waiting != '0 : stuck);
   end
 endmodule
 

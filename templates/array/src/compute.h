@@ -1,0 +1,367 @@
+// All units in lock step: an iteration is a cycle. It issues a tile of a slot row where every queue has room, lets the
+// rows that end in it into the queues, and takes results out of them.
+//
+// What leaves is known late in an iteration, and whether there is room early: a row that left makes room RETURN_DELAY
+// iterations later, which a queue of rows covers, so that an iteration can begin in each cycle.
+#pragma once
+
+#include "finish.h"
+#include "queues.h"
+#include "sums.h"
+
+constexpr int RETURN_DELAY = 16;
+
+/// What the issue decides with: slot rows that are left, and rows of each group that may still be in a queue.
+struct Front {
+    Slot slot;  ///< the one in front
+    bool more;  ///< else there is none
+    Rounds<TILES_BITS> tile;
+    Levels<QUEUE_WORDS> rows;
+    bool full;   ///< a group has as many rows as its queue holds
+    bool drops;  ///< the schedule is broken: what is left is read and dropped
+
+    Front(const Descriptor& d, const Slot& first) : slot(first), more(true), tile(d.tiles), full(false), drops(false) {}
+    bool going() const {
+        HLS_INLINE
+        return more || (rows.some != 0 && !drops);
+    }
+    bool goes() const {
+        HLS_INLINE
+        return more && (!tile.first || !full || drops);
+    }
+    /// A tile was issued, or not; `left` are the groups of which a row has left.
+    void next(bool issued, const UnitMask& begun, const UnitMask& left, int limit, Stream<Slot>& slots) {
+        HLS_INLINE
+        rows.next(begun, left);
+        full = rows.full(limit) != 0;
+        if (issued && tile.last) {
+            if (slot.ends) more = false;
+            else slot = unpack<Slot>(slots.read());
+        }
+        tile.next(issued);
+    }
+};
+
+/// What the results need to leave.
+struct Back {
+    Levels<QUEUE_WORDS> words, rows;  ///< words in a queue; rows of a group between their issue and their end
+    UnitMask turn, after, following;  ///< to the tables: who may give a word, and who comes next; logits: who is next
+    Tile tile[UNITS];
+    Address row[UNITS];     ///< to the tables: where the row begins
+    Address own[UNITS];     ///< to the own rows: the next word, which is of a row's
+    Tile own_tile[UNITS];   ///< … tile
+    Rounds<TILES_BITS> leaving_tile;  ///< logits: of the rows that leave
+    Countdown<RESULT_BEATS_BITS> beats;
+    bool broken;
+
+    explicit Back(const Descriptor& d)
+        : turn(0), after(0), following(0), leaving_tile(d.tiles), beats(d.result_beats), broken(false) {
+        HLS_INLINE
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            const int group = unit >> (mode_of(d).log_k + mode_of(d).log_n);
+            tile[unit] = 0;
+            row[unit] = d.target_base + group * d.target_tiles;
+            own[unit] = d.target_base;
+            own_tile[unit] = 0;
+        }
+    }
+};
+
+/// Groups whose words of logits leave in one beat: neighbours, where a row is one word and the groups come out even.
+inline int together(const Descriptor& d) {
+    HLS_INLINE
+    return d.tiles == 1 && mode_of(d).m % RESULTS_PER_BEAT == 0 ? RESULTS_PER_BEAT : 1;
+}
+
+/// The groups whose words of logits leave first.
+inline UnitMask first_groups(const Descriptor& d, const Groups& groups) {
+    HLS_INLINE
+    UnitMask found = 0;
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        found[unit] = bool(groups.leads[unit]) && unit < groups.places * together(d);
+    }
+    return found;
+}
+
+/// Whether every word of the next beat of logits is there.
+inline bool complete(const Descriptor& d, const Back& back) {
+    HLS_INLINE
+    return d.target == TARGET_LOGITS && (back.following & ~back.words.some) == 0 && back.beats.more && !back.broken;
+}
+
+/// The groups that give a word in this cycle.
+inline UnitMask granted(const Descriptor& d, const Back& back) {
+    HLS_INLINE
+    const UnitMask waiting = back.words.some, none = 0, all = ~none;
+    UnitMask to_logits = none;
+    if (complete(d, back)) to_logits = back.following;
+    // One of the three, which the descriptor selects.
+    const UnitMask to_table = d.target == TARGET_TABLE ? back.turn : none, to_own = d.target == TARGET_OWN ? all : none;
+    return (waiting & (to_table | to_own)) | to_logits;
+}
+
+/// Whether rows and beats of logits can no longer come out even, or no row can leave that another waits for.
+inline bool breaks(const Descriptor& d, const Front& front, const Back& back, int limit) {
+    HLS_INLINE
+    const bool full = back.rows.full(limit) != 0 || !front.more;
+    const bool missing = (back.following & ~back.rows.some) != 0;
+    return d.target == TARGET_LOGITS && (back.beats.more ? full && missing : back.words.some != 0);
+}
+
+/// Results as the numbers of a memory.
+inline NumberWord numbers_of(const ResultWord& results) {
+    HLS_INLINE
+    NumberWord numbers;
+    for (int lane = 0; lane < LANES; ++lane) {
+        HLS_UNROLL
+        numbers.lane[lane] = Number(results.lane[lane]);
+    }
+    return numbers;
+}
+
+/// An element of a unit's own rows.
+inline Number element(const OwnMemory own, int unit, const Address& at, const ap_uint<bits_of(LANES - 1)>& lane) {
+    HLS_INLINE
+    const NumberWord word = unpack<NumberWord>(own[unit][at]);
+    Number found = word.lane[0];
+    for (int other = 1; other < LANES; ++other) {
+        HLS_UNROLL
+        if (lane == other) found = word.lane[other];
+    }
+    return found;
+}
+
+/// Zeros in the place of the beats of logits that do not come.
+inline void fill(unsigned beats, Stream<Beat>& logits) {
+    for (unsigned beat = 0; beat < beats; ++beat) {
+        HLS_PIPELINE
+        HLS_TRIPS(LOGITS_DEPTH)
+        logits.write(0);
+    }
+}
+
+/// The words of a group go to the tables of all units that hold their columns. Returns whether one has no such word.
+inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMask& turn, const Back& back,
+                         const Packed<ResultWord> head[UNITS], TableMemory table) {
+    HLS_INLINE
+    Address row = 0;
+    Tile tile = 0;
+    Packed<ResultWord> bus[WIDEST];
+    HLS_REGISTERS(bus)
+    for (int column = 0; column < WIDEST; ++column) {
+        HLS_UNROLL
+        bus[column] = 0;
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            if (unit + column < UNITS && turn[unit]) bus[column] |= head[unit + column];
+        }
+    }
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        if (turn[unit]) {
+            row |= back.row[unit];
+            tile |= back.tile[unit];
+        }
+    }
+    // A unit that reads holds one of so many tiles of those that write.
+    const int spread = d.target_columns.to_int() - groups.log_n;
+    const ap_uint<ADDRESS_BITS + 1> address = row + (tile >> spread);
+    const bool over = turn != 0 && address >= TABLE_WORDS;
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        const int place = unit & ((1 << d.target_columns.to_int()) - 1), column = place & ((1 << groups.log_n) - 1);
+        const bool holds = (tile & ((1 << spread) - 1)) == place >> groups.log_n;
+        const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(bus[column])));
+        for (int bank = 0; bank < BANKS; ++bank) {
+            HLS_UNROLL
+            if (turn != 0 && !over && holds && address % BANKS == bank) {
+                table[unit * BANKS + bank][address / BANKS] = numbers;
+            }
+        }
+    }
+    return over;
+}
+
+/// The words of logits that leave together.
+inline Beat logit_beat(const Descriptor& d, const UnitMask& leaving,
+                       const Packed<ResultWord> head[UNITS]) {
+    HLS_INLINE
+    Beat beat = 0;
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        int slot = 0;
+        for (int mode = 0; mode < MODES; ++mode) {
+            HLS_UNROLL
+            if (d.mode == mode && together(d) > 1) slot = unit / MODE[mode].places() % RESULTS_PER_BEAT;
+        }
+        for (int one = 0; one < RESULTS_PER_BEAT; ++one) {
+            HLS_UNROLL
+            if (leaving[unit] && slot == one) beat |= Beat(head[unit]) << (RESULT_BITS * one);
+        }
+    }
+    return beat;
+}
+
+/// Who gives the next word to the tables, and who gives the next one of logits.
+inline void take_turns(const Descriptor& d, const Groups& groups, bool leaves, Back& back) {
+    HLS_INLINE
+    const UnitMask waiting = back.words.some, later = waiting & back.after;
+    const UnitMask until = later != 0 ? up_to_lowest(later) : up_to_lowest(waiting);
+    back.turn = waiting & (later != 0 ? UnitMask(later & until) : until);
+    if (waiting != 0) back.after = ~until;
+    if (leaves && back.leaving_tile.last) back.following = turned(back.following, groups.places * together(d));
+    back.leaving_tile.next(leaves);
+    back.beats.next(leaves);
+}
+
+/// A sparse or dense descriptor, from its first slot row to its last result. Returns what was wrong.
+inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, const BiasMemory bias,
+                      const ActivationMemory activation, Stream<Slot>& slots, Stream<Entry> entries[UNITS],
+                      Stream<Beat>& logits) {
+    // No descriptor reads words that it writes.
+    HLS_INDEPENDENT(table)
+    HLS_INDEPENDENT(own)
+    Packed<ResultWord> queue[UNITS][QUEUE_WORDS];
+    HLS_BANKS(queue)
+    HLS_STORAGE(queue, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(queue)
+    Packed<Sums> sums[UNITS][TILES];
+    HLS_BANKS(sums)
+    HLS_STORAGE(sums, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(sums)
+    const Groups groups(d);
+    const bool dense = d.operation == OPERATION_DENSE;
+    int limit = QUEUE_WORDS;  // rows that a queue holds
+    for (int log = 0; log < TILES_BITS; ++log) {
+        HLS_UNROLL
+        if (d.tiles > 1 << log) limit = QUEUE_WORDS >> (log + 1);
+    }
+    const int row_step = mode_of(d).m * d.target_tiles.to_int();
+    // From the last word of a row in this pass to the first of the next row: those of other passes lie between.
+    const Address own_step = d.target_tiles - d.tiles + 1;
+
+    Front front(d, unpack<Slot>(slots.read()));
+    Back back(d);
+    back.following = first_groups(d, groups);
+    Entry entry[UNITS];
+    Kept kept[UNITS];
+    ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
+    HLS_REGISTERS(entry)
+    HLS_REGISTERS(kept)
+    HLS_REGISTERS(written)
+    HLS_REGISTERS(taken)
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        written[unit] = 0;
+        taken[unit] = 0;
+        kept[unit].recent = kept[unit].older = kept[unit].ahead = 0;
+    }
+    UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
+    UnitMask left[RETURN_DELAY];
+    bool stops[RETURN_DELAY];
+    HLS_REGISTERS(left)
+    HLS_REGISTERS(stops)
+    for (int ago = 0; ago < RETURN_DELAY; ++ago) {
+        HLS_UNROLL
+        left[ago] = 0;
+        stops[ago] = false;
+    }
+    Address own_at = d.own_base;
+    ap_uint<bits_of(LANES - 1)> lane = 0;
+    bool beyond = false;  // a word has no place in its memory
+    while (front.going()) {
+        HLS_PIPELINE
+        HLS_TRIPS(MOST_STEPS)
+        // A tile of a slot row meets the words of the tables.
+        const bool issued = front.goes();
+        const Rounds<TILES_BITS> tile = front.tile;
+        Sums after[UNITS];
+        HLS_REGISTERS(after)
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            if (issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
+            if (issued) {
+                ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
+                if (dense) value = element(own, unit, own_at, lane);
+                const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
+                after[unit] = accumulate(word, value, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0);
+                kept[unit].keep(after[unit], tile, sums[unit]);
+            }
+        }
+        // Rows that end go into the queues.
+        const UnitMask last = front.slot.last;
+        const UnitMask ends = issued && !front.drops ? UnitMask(last & groups.leads) : UnitMask(0);
+        const UnitMask makes = groups.members(d, ends);
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            if (makes[unit]) {
+                queue[unit][written[unit]] = pack(finish(d, unit, tile.at, gather(d, unit, after), bias, activation));
+                ++written[unit];
+            }
+        }
+        const UnitMask begun = tile.last ? ends : UnitMask(0);
+        if (issued && tile.last) {
+            fresh = last;
+            const bool row_ends = last[0];
+            if (row_ends || lane == LANES - 1) ++own_at;
+            lane = row_ends ? ap_uint<bits_of(LANES - 1)>(0) : ap_uint<bits_of(LANES - 1)>(lane + 1);
+        }
+
+        // Results leave.
+        const bool broken = breaks(d, front, back, limit);  // counts from the next iteration on: then nothing can leave
+        const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
+        Packed<ResultWord> head[UNITS];
+        HLS_REGISTERS(head)
+        UnitMask ended = 0, over = 0;
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            head[unit] = 0;
+            if (popped[unit]) {
+                head[unit] = queue[unit][taken[unit]];
+                ++taken[unit];
+                if (d.target == TARGET_OWN) {
+                    over[unit] = back.own[unit] >= OWN_WORDS;
+                    const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(head[unit])));
+                    if (back.own[unit] < OWN_WORDS) own[unit][back.own[unit]] = numbers;
+                    const bool whole = back.own_tile[unit] == d.tiles - 1;
+                    back.own[unit] += whole ? own_step : Address(1);
+                    back.own_tile[unit] = whole ? Tile(0) : Tile(back.own_tile[unit] + 1);
+                }
+            }
+            ended[unit] = bool(leaving[unit]) && back.tile[unit] == d.tiles - 1;
+        }
+        if (d.target == TARGET_TABLE) over[0] = write_tables(d, groups, leaving, back, head, table);
+        beyond = beyond || over != 0;
+        const bool leaves = complete(d, back);
+        if (leaves) logits.write(logit_beat(d, leaving, head));
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            if (leaving[unit]) ++back.tile[unit];
+            if (ended[unit]) {
+                back.tile[unit] = 0;
+                back.row[unit] += row_step;
+            }
+        }
+        take_turns(d, groups, leaves, back);
+        back.words.next(pushed, leaving);
+        back.rows.next(begun, ended);
+        back.broken = back.broken || broken;
+        pushed = ends;
+
+        // What left makes room later.
+        front.next(issued, begun, left[RETURN_DELAY - 1], limit, slots);
+        front.drops = stops[RETURN_DELAY - 1];
+        for (int ago = RETURN_DELAY - 1; ago > 0; --ago) {
+            HLS_UNROLL
+            left[ago] = left[ago - 1];
+            stops[ago] = stops[ago - 1];
+        }
+        left[0] = ended;
+        stops[0] = back.broken;
+    }
+    const bool missing = d.target == TARGET_LOGITS && back.beats.more;
+    if (missing) fill(back.beats.left.to_uint(), logits);
+    return status_if(beyond, MEMORY_OVER_CAPACITY) | status_if(missing || back.broken, SCHEDULE_BROKEN);
+}

@@ -1,0 +1,102 @@
+// Reads main memory: the programme first, then the beats of one descriptor after the other.
+//
+// A descriptor that this engine cannot run, or that names words beyond a memory, ends the programme before it begins.
+#pragma once
+
+#include "types.h"
+
+/// Reads `beats` beats of a region from beat `from` on. It only bursts, so that the adapter keeps the bus busy.
+inline void read_beats(const Beat* region, unsigned from, unsigned beats, Stream<Beat>& out) {
+    for (unsigned beat = 0; beat < beats; ++beat) {
+        HLS_PIPELINE
+        HLS_TRIPS(MOST_BEATS)
+        out.write(region[from + beat]);
+    }
+}
+
+/// Reads the programme; the first beat of a descriptor is its low part.
+inline void fetch(const Beat* programme, unsigned descriptors, Packed<Descriptor> steps[PROGRAMME]) {
+    typedef ap_uint<DESCRIPTOR_BEATS * BEAT_BITS> Whole;
+    Whole whole = 0;
+    const unsigned beats = descriptors * DESCRIPTOR_BEATS;
+    for (unsigned beat = 0; beat < beats; ++beat) {
+        HLS_PIPELINE
+        HLS_TRIPS(PROGRAMME * DESCRIPTOR_BEATS)
+        whole = (whole >> BEAT_BITS) | (Whole(programme[beat]) << ((DESCRIPTOR_BEATS - 1) * BEAT_BITS));
+        if (beat % DESCRIPTOR_BEATS == DESCRIPTOR_BEATS - 1) {
+            steps[beat / DESCRIPTOR_BEATS] = Packed<Descriptor>(whole);
+        }
+    }
+}
+
+/// Whether the descriptor's results, or the words that it loads, have a place.
+inline bool has_target(const Descriptor& d) {
+    HLS_INLINE
+    const int log_n = mode_of(d).log_n;
+    if (d.operation == OPERATION_LOAD) {
+        return d.target == TARGET_TABLE || d.target == TARGET_BIAS ||
+               (ACTIVATION_WORDS > 0 && d.target == TARGET_ACTIVATION);
+    }
+    if (d.target == TARGET_LOGITS) return log_n == 0 && d.operation == OPERATION_SPARSE && d.result_beats != 0;
+    if (d.target == TARGET_OWN) return d.target_tiles >= d.tiles;
+    return d.target == TARGET_TABLE && log_n <= int(d.target_columns);
+}
+
+/// Whether this engine can run the descriptor.
+inline bool can_run(const Descriptor& d) {
+    HLS_INLINE
+    const bool known = d.operation <= OPERATION_DENSE && d.mode < MODES && d.region <= REGION_EDGES &&
+                       d.activation <= ACTIVATION_TABLE && d.shift < SHIFTS;
+    const bool offered = (MAXIMUM || d.reduce == 0) && (ACTIVATION_WORDS > 0 || d.activation != ACTIVATION_TABLE);
+    const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
+                       d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
+                       (d.operation != OPERATION_DENSE || d.entries != 0);
+    const bool later = d.accumulate != 0 || d.scale != 0 || d.residual != 0 || d.readout != 0;
+    return known && offered && sized && !later && has_target(d);
+}
+
+/// Whether every word that the descriptor reads is in its memory.
+inline bool reads_inside(const Descriptor& d) {
+    HLS_INLINE
+    if (d.operation == OPERATION_LOAD) return true;
+    const ap_uint<ENTRIES_BITS + TILES_BITS> met = d.entries * d.tiles;
+    HLS_PRODUCT(met, fabric)
+    const ap_uint<ENTRIES_BITS> depth = (d.entries + (LANES - 1)) / LANES;
+    const ap_uint<COUNT_BITS + ENTRIES_BITS> held = d.count * depth;
+    HLS_PRODUCT(held, fabric)
+    const bool dense = d.operation == OPERATION_DENSE;
+    const bool table = dense ? d.table_base + met <= TABLE_WORDS : d.table_base + d.limit <= TABLE_WORDS;
+    const bool own = !dense || d.own_base + held <= OWN_WORDS;
+    const bool bias = d.bias == 0 || d.bias_base + d.tiles <= BIAS_WORDS;
+    const int codes = ((1 << d.bits) + LANES - 1) / LANES;
+    const bool codes_there = d.activation != ACTIVATION_TABLE || int(d.activation_base) + codes <= ACTIVATION_WORDS;
+    return table && own && bias && codes_there;
+}
+
+/// The only process that reads main memory.
+inline void read_memory(unsigned descriptors, const Beat* programme, const Beat* parameters, const Beat* features,
+                        const Beat* edges, Stream<Step>& to_issue, Stream<Step>& to_units, Stream<Beat>& beats) {
+    static Packed<Descriptor> steps[PROGRAMME];
+    HLS_STORAGE(steps, ram_s2p, lutram)
+    fetch(programme, descriptors, steps);
+    Status problem = 0;
+    for (unsigned place = 0; place < descriptors && problem == 0; ++place) {
+        HLS_SEQUENTIAL
+        HLS_TRIPS(PROGRAMME)
+        const Descriptor d = unpack<Descriptor>(steps[place]);
+        if (!can_run(d)) problem = Status(1) << BAD_DESCRIPTOR;
+        else if (!reads_inside(d)) problem = Status(1) << MEMORY_OVER_CAPACITY;
+        if (problem == 0) {
+            const Step step = {d, true, 0};
+            to_issue.write(pack(step));
+            to_units.write(pack(step));
+            const unsigned from = d.offset.to_uint(), count = d.operation == OPERATION_DENSE ? 0u : d.beats.to_uint();
+            if (d.region == REGION_PARAMETERS) read_beats(parameters, from, count, beats);
+            else if (d.region == REGION_FEATURES) read_beats(features, from, count, beats);
+            else read_beats(edges, from, count, beats);
+        }
+    }
+    const Step end = {zeros<Descriptor>(), false, problem};
+    to_issue.write(pack(end));
+    to_units.write(pack(end));
+}
