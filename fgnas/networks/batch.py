@@ -300,6 +300,11 @@ class Aggregated:
             kernels.head_products_backward(*heads, of_score, of_vectors[row], of_h)
 
 
+def _copied(matrix: Reals, columns: slice) -> Reals:
+    """One network's columns without its neighbours, whose stride may change the order in which NumPy sums."""
+    return np.ascontiguousarray(matrix[:, columns])
+
+
 class Pass:
     """One evaluation of all networks of a batch for the targets of a field.
 
@@ -332,7 +337,7 @@ class Pass:
         layout, before = batch.layouts[place], batch.layouts[place - 1]
         h = np.empty((len(x), layout.width), np.float32)
         for n, (its, own) in enumerate(zip(before.columns, layout.columns, strict=True)):
-            np.matmul(x[:, its], batch.used_weight(place, n), out=h[:, own])
+            h[:, own] = _copied(x, its) @ batch.used_weight(place, n)
         return h
 
     def _activate(self, layout: Layout, y: Reals, bias: Reals, mask: Reals) -> None:
@@ -373,7 +378,8 @@ class Pass:
         layout, before = batch.layouts[place], batch.layouts[place - 1]
         of_x, of_y = np.empty_like(x), np.empty_like(x)
         for n, (its, own) in enumerate(zip(before.columns, layout.columns, strict=True)):
-            batch.store_gradient(place, n, x[:, its].T @ of_h[:, own])
-            np.matmul(of_h[:, own], batch.used_weight(place, n).T, out=of_x[:, its])
+            of_own = _copied(of_h, own)
+            batch.store_gradient(place, n, _copied(x, its).T @ of_own)
+            of_x[:, its] = of_own @ batch.used_weight(place, n).T
         kernels.activate_backward(z, before.codes, self.masks[place - 1], of_x, of_y)
         return of_y

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fgnas.networks import model
@@ -99,7 +99,12 @@ def test_parameters_come_back(four_nodes):
         assert all((array == was).all() for array, was in zip(_tensors(child), kept[n], strict=True))
 
 
+NARROW = {"d": 1, "attention": "constant", "aggregation": "add", "k": 1, "activation": "relu"}
+KINDS = ("constant", "gat")
+
+
 @settings(deadline=None, max_examples=25)
+@example(architectures=[ended([NARROW, NARROW | {"attention": name}]) for name in KINDS], checkpoint="loss")
 @given(architectures=st.integers(1, 2).flatmap(batches), checkpoint=st.sampled_from(["accuracy", "loss"]))
 def test_a_network_is_trained_as_if_it_were_alone(four_nodes, architectures, checkpoint):
     """Bit by bit, whatever stands beside it."""
