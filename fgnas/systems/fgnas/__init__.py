@@ -25,7 +25,7 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
 
 
 class _BackEnd:
-    """The pipeline's back end; nothing heavy is imported before it is used."""
+    """The back end of designs, whatever hardware they name; nothing heavy is imported before it is used."""
 
     one_design = True
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fgnas.backends.project import write_project
+from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.design import Design
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -38,7 +38,8 @@ def opened(entry: dict[str, Any], folder: Path) -> Delivered:
 def written(
     delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
 ) -> list[Path]:
-    """Lower the design for the data's graph and write its project; returns the files."""
+    """Lower the design for the data's graph and write the project of its hardware; returns the files."""
     design, network = delivered.design, delivered.network
     accelerator = lower(design, network, GraphShape.of(data), data.label, design.hash)
-    return write_project(accelerator, data, directory, specification or delivered.specification, network)
+    request = Request(specification or delivered.specification, network)
+    return find_target(target_of(design)).write(accelerator, data, directory, request)

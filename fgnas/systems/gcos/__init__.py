@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fgnas.systems.fgnas import back_end
 from fgnas.systems.gcos.options import Options
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fgnas.engine.contracts import Composition
-    from fgnas.hardware.pipeline.pricing import Specification
-    from fgnas.systems.fgnas.delivery import Delivered
     from fgnas.tasks.nodes import GraphData
 
 __all__ = ["Options", "back_end", "compose"]
@@ -22,26 +19,3 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
     from fgnas.systems.gcos.composition import composed
 
     return composed(options, data)
-
-
-class _BackEnd:
-    """The back end of the array; nothing heavy is imported before it is used."""
-
-    one_design = True
-
-    def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
-        """A leader's design, its array included, with its weights."""
-        from fgnas.systems.fgnas.delivery import opened
-
-        return opened(entry, folder)
-
-    def write(
-        self, delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
-    ) -> list[Path]:
-        """Lower the design for the data's graph and write its project."""
-        from fgnas.systems.gcos.delivery import written
-
-        return written(delivered, data, directory, specification)
-
-
-back_end = _BackEnd()
