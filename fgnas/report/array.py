@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fgnas.design import Design, columns_of
 from fgnas.hardware.array.engine import Engine
-from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.devices import Device
 from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.report.project import ProjectPage, project_page
 from fgnas.report.record import ArrayRecord
-from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
+from fgnas.report.verification import ResourceRow
 from fgnas.tasks.nodes import GraphData
 
 
@@ -38,33 +37,12 @@ class SideBySide:
 
 
 @dataclass(frozen=True)
-class ArrayPage:
-    """The content of the page; the fields that `DesignPage` has, too, mean the same.
+class ArrayPage(ProjectPage):
+    """The content of the page. `against` compares with the pipeline; it is empty without the data."""
 
-    `against` compares with the pipeline; it is empty without the data.
-    """
-
-    directory: str
-    name: str
-    dataset: str
-    design: dict[str, Any]
     engine: Engine
-    price: dict[str, Any]
-    notes: tuple[str, ...]
-    clock_mhz: float
-    sizes: dict[str, int]
-    shape: dict[str, int]
-    part: str
-    device: Device | None
     phases: list[PhaseRow]
     against: list[SideBySide]
-    ladder: list[Level]
-    checks: list[Check]
-    limited: bool
-    resources: list[ResourceRow]
-    family: str
-    synthesised: str
-    modules: list[tuple[str, dict[str, Any]]]
 
 
 def array_page(
@@ -73,34 +51,10 @@ def array_page(
     float_accuracy: Mapping[str, float] | None = None,
     device: Device | None = None,
 ) -> ArrayPage:
-    """The page of a project. Accuracies and the pipeline's prices need `data`; without it they are left out."""
-    synth = project.reports.get("synth")
-    family = synth["family"] if synth else device.family if device else project.specification.family
-    limits = device.available() if device else project.specification.resources()
-    resources = resource_rows(written_resources(project.summary, family), synth, limits)
-    return ArrayPage(
-        directory=project.directory,
-        name=project.summary["design_hash"],
-        dataset=project.summary["dataset"],
-        design=project.summary["design"],
-        engine=project.engine,
-        price=project.price,
-        notes=data.remarks if data else (),
-        clock_mhz=project.specification.clock_mhz,
-        sizes=project.sizes,
-        shape=project.summary["shape"],
-        part=project.part,
-        device=device,
-        phases=phases(project),
-        against=against_pipeline(project, data, family, resources) if data else [],
-        ladder=ladder(project, data, float_accuracy),
-        checks=checks(project),
-        limited=bool(limits),
-        resources=resources,
-        family=family,
-        synthesised=synth["family"] if synth else "",
-        modules=largest_modules(synth) if synth else [],
-    )
+    """The page of a project; see `project_page`. Without `data` the pipeline's prices are left out, too."""
+    fields = project_page(project, data, float_accuracy, device)
+    against = against_pipeline(project, data, fields["family"], fields["resources"]) if data else []
+    return ArrayPage(**fields, engine=project.engine, phases=phases(project), against=against)
 
 
 def phases(project: ArrayRecord) -> list[PhaseRow]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from fgnas.hardware.devices import Device
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
-from fgnas.hardware.pipeline.pricing import written_layers, written_resources
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
+from fgnas.hardware.pipeline.pricing import written_layers
 from fgnas.hardware.pipeline.traffic import peak_rows
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
+from fgnas.report.project import ProjectPage, project_page
 from fgnas.report.record import PipelineRecord
-from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
 from fgnas.tasks.nodes import GraphData
 
 
@@ -28,40 +26,20 @@ class RowsSeen:
 
 
 @dataclass(frozen=True)
-class DesignPage:
-    """The content of the page of a design.
+class DesignPage(ProjectPage):
+    """The content of the page of a design on a pipeline.
 
-    `family` is the device family of the predicted resources, xc7 if the requested one has no table; `synthesised`
-    is the family of the synthesis, "" before one. `peaks` are the rows of `peak_rows`; projects of older versions have
-    none. With a simulation, `phases` and `cycles` are measured and `rows` compares them with the latency model; without
-    one they are the model's, and `rows` is None. `limited` says whether resources are compared with a device or with
-    the limits that the project was written for.
+    `peaks` are the rows of `peak_rows`; projects of older versions have none. With a simulation, `phases` and `cycles`
+    are measured and `rows` compares them with the latency model; without one they are the model's, and `rows` is None.
     """
 
-    directory: str
-    name: str
-    dataset: str
-    design: dict[str, Any]
-    price: dict[str, Any]
     peaks: list[tuple[str, float, float]]
-    notes: tuple[str, ...]
-    clock_mhz: float
-    sizes: dict[str, int]
-    shape: dict[str, int]
-    part: str
-    device: Device | None
     phases: list[PhaseBox]
     cycles: int
     modelled_cycles: int
     model_agrees: bool
     rows: RowsSeen | None
-    ladder: list[Level]
-    checks: list[Check]
-    limited: bool
-    resources: list[ResourceRow]
-    family: str
-    synthesised: str
-    modules: list[tuple[str, dict[str, Any]]]
+
 
 def design_page(
     project: PipelineRecord,
@@ -69,41 +47,20 @@ def design_page(
     float_accuracy: Mapping[str, float] | None = None,
     device: Device | None = None,
 ) -> DesignPage:
-    """The page of a project. Accuracies are measured on `data`; without it they are left out."""
+    """The page of a project; see `project_page`."""
     summary = project.summary
     shape = GraphShape(**summary["shape"])
     workload = Workload(project.non_zeros, project.degrees, shape.degree_capacity)
     times = timeline(written_layers(summary), workload, beat_cycles=project.price.get("beat_cycles", 1.0))
     seen = seen_by_simulation(times, project)
-    synth = project.reports.get("synth")
-    wanted = synth["family"] if synth else device.family if device else project.specification.family
-    limits = device.available() if device else project.specification.resources()
-    family = wanted if wanted in characterised() else DEFAULT_FAMILY
     return DesignPage(
-        directory=project.directory,
-        name=summary["design_hash"],
-        dataset=summary["dataset"],
-        design=summary["design"],
-        price=project.price,
+        **project_page(project, data, float_accuracy, device),
         peaks=peak_rows(project.price, project.specification.port_bits) if "peak_beats" in project.price else [],
-        notes=data.remarks if data else (),
-        clock_mhz=project.specification.clock_mhz,
-        sizes=project.sizes,
-        shape=summary["shape"],
-        part=project.part,
-        device=device,
         phases=phases(seen or times, times, summary),
         cycles=(seen or times).cycles,
         modelled_cycles=times.cycles,
         model_agrees=times.cycles == project.price["latency_cycles"],
         rows=compared_rows(seen, times) if seen else None,
-        ladder=ladder(project, data, float_accuracy),
-        checks=checks(project),
-        limited=bool(limits),
-        resources=resource_rows(written_resources(project.summary, family), synth, limits),
-        family=family,
-        synthesised=synth["family"] if synth else "",
-        modules=largest_modules(synth) if synth else [],
     )
 
 
