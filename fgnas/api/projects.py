@@ -27,6 +27,7 @@ class Project:
         """Compile the C++ and compare every logit with the reference; returns nodes, logits, mismatches, …"""
         from fgnas.tools.csim import run_csim
 
+        self._needs_one()
         return run_csim(self.directory)
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
@@ -67,6 +68,7 @@ class Project:
         """
         from fgnas.tools.bambu import run_bambu
 
+        self._needs_one()
         return run_bambu(self.directory)
 
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class Project:
         """Run csim, csynth, cosim or impl in Vitis HLS; returns all figures so far and the predicted ones."""
         from fgnas.tools.vitis import run_vitis
 
+        self._needs_one()
         return run_vitis(self.directory, step, progress)
 
     @property
@@ -115,12 +118,6 @@ class Project:
         """Raise UserError where the folder holds several accelerators."""
         if self._is_mapped:
             raise UserError(f"{self.directory} holds several accelerators: name one, such as {self._accelerators()}")
-
-    def _needs_pipeline(self, what: str) -> None:
-        """Raise UserError for something that an array's project does not have."""
-        self._needs_one()
-        if self._is_array:
-            raise UserError(f"{self.directory} is a multiplier array, which has no {what}: see docs/array.md")
 
     @property
     def _is_mapped(self) -> bool:

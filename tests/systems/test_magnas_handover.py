@@ -148,8 +148,9 @@ def test_what_cannot_be_built_is_said_in_one_line(delivered, written, model, dat
     alone = replace(delivered, units=("cpu",) * len(UNITS), kernels={})
     with pytest.raises(UserError, match="the subnet runs on cpu alone and needs no accelerator"):
         back_end.write(alone, None, tmp_path / "none")
-    with pytest.raises(UserError, match=r"holds several accelerators: name one, such as .*best/dense"):
-        Project(written).synthesise()
+    for check in (Project.synthesise, Project.csim, Project.vitis, Project.timing, Project.report):
+        with pytest.raises(UserError, match=r"holds several accelerators: name one, such as .*best/dense"):
+            check(Project(written))
     with pytest.raises(UserError, match="says that dense runs head, but it cannot: it has 1 layers, not 2"):
         mapped_subnet(model, SUBNET, data, [*UNITS[:-1], "dense"], kernels)
 
