@@ -23,7 +23,6 @@ from common import Record
 from memory import digest
 from pages import render, write_page
 from scipy.stats import spearmanr
-from torch.nn import functional
 
 from fgnas import pareto, searchers
 from fgnas.api.mappings import measure_platform
@@ -38,9 +37,10 @@ from fgnas.engine.trial import Trial
 from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import Platform
 from fgnas.networks.vision import supernet
-from fgnas.networks.vision.subnet import Subnet
+from fgnas.networks.vision.subnet import OPERATORS, Subnet
 from fgnas.networks.vision.supernet import Recipe, extreme, vig_space
-from fgnas.networks.vision.vig import Backbone, Vig
+from fgnas.networks.vision.vig import Backbone
+from fgnas.systems.magnas.options import Options
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.systems.magnas.trainer import SupernetTrainer
 from fgnas.tasks.images import ImageData, load_images
@@ -68,17 +68,13 @@ class Shared(SupernetTrainer):
         return self
 
 
-def trained(data: ImageData, recipe: Recipe) -> tuple[Path, str, float]:
-    """The supernet's file, its digest, and the seconds that this call took; it continues a training."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    weights, begin = FOLDER / f"supernet-{recipe.epochs}.pt", time.perf_counter()
+def trained(data: ImageData, recipe: Recipe, weights: Path) -> dict[str, Any]:
+    """Train the supernet into a file, or continue; wall-clock and CPU seconds, None for a training in parts."""
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    whole, begin, begin_cpu = not weights.is_file(), time.perf_counter(), time.process_time()
     supernet.train(data, recipe, 0, weights, lambda epoch: print(f"epoch {epoch}", flush=True))
-    return weights, digest_of(weights), time.perf_counter() - begin
-
-
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    took = {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - begin_cpu}
+    return took if whole else dict.fromkeys(took)
 
 
 def platform_text() -> dict[str, Any]:
@@ -95,9 +91,7 @@ def alone(platform: Platform) -> Platform:
     return platform.model_copy(update={"units": [CPU], "steps": steps, "together": (), "builds": {}})
 
 
-def search(
-    parts: Composition, method: str, children: int, seed: int, workers: Workers
-) -> list[Trial]:
+def search(parts: Composition, method: str, children: int, seed: int, workers: Workers) -> list[Trial]:
     """The trials of a search for so many distinct architectures, without the end that retrains leaders."""
     found = survey(parts.space, parts.target, parts.limits, parts.survey_draws)
     problem = Problem(parts.space, parts.target, parts.limits, found, seed, children, {})
@@ -145,24 +139,9 @@ def compared(record: dict[str, Any], options: dict[str, Any], reference: Sequenc
 
 
 def train_alone(subnet: Subnet, data: ImageData, epochs: int, seed: int) -> dict[str, float]:
-    """A subnet trained by itself, with the supernet's optimiser and batch."""
-    recipe = Recipe(epochs=epochs)
-    torch.manual_seed(seed)
-    model = Vig(Backbone.of(data))
-    optimiser = torch.optim.AdamW(model.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay)
-    images, labels = (torch.from_numpy(array) for array in data.split("train"))
-    steps, done = epochs * math.ceil(len(labels) / recipe.batch), 0
-    for epoch in range(epochs):
-        order = torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(len(labels)))
-        for chosen in order.split(recipe.batch):
-            for group in optimiser.param_groups:
-                group["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * done / steps)) / 2
-            done += 1
-            model.train()
-            optimiser.zero_grad(set_to_none=True)
-            functional.cross_entropy(model(images[chosen], subnet), labels[chosen]).backward()
-            optimiser.step()
-    return {split: supernet.accuracy(model, subnet, data, split) for split in ("val", "test")}
+    """The validation accuracy of a subnet trained by itself, by the supernet's recipe."""
+    model = supernet.train(data, Recipe(epochs=epochs), seed, draw=lambda rng: [subnet])
+    return {"val": supernet.accuracy(model, subnet, data)}
 
 
 def page(record: dict[str, Any]) -> str:
@@ -173,7 +152,8 @@ def page(record: dict[str, Any]) -> str:
     pairs = [(val, one["val"]) for val, one in zip(inherited, trained_alone, strict=True) if one is not None]
     rank = float(spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 2 else None
     return render(
-        "two-tiers.md", inherited=inherited, largest=record.get("largest"), pairs=pairs, rank=rank,
+        "two-tiers.md", training=record.get("supernet"), inherited=inherited, pairs=pairs, rank=rank,
+        largest=record.get("largest"),
         lines=compared(record, options, record["reference"]["costs"]) if "reference" in record else [],
         reference=record.get("reference", {}).get("costs"), least=LEAST_ACCURACY, watts=WATTS, **options,
     )  # fmt: skip
@@ -182,7 +162,7 @@ def page(record: dict[str, Any]) -> str:
 def main() -> None:
     """Run what is missing, and write after each part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=40, help="of the supernet")
+    parser.add_argument("--epochs", type=int, default=Options().epochs, help="of the supernet")
     parser.add_argument("--children", type=int, default=300, help="scored architectures of a search")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--alone", type=int, default=20, help="subnets that are trained alone, too")
@@ -195,8 +175,11 @@ def main() -> None:
     record = Record("two-tiers", digest((*CODE,)) + f"-{options.epochs}")
     wanted = ("epochs", "children", "seeds", "alone", "alone_epochs")
     record.note(options={name: getattr(options, name) for name in wanted})
-    weights, sha256, seconds = trained(data, recipe)
-    record.fill("supernet", lambda: {"seconds": seconds})
+    weights = FOLDER / f"supernet-{record.results['code']}.pt"
+    record.fill("supernet", lambda: trained(data, recipe, weights))
+    if not weights.is_file():  # a record from another machine
+        trained(data, recipe, weights)
+    sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     platform = Platform.model_validate(tomllib.loads(record.fill("platform", platform_text)["toml"]))
     done = filled(record)
     with Workers(process_pool(options.workers)) as workers:
@@ -205,7 +188,8 @@ def main() -> None:
         trainer = Shared(data, 0, recipe, everything).use(weights, sha256, {})
         rows = everything.space.draw(RANDOM_SUBNETS, np.random.default_rng(0))
         subnets = [everything.space.candidate(row) for row in rows]
-        done("largest", lambda: {"val": scored(trainer, [extreme(backbone, True, "gin")], workers)[0]})
+        largest = [extreme(backbone, True, operator) for operator in OPERATORS]
+        done("largest", lambda: {"val": scored(trainer, largest, workers)})
         done("random subnets", lambda: {"val": scored(trainer, subnets, workers)})
         worst = single.price(np.concatenate([rows, everything.space.draw(500, np.random.default_rng(1))]))
         record.fill("reference", lambda: {"costs": [float(worst[name].max()) for name in ("latency_ms", "energy_mj")]})

@@ -7,6 +7,7 @@ pretrained teacher.
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from collections.abc import Callable, Iterator
@@ -16,17 +17,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, softmax
 
 from fgnas.files import replace_file
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
-from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig
+from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Block, Vig
 from fgnas.space import Choice, Space
 from fgnas.tasks.images import ImageData
 
-MEASURED_IMAGES = 1000
-"""Training images from which batch-norm statistics of a subnet are taken."""
+MEASURED_IMAGES = 500
+"""Training images from which batch-norm statistics of a subnet are taken; most of a score's time goes there."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,22 @@ class Recipe:
     """The training of a supernet; figures are the paper's where images are not reduced ones.
 
     Attributes:
+        warmup: steps until the rate of learning is whole; it then falls along a cosine.
         random: uniform subnets a step, beside the largest and the smallest.
     """
 
-    epochs: int = 40
+    epochs: int
     batch: int = 32
-    learning_rate: float = 3e-3
+    learning_rate: float = 6e-3
+    warmup: int = 100
     weight_decay: float = 0.05
     random: int = 2
+
+    def rate(self, step: int, steps: int) -> float:
+        """The rate of learning at one of so many steps."""
+        return (
+            self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2 * min(1.0, (step + 1) / (self.warmup + 1))
+        )
 
 
 class VigSpace(Space):
@@ -77,17 +86,26 @@ def extreme(backbone: Backbone, largest: bool, operator: str) -> Subnet:
     return Subnet((one,) * SUPERBLOCKS)
 
 
+Draw = Callable[[np.random.Generator], list[Subnet]]
+"""The subnets of one step; the first learns from the labels, the others from its output."""
+
+
 def train(
     data: ImageData,
     recipe: Recipe,
     seed: int,
     checkpoint: Path | None = None,
     on_epoch: Callable[[int], None] = lambda epoch: None,
+    draw: Draw | None = None,
 ) -> Vig:
-    """Train a supernet. With a checkpoint file it continues after the last whole epoch, to the same bits."""
+    """Train a supernet. With a checkpoint file it continues after the last whole epoch, to the same bits.
+
+    Without `draw` every step takes the subnets of the sandwich rule.
+    """
     backbone = Backbone.of(data)
     torch.manual_seed(seed)
-    model = Vig(backbone)
+    model = _initial(backbone)
+    draw = draw or functools.partial(_sandwich, backbone, recipe.random)
     optimiser = torch.optim.AdamW(model.parameters(), recipe.learning_rate, weight_decay=recipe.weight_decay)
     images, labels = (torch.from_numpy(array) for array in data.split("train"))
     steps = math.ceil(len(labels) / recipe.batch)
@@ -102,14 +120,28 @@ def train(
         rng = np.random.default_rng([seed, epoch])
         torch.manual_seed(int(rng.integers(2**31)))
         for step, chosen in enumerate(_batches(len(labels), recipe.batch, rng)):
-            progress = (epoch * steps + step) / (recipe.epochs * steps)
             for group in optimiser.param_groups:
-                group["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * progress)) / 2
-            _step(model, optimiser, images[chosen], labels[chosen], _sandwich(backbone, recipe.random, rng))
+                group["lr"] = recipe.rate(epoch * steps + step, recipe.epochs * steps)
+            _step(model, optimiser, images[chosen], labels[chosen], draw(rng))
         if checkpoint is not None:
             _save(checkpoint, model, optimiser, epoch + 1)
         on_epoch(epoch + 1)
     return model.eval()
+
+
+def _initial(backbone: Backbone) -> Vig:
+    """A supernet before its training, in which every Grapher and every FFN adds nothing to its shortcut.
+
+    The deepest subnet adds up 32 of them. Were they all at work from the start, no subnet would learn from the
+    others' steps: after 6 epochs on digits random subnets were right in 30 % of cases, instead of 89 %. Source:
+    Goyal et al., Accurate, Large Minibatch SGD (arXiv 1706.02677), section 5.1.
+    """
+    model = Vig(backbone)
+    for block in model.modules():
+        if isinstance(block, Block):
+            for last in (block.post, block.fc2):
+                nn.init.zeros_(last.norm.weight)
+    return model
 
 
 def _batches(count: int, size: int, rng: np.random.Generator) -> Iterator[Tensor]:
@@ -131,10 +163,10 @@ def _step(model: Vig, optimiser: torch.optim.Optimizer, images: Tensor, labels: 
     optimiser.zero_grad(set_to_none=True)
     largest, *others = subnets
     logits = model(images, largest)
-    functional.cross_entropy(logits, labels).backward()
-    teacher = functional.softmax(logits.detach(), dim=-1)
+    cross_entropy(logits, labels).backward()
+    teacher = softmax(logits.detach(), dim=-1)
     for subnet in others:
-        functional.cross_entropy(model(images, subnet), teacher).backward()
+        cross_entropy(model(images, subnet), teacher).backward()
     optimiser.step()
 
 

@@ -20,7 +20,7 @@ class Options(SearchOptions):
     latency_ms: float | None = option(None, "latency of one image", ABOVE_ZERO, "F")
     energy_mj: float | None = option(None, "energy of one image", ABOVE_ZERO, "F")
     power_w: float | None = option(None, "mean power: energy over latency", ABOVE_ZERO, "F")
-    epochs: int = option(40, "epochs of the supernet's training", POSITIVE, "N")
+    epochs: int = option(60, "epochs of the supernet's training", POSITIVE, "N")
 
 
 @dataclass(frozen=True)
