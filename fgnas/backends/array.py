@@ -13,6 +13,7 @@ from fgnas.backends.project import (
     SPECIFICATION,
     clock_and_part,
     replace_project,
+    write_driver,
     write_json,
 )
 from fgnas.backends.render import render, render_folder
@@ -70,6 +71,7 @@ def _fill(encoded: EncodedArray, built: Path, specification: Specification, netw
               "counts": counts, "weights": network is not None, **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
     values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}
+    write_driver(built, "array", regions=REGIONS, status_bits=programme.STATUS_BITS, **values)
     (built / PACKAGER).write_text(render(f"project/{PACKAGER}.j2", **values), encoding="utf-8")
     shutil.copyfile(templates_directory() / "project" / "Makefile", built / "Makefile")
     write_json(built / MARK, accelerator.source.design.to_dict())
@@ -189,6 +191,8 @@ def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
         "classes": encoded.accelerator.source.shape.classes,
         "rows": encoded.logit_rows,
         "descriptors": len(encoded.programme),
+        "row_words": encoded.accelerator.plans[-1].tiles,
+        "beat_words": encoded.words_together,
         "beat_bytes": encoded.accelerator.engine.beat_bits // 8,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }

@@ -101,6 +101,7 @@ def _fill(
             text = render(f"hls/{template}", layer=layer, **values)
             (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
     render_folder("project", built, **values)
+    write_driver(built, "pipeline", status_bits=wire.STATUS_BITS, **values)
     write_json(built / MARK, accelerator.design.to_dict())
     write_json(built / "report" / "accelerator.json", accelerator.summary())
     write_json(built / SPECIFICATION, specification.to_dict())
@@ -118,6 +119,11 @@ def write_step(
     write_json(folder / "report" / "accelerator.json", accelerator.summary())
     write_json(folder / "report" / "price.json", price(accelerator, data, specification))
     network.save(folder / "weights.npz")
+
+
+def write_driver(directory: Path, target: str, **values: Any) -> None:
+    """Write the board's driver of a target, which has a template named after it."""
+    (directory / "driver.py").write_text(render(f"driver/{target}.py.j2", **values), encoding="utf-8")
 
 
 def compilers() -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The PYNQ driver on a simulated board, and the project's Makefile with stand-ins for Vivado and Vitis."""
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import random_accelerator, random_design, random_graph, random_network, run_on_face
+from board import Simulated
+from support import random_accelerator, random_design, random_graph, random_network
 
 import fgnas
 from fgnas.backends.project import write_project
@@ -22,66 +22,42 @@ from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS, build, read_sources
+from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS
 
 WIDTH_IN, CLASSES = 9, 11
-SPARE_BYTES = 4_000_000
-"""Size of the simulated memory: it holds logits, weights, and the rest of pages."""
-Call = dict[str, Any]
 
 
-def regions(accelerator: Accelerator, data: GraphData) -> Call:
+def regions(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:
     """The driver's arguments for a graph."""
     graph = encode(accelerator, data)
     return {"nodes": graph.nodes, "features": feature_beats(accelerator, graph), "edges": edge_beats(graph)}
 
 
-class Simulated:
-    """A project whose driver runs on a simulated board."""
+class Pipeline(Simulated):
+    """A pipeline's project whose driver runs on a simulated board."""
 
     def __init__(self, accelerator: Accelerator, data: GraphData, folder: Path, make_flags: str) -> None:
-        self.folder, self.accelerator, self.data = folder, accelerator, data
+        self.accelerator, self.data = accelerator, data
         write_project(accelerator, data, folder / "p")
-        build(read_sources(folder / "p" / "rtl" / "files.f"), folder / "build", {}, "face", make_flags)
-
-    def run(self, *calls: Call, timeout_s: float = 600.0) -> list[Any]:
-        """The answer of each call: logits, or the error's name and message."""
-        listed = []
-        for number, call in enumerate(calls):
-            np.savez(self.folder / f"{number}.npz", **call)
-            answer = self.folder / f"{number}.npy"
-            listed.append({"graph": f"{self.folder / str(number)}.npz", "answer": str(answer), "timeout_s": timeout_s})
-        result, job = self.folder / "result.json", self.folder / "job.json"
-        result.unlink(missing_ok=True)
-        taken = sum(array.nbytes for call in calls for array in map(np.asarray, call.values()))
-        size = 1 << (taken + SPARE_BYTES).bit_length()
-        driver = str(self.folder / "p" / "driver.py")
-        job.write_text(json.dumps({"driver": driver, "calls": listed, "memory_bytes": size, "result": str(result)}))
-        run_on_face("board", self.folder, FGNAS_BOARD_JOB=str(job))
-        assert result.is_file(), f"the driver failed on the board: see {self.folder / 'run.log'}"
-        outcomes = json.loads(result.read_text())
-        return [
-            (outcome["error"], outcome["message"]) if outcome["error"] else np.load(self.folder / f"{number}.npy")
-            for number, outcome in enumerate(outcomes)
-        ]
+        super().__init__(folder, make_flags)
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """A gat layer and a gcn layer on a random graph."""
     rng = np.random.default_rng(7)
     gat = {"d": 4, "k": 2, "attention": "gat", "aggregation": "mean", "t_attn": 2, "t_aggr": 8}
     design = random_design(rng, 2, (gat, {"k": 2, "attention": "gcn", "aggregation": "add", "t_attn": None}))
     data = random_graph(rng, 40, WIDTH_IN, CLASSES, 90)
     accelerator = lower(design, random_network(rng, design, data), GraphShape.of(data))
-    return Simulated(accelerator, data, tmp_path_factory.mktemp("board"), QUICK_MAKE_FLAGS)
+    return Pipeline(accelerator, data, tmp_path_factory.mktemp("board"), QUICK_MAKE_FLAGS)
 
 
 def expected(accelerator: Accelerator, data: GraphData) -> Any:
     return reference.run(accelerator, encode(accelerator, data))
 
 
-def test_the_driver_on_a_simulated_board(small: Simulated) -> None:
+def test_the_driver_on_a_simulated_board(small: Pipeline) -> None:
     """Logits are right for several graphs and runs; status codes raise errors; the kernel works after an error."""
     graph = regions(small.accelerator, small.data)
     other = random_graph(np.random.default_rng(8), 17, WIDTH_IN, CLASSES, 30)
@@ -98,7 +74,7 @@ def test_the_driver_on_a_simulated_board(small: Simulated) -> None:
     np.testing.assert_array_equal(answers[6], answers[0])
 
 
-def test_a_kernel_that_does_not_end(small: Simulated) -> None:
+def test_a_kernel_that_does_not_end(small: Pipeline) -> None:
     (answer,) = small.run(regions(small.accelerator, small.data), timeout_s=0.0)
     assert answer[0] == "TimeoutError"
 
@@ -111,7 +87,7 @@ def test_whole_cora_on_a_simulated_board(cora: GraphData, tmp_path: Path) -> Non
              "t_attn": None}  # fmt: skip
     last = {"k": 1, "attention": "gcn", "aggregation": "mean", "t_in": 4, "t_out": 4, "t_aggr": 8, "t_attn": None}
     accelerator = random_accelerator(rng, random_design(rng, 2, (first, last)), cora)
-    board = Simulated(accelerator, cora, tmp_path, MAKE_FLAGS)
+    board = Pipeline(accelerator, cora, tmp_path, MAKE_FLAGS)
     (logits,) = board.run(regions(accelerator, cora), timeout_s=3000.0)
     assert logits.shape == (2708, 7)
     np.testing.assert_array_equal(logits, expected(accelerator, cora))

@@ -118,15 +118,19 @@ class EncodedArray:
         last = self.dealt.layers[-1]
         return last.groups * last.depth
 
+    @property
+    def words_together(self) -> int:
+        """Words of logits in a beat."""
+        plan = self.accelerator.plans[-1]
+        return self.accelerator.engine.results_together(plan.aggregate, plan.tiles)
+
     def logit_words(self, region: Beats) -> Codes:
         """[words, LANES] the words of logits in a region, in the order in which they leave."""
-        plan, engine = self.accelerator.plans[-1], self.accelerator.engine
-        return logit_words(region, engine, engine.results_together(plan.aggregate, plan.tiles))
+        return logit_words(region, self.accelerator.engine, self.words_together)
 
     def logit_region(self, words: Codes) -> Beats:
         """The region of [words, LANES] words of logits."""
-        plan, engine = self.accelerator.plans[-1], self.accelerator.engine
-        together, room = engine.results_together(plan.aggregate, plan.tiles), engine.beat_bits // RESULT_BITS
+        together, room = self.words_together, self.accelerator.engine.beat_bits // RESULT_BITS
         beats = words.astype("<i2").reshape(-1, together, LANES)
         padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
         return padded.reshape(-1, room * LANES).view(np.uint8)

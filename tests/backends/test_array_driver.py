@@ -1,0 +1,124 @@
+"""The array's PYNQ driver: on a simulated board, and alone with inputs that it must refuse."""
+
+import importlib.util
+import sys
+import types
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from board import Simulated
+from support import random_design, random_graph, random_network
+
+from fgnas.backends.array import write_project, write_vectors
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.lowering import ArrayAccelerator, lower
+from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.pipeline import lowering as pipeline
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
+from fgnas.tools.verilator import QUICK_MAKE_FLAGS
+
+LAST = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+
+
+def made(folder: Path, beat_bits: int) -> tuple[ArrayAccelerator, Network, GraphData]:
+    """The project of a network of two layers, whose rows of logits have two words; its array and the parameters."""
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 40, 9, 11, 90)
+    design = random_design(rng, 2, (LAST | {"k": 2, "d": 8, "activation": "tanh"}, LAST))
+    network = random_network(rng, design, data)
+    array = fit(pipeline.lower(design, network, GraphShape.of(data)), data, 4, beat_bits=beat_bits)
+    write_project(array, data, folder)
+    return array, network, data
+
+
+def loaded(folder: Path) -> Any:
+    """A project's driver as a module."""
+    spec = importlib.util.spec_from_file_location("driver", folder / "driver.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def logits(encoded: EncodedArray) -> Any:
+    return encoded.read_logits(reference.run_region(encoded))
+
+
+PORTS = [bits if bits == BEAT_BITS[-1] else pytest.param(bits, marks=pytest.mark.slow) for bits in BEAT_BITS]
+
+
+@pytest.mark.parametrize("beat_bits", PORTS)
+def test_the_driver_on_a_simulated_board(beat_bits: int, tmp_path: Path) -> None:
+    """Two graphs and two networks on one bitstream, between them a programme that the array refuses."""
+    array, network, data = made(tmp_path / "p", beat_bits)
+    other = random_graph(np.random.default_rng(8), 17, 9, 11, 30)
+    turned = replace(network, layers=tuple(replace(layer, weight=-layer.weight) for layer in network.layers))
+    again = encode_array(lower(pipeline.lower(array.source.design, turned, array.source.shape), array.engine), data)
+    write_vectors(encode_array(array, other), tmp_path / "other")
+    write_vectors(again, tmp_path / "again")
+    driver, board = loaded(tmp_path / "p"), Simulated(tmp_path, QUICK_MAKE_FLAGS, BeatBytes=beat_bits // 8)
+    first = driver.regions(tmp_path / "p" / "vectors")
+    short = first | {"features": first["features"][:1], "programme": np.full_like(first["programme"], 255)}
+    calls = [first, driver.regions(tmp_path / "other"), short, driver.regions(tmp_path / "again"), first]
+    answers = board.run(*calls)
+    np.testing.assert_array_equal(answers[0], logits(encode_array(array, data)))
+    np.testing.assert_array_equal(answers[1], logits(encode_array(array, other)))
+    assert answers[2][0] == "KernelError" and "bad descriptor" in answers[2][1]
+    np.testing.assert_array_equal(answers[3], logits(again))
+    np.testing.assert_array_equal(answers[4], answers[0])
+    assert answers[0].dtype == np.int16 and (driver.golden(tmp_path / "p" / "vectors") == answers[0]).all()
+
+
+class Registers:
+    """A kernel that finishes immediately."""
+
+    def write(self, offset: int, value: int) -> None:
+        pass
+
+    def read(self, offset: int) -> int:
+        return 0b110 if offset == 0 else 0
+
+
+class Buffer(np.ndarray):
+    device_address = 4096
+
+    def flush(self) -> None:
+        pass
+
+    invalidate = freebuffer = flush
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("array") / "p"
+    made(folder, 256)
+    return folder
+
+
+WRONG = {
+    "dtype": ({"features": lambda r: r.astype(np.int8)}, TypeError, "features is int8, not uint8"),
+    "beats": ({"edges": lambda r: r[:, :16]}, ValueError, r"edges has the shape .*, not \[beats, 32\]"),
+    "descriptors": ({"descriptors": lambda n: 10_000}, ValueError, "descriptors is 10000, the array takes 0 to"),
+    "half a descriptor": ({"descriptors": lambda n: 1.5}, TypeError, "integer"),
+    "order of floats": ({"order": lambda o: o / 2}, TypeError, "order is not an array of whole numbers"),
+    "order beyond": ({"order": lambda o: o + 1_000}, ValueError, "order names rows"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    pynq: Any = types.ModuleType("pynq")
+    pynq.Overlay = lambda bitstream: types.SimpleNamespace(fgnas_top_0=Registers())
+    pynq.allocate = lambda shape, dtype: np.zeros(shape, dtype).view(Buffer)
+    monkeypatch.setitem(sys.modules, "pynq", pynq)
+    driver, (change, kind, message) = loaded(project), WRONG[case]
+    kernel, arguments = driver.Kernel("x.bit"), driver.regions(project / "vectors")
+    assert kernel.run(**arguments).shape == (40, 11)
+    with pytest.raises(kind, match=message):
+        kernel.run(**{name: change.get(name, lambda value: value)(value) for name, value in arguments.items()})

@@ -1,0 +1,44 @@
+"""A project's own driver.py on a simulated board, for tests of every target."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support import run_on_face
+
+from fgnas.tools.verilator import build, read_sources
+
+SPARE_BYTES = 4_000_000
+"""Size of the simulated memory: it holds logits, weights, and the rest of pages."""
+Call = Mapping[str, Any]
+
+
+class Simulated:
+    """A board with the kernel of the project in `folder`/p."""
+
+    def __init__(self, folder: Path, make_flags: str, **parameters: int) -> None:
+        self.folder = folder
+        build(read_sources(folder / "p" / "rtl" / "files.f"), folder / "build", parameters, "face", make_flags)
+
+    def run(self, *calls: Call, timeout_s: float = 600.0) -> list[Any]:
+        """The answer of each call of the driver's `Kernel.run`: logits, or the error's name and message."""
+        listed = []
+        for number, call in enumerate(calls):
+            np.savez(self.folder / f"{number}.npz", **call)
+            answer = self.folder / f"{number}.npy"
+            listed.append({"graph": f"{self.folder / str(number)}.npz", "answer": str(answer), "timeout_s": timeout_s})
+        result, job = self.folder / "result.json", self.folder / "job.json"
+        result.unlink(missing_ok=True)
+        taken = sum(array.nbytes for call in calls for array in map(np.asarray, call.values()))
+        size = 1 << (taken + SPARE_BYTES).bit_length()
+        driver = str(self.folder / "p" / "driver.py")
+        job.write_text(json.dumps({"driver": driver, "calls": listed, "memory_bytes": size, "result": str(result)}))
+        run_on_face("board", self.folder, FGNAS_BOARD_JOB=str(job))
+        assert result.is_file(), f"the driver failed on the board: see {self.folder / 'run.log'}"
+        outcomes = json.loads(result.read_text())
+        return [
+            (outcome["error"], outcome["message"]) if outcome["error"] else np.load(self.folder / f"{number}.npy")
+            for number, outcome in enumerate(outcomes)
+        ]
