@@ -63,7 +63,7 @@ def _build(data: GraphData, numbers: range, units: int, beat_bits: int) -> Build
     engine: Engine | None = None
     kept: list[tuple[int, ArrayAccelerator, str]] = []
     for number in numbers:
-        array, layers = _network(data, number, units, beat_bits)
+        array, layers = random_array(data, number, units, beat_bits)
         try:
             wider = joined([engine, array.engine]) if engine else array.engine
         except UserError:
@@ -76,7 +76,7 @@ def _build(data: GraphData, numbers: range, units: int, beat_bits: int) -> Build
     return Build(engine, tuple(one[0] for one in kept), tuple(arrays), tuple(one[2] for one in kept))
 
 
-def _network(data: GraphData, number: int, units: int, beat_bits: int) -> tuple[ArrayAccelerator, str]:
+def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tuple[ArrayAccelerator, str]:
     """Random network `number` on so many units, and its layers in words."""
     rng, space = np.random.default_rng([SEED, number]), find_space("fgnas")
     while True:

@@ -1,4 +1,4 @@
-"""The longest recurrence of every loop in the C++ of random designs, compared with the clock period.
+"""The longest recurrence of every loop in the C++ of random pipelines and arrays, compared with the clock period.
 
 Run by `make bench-ii`. `recurrence.py` measures a project; a project of the same C++ is not measured again, so an
 interrupted run continues. `--as before` files the figures as those of an earlier state of the sources, for comparison.
@@ -7,30 +7,39 @@ interrupted run continues. `--as before` files the figures as those of an earlie
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import recurrence
+from array_cpp import random_array
 from block_ram import SHAPE, lowered, random_designs
 from memory import digest_of_files
 from pages import RESULTS, read_record, render, write_page, write_record
 
+from fgnas.backends import array as array_project
 from fgnas.backends.project import write_project
 from fgnas.design import Design
+from fgnas.hardware.array.lowering import lower
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX
 from fgnas.hardware.devices import FAMILIES
 from fgnas.tasks.nodes import GraphData, build
 
 CLOCK_NS, UNCERTAINTY = 10.0, 0.27
 """100 MHz, and the share of it that Vitis HLS keeps by default (UG1399, Specifying the Clock Frequency)."""
 BUDGET = CLOCK_NS * (1 - UNCERTAINTY)
-DESIGNS = 200
+DESIGNS, ARRAYS = 200, 10
+UNITS = (4, 8)
+"""Of the arrays: more units repeat the same loops, and clang takes minutes for them."""
 COMMAND = "make bench-ii"
 NAME = "initiation-interval"
 
@@ -51,11 +60,27 @@ def stage_of(function: str) -> str:
     return re.sub("<.*>", "", function)
 
 
-def measured(design: Design, folder: Path) -> Measured:
-    """The worst loop of each stage of a design; of sources that were measured before, from the file in `folder`."""
+def write_pipeline(design: Design, project: Path) -> None:
+    """Write the project of a design."""
+    write_project(lowered(design), graph(), project)
+
+
+def write_array(number: int, project: Path) -> None:
+    """Write the project of a random network on an array, whose memories are small where `number` is odd, else large."""
+    data = graph()
+    array, _ = random_array(data, number, UNITS[number % len(UNITS)], BEAT_BITS[number % len(BEAT_BITS)])
+    if number % 2 == 0:
+        columns = [plan.aggregate.n for plan in array.plans[:-1]]
+        most = LARGEST_INDEX + 1
+        array = lower(array.source, replace(array.engine, table_words=most, own_words=most), columns)
+    array_project.write_project(array, data, project)
+
+
+def measured(write: Callable[[Path], None], folder: Path) -> Measured:
+    """The worst loop of each stage of a project; of sources that were measured before, from the file in `folder`."""
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "project"
-        write_project(lowered(design), graph(), project)
+        write(project)
         place = folder / f"{digest_of(project)}.json"
         if place.is_file():
             return dict(json.loads(place.read_text(encoding="utf-8")))
@@ -94,6 +119,18 @@ def summary(results: list[Measured]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def worst_of(
+    pool: ProcessPoolExecutor, writers: Sequence[Callable[[Path], None]], folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """The summary of the projects that these functions write."""
+    results: list[Measured] = []
+    for result in pool.map(measured, writers, [folder] * len(writers)):
+        results.append(result)
+        print(f"\r{len(results)}/{len(writers)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return summary(results)
+
+
 def nanoseconds(one: dict[str, Any]) -> float:
     """The ns of a loop, infinite where no iteration can start every cycle."""
     return math.inf if one["ns"] is None else one["ns"]
@@ -101,14 +138,14 @@ def nanoseconds(one: dict[str, Any]) -> float:
 
 def page(record: dict[str, Any]) -> str:
     """The page of a record."""
-    now, before = record["now"], record.get("before")
+    now, before, arrays = record["now"], record.get("before"), record.get("arrays")
     earlier = {
         family: {one["stage"]: nanoseconds(one) for one in stages}
         for family, stages in (before["stages"] if before else {}).items()
     }
     return render(
         "initiation-interval.md", budget=BUDGET, clock=CLOCK_NS, uncertainty=UNCERTAINTY, designs=now["designs"],
-        stages=now["stages"], before=before, earlier=earlier, sources=record["sources"],
+        stages=now["stages"], arrays=arrays, before=before, earlier=earlier, sources=record["sources"],
         worst={family: nanoseconds(stages[0]) for family, stages in now["stages"].items()},
         worst_before={family: max(each.values()) for family, each in earlier.items()},
     )  # fmt: skip
@@ -118,20 +155,19 @@ def main() -> None:
     """Measure, and write docs/results/initiation-interval.{md,json}."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=DESIGNS, help="number of designs; default: all")
+    parser.add_argument("--arrays", type=int, default=ARRAYS, help="number of arrays; default: %(default)s")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--as", dest="state", choices=("now", "before"), default="now")
     parser.add_argument("--folder", type=Path, default=Path("build") / NAME, help="of the measurements; %(default)s")
     options = parser.parse_args()
-    results: list[Measured] = []
-    with ProcessPoolExecutor(options.workers) as pool:
-        designs = random_designs(options.count)
-        for result in pool.map(measured, designs, [options.folder] * len(designs)):
-            results.append(result)
-            print(f"\r{len(results)}/{len(designs)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
     record = read_record(NAME) if (RESULTS / f"{NAME}.json").is_file() else {}
     record |= {"command": COMMAND, "sources": recurrence.sources()}
-    record[options.state] = {"designs": len(designs), "stages": summary(results)}
+    with ProcessPoolExecutor(options.workers) as pool:
+        designs = [functools.partial(write_pipeline, one) for one in random_designs(options.count)]
+        record[options.state] = {"designs": len(designs), "stages": worst_of(pool, designs, options.folder)}
+        if options.state == "now":
+            arrays = [functools.partial(write_array, number) for number in range(options.arrays)]
+            record["arrays"] = {"count": len(arrays), "stages": worst_of(pool, arrays, options.folder)}
     write_record(NAME, record)
     if "now" in record:
         write_page(f"{NAME}.md", page(record))
