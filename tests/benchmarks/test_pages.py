@@ -11,7 +11,7 @@ PAGES = (
     "bambu.md", "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
     "gcos.md", "hardware-model.md", "hardware-model.svg", "initiation-interval.md", "mapping.md", "methods.md",
     "multiplier-array-cpp.md", "multiplier-array.md", "recipe.md", "search-throughput.md", "side-by-side.md",
-    "tables.md", "tables-learning.svg",
+    "tables.md", "tables-learning.svg", "two-tiers.md",
 )  # fmt: skip
 
 
