@@ -46,10 +46,8 @@ struct Front {
 struct Back {
     Levels<QUEUE_WORDS> words, rows;  ///< words in a queue; rows of a group between their issue and their end
     UnitMask turn, after, following;  ///< to the tables: who may give a word, and who comes next; logits: who is next
-    Tile tile[UNITS];
-    Address row[UNITS];     ///< to the tables: where the row begins
-    Address own[UNITS];     ///< to the own rows: the next word, which is of a row's
-    Tile own_tile[UNITS];   ///< … tile
+    Tile tile[UNITS];    ///< of the next word
+    Address row[UNITS];  ///< to the tables or the own rows: where its row begins
     Rounds<TILES_BITS> leaving_tile;  ///< logits: of the rows that leave
     Countdown<RESULT_BEATS_BITS> beats;
     bool broken;
@@ -61,9 +59,7 @@ struct Back {
             HLS_UNROLL
             const int group = unit >> (mode_of(d).log_k + mode_of(d).log_n);
             tile[unit] = 0;
-            row[unit] = d.target_base + group * d.target_tiles;
-            own[unit] = d.target_base;
-            own_tile[unit] = 0;
+            row[unit] = d.target_base + (d.target == TARGET_OWN ? 0 : group * d.target_tiles.to_int());
         }
     }
 };
@@ -238,9 +234,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         HLS_UNROLL
         if (d.tiles > 1 << log) limit = QUEUE_WORDS >> (log + 1);
     }
-    const int row_step = mode_of(d).m * d.target_tiles.to_int();
-    // From the last word of a row in this pass to the first of the next row: those of other passes lie between.
-    const Address own_step = d.target_tiles - d.tiles + 1;
+    // The rows of all groups take turns in a table; a unit's own rows are its own.
+    const int row_step = (d.target == TARGET_OWN ? 1 : mode_of(d).m) * d.target_tiles.to_int();
 
     Front front(d, unpack<Slot>(slots.read()));
     Back back(d);
@@ -314,7 +309,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
         Packed<ResultWord> head[UNITS];
         HLS_REGISTERS(head)
-        UnitMask ended = 0, over = 0;
+        UnitMask whole = 0, over = 0;
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             head[unit] = 0;
@@ -322,15 +317,13 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 head[unit] = queue[unit][taken[unit]];
                 ++taken[unit];
                 if (d.target == TARGET_OWN) {
-                    over[unit] = back.own[unit] >= OWN_WORDS;
+                    const ap_uint<ADDRESS_BITS + 1> address = back.row[unit] + back.tile[unit];
+                    over[unit] = address >= OWN_WORDS;
                     const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(head[unit])));
-                    if (back.own[unit] < OWN_WORDS) own[unit][back.own[unit]] = numbers;
-                    const bool whole = back.own_tile[unit] == d.tiles - 1;
-                    back.own[unit] += whole ? own_step : Address(1);
-                    back.own_tile[unit] = whole ? Tile(0) : Tile(back.own_tile[unit] + 1);
+                    if (address < OWN_WORDS) own[unit][address] = numbers;
                 }
             }
-            ended[unit] = bool(leaving[unit]) && back.tile[unit] == d.tiles - 1;
+            whole[unit] = back.tile[unit] == d.tiles - 1;
         }
         if (d.target == TARGET_TABLE) over[0] = write_tables(d, groups, leaving, back, head, table);
         beyond = beyond || over != 0;
@@ -338,12 +331,12 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         if (leaves) logits.write(logit_beat(d, leaving, head));
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
-            if (leaving[unit]) ++back.tile[unit];
-            if (ended[unit]) {
-                back.tile[unit] = 0;
-                back.row[unit] += row_step;
+            if (popped[unit]) {
+                back.tile[unit] = whole[unit] ? Tile(0) : Tile(back.tile[unit] + 1);
+                if (whole[unit]) back.row[unit] += row_step;
             }
         }
+        const UnitMask ended = leaving & whole;
         take_turns(d, groups, leaves, back);
         back.words.next(pushed, leaving);
         back.rows.next(begun, ended);
