@@ -38,7 +38,7 @@ from fgnas.tools.simulate import run_simulation
 BUILD = Path(__file__).parent.parent / "build" / "multiplier-array"
 DATASETS = ("cora", "citeseer")
 MULTIPLIERS = (32, 64, 96, 128, 256, 512, 1024)
-SIMULATED = (64, 96, 128)
+SIMULATED = (64, 96, 128, 256)
 """Multipliers of the arrays that are simulated, behind the widest port."""
 FORMATS = {"ai": 3, "af": 4, "wi": 1, "wf": 6}
 HIDDEN = 16
@@ -93,10 +93,12 @@ def lost_most(encoded: EncodedArray) -> str:
 
 
 def written(encoded: EncodedArray, number: int) -> int:
-    """Words of H that a phase writes, one a cycle."""
-    descriptor = encoded.programme[number]
-    into_table = descriptor.operation != Operation.LOAD and descriptor.target == Target.TABLE
-    return encoded.nodes * descriptor.tiles if into_table else 0
+    """Cycles in which a phase's words of H are written."""
+    descriptor, engine = encoded.programme[number], encoded.accelerator.engine
+    if descriptor.operation == Operation.LOAD or descriptor.target != Target.TABLE:
+        return 0
+    together = engine.table_writes(engine.modes[descriptor.mode], descriptor.target_tiles)
+    return encoded.nodes * descriptor.tiles // together
 
 
 def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
@@ -106,8 +108,8 @@ def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
     total, engine = cycles.total_cycles(encoded), encoded.accelerator.engine
     return {
         "dataset": dataset, "beat_bits": beat_bits, "allowed": multipliers, "multipliers": engine.multipliers,
-        "mode": list(vars(engine.modes[0]).values()), "cycles": total, "busy": cycles.busy(encoded, total),
-        "lost_most": lost_most(encoded),
+        "mode": list(vars(engine.modes[0]).values()), "results": engine.results, "cycles": total,
+        "busy": cycles.busy(encoded, total), "lost_most": lost_most(encoded),
     }  # fmt: skip
 
 
@@ -146,7 +148,8 @@ def run(array: ArrayAccelerator, data: GraphData, directory: Path) -> dict[str, 
     write_project(array, data, directory)
     report = run_simulation(directory)
     wanted = ("logits", "mismatches", "cycles", "cycle_difference", "phase_differences", "busy", "protocol_errors")
-    return {"dataset": data.name, "multipliers": array.engine.multipliers, **{name: report[name] for name in wanted}}
+    built = {"multipliers": array.engine.multipliers, "results": array.engine.results}
+    return {"dataset": data.name, **built, **{name: report[name] for name in wanted}}
 
 
 def pipelines(dataset: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import numpy as np
 from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -36,7 +37,8 @@ def random_data(rng: np.random.Generator) -> GraphData:
 
 
 def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
-    """The network on 1 to 16 units, with as many columns side by side as fit, or half of them, in any passes."""
+    """The network on 1 to 16 units, with as many columns side by side as fit, or half of them, in any passes and
+    with any words of H a cycle."""
     units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
     widest = [default_columns(layer, units) for layer in source.layers[:-1]]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
@@ -46,4 +48,5 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
     held = 1 if whole.plans[0].last else whole.plans[0].tiles
     passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
-    return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes)
+    results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
+    return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes, results)

@@ -110,7 +110,7 @@ def rules_of(rtl: list[Path]) -> list[Path]:
     """
     folder = sim_directory() / "rules"
     own = {f"{path.stem}.sv" for path in rtl} | {"fgnas_top.sv"}
-    return [folder / "axi.sv", *sorted(path for path in folder.glob("fgnas_*.sv") if path.name in own)]
+    return [folder / "axi.sv", *sorted(path for path in folder.glob("*.sv") if path.name in own)]
 
 
 def execute(work: Path, job: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from fgnas.backends.targets import Request, find_target
 from fgnas.errors import UserError
 from fgnas.hardware.array import programme
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
-from fgnas.hardware.array.engine import Engine, Mode, joined
+from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
 from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, entry_beats
 from fgnas.hardware.pipeline.pricing import Specification
@@ -76,7 +76,7 @@ def on_engine(array: ArrayAccelerator, engine: Engine) -> ArrayAccelerator:
 
 
 def random_cases(rng: np.random.Generator, units: int, beat_bits: int, count: int) -> Iterator[Case]:
-    """Random networks of one to three layers, in any passes, each on a graph of its own."""
+    """Random networks of one to three layers, in any passes, each on a graph of its own; any words of H a cycle."""
     for number in range(count):
         data = random_data(rng)
         source = random_source(rng, 1 + number % 3, data, ("add", "max", "mean"))
@@ -85,7 +85,8 @@ def random_cases(rng: np.random.Generator, units: int, beat_bits: int, count: in
         columns = [max(1, n // int(rng.integers(1, 3))) for n in widest]
         held = fit(source, data, units, columns, split, beat_bits).plans[0].tiles if columns else 1
         passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
-        yield fit(source, data, units, columns, split, beat_bits, passes), data
+        results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
+        yield fit(source, data, units, columns, split, beat_bits, passes, results), data
 
 
 def fitting(rng: np.random.Generator, units: int, beat_bits: int) -> list[Case]:
@@ -121,6 +122,7 @@ def wide_engine() -> Engine:
     return Engine(
         units=4, bits=10, modes=tuple(modes), tiles=8, table_words=2048, own_words=512, bias_words=32,
         activation_words=256, shifts=tuple(range(-3, 13)), maximum=True, sum_bits=32, beat_bits=256,
+        results=2,
     )  # fmt: skip
 
 

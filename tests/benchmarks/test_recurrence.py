@@ -135,13 +135,14 @@ def test_an_argument_whose_elements_do_not_meet(recurrence: ModuleType, tmp_path
 
 
 def test_the_loops_of_an_array_fit_the_clock(recurrence: ModuleType, tmp_path: Path) -> None:
-    """An engine of four units with two modes, three tiles, a maximum and activation tables."""
+    """An engine of four units with two modes, three tiles, a maximum, activation tables, and two words of H a cycle."""
     rng = np.random.default_rng(3)
     data = random_graph(rng, 30, 12, 19, 60)
     plain = {"attention": "gcn", "t_attn": None}
     hidden = {**plain, "aggregation": "max", "d": 24, "k": 2, "activation": "tanh"}
     design = random_design(rng, 2, (hidden, {**plain, "aggregation": "add", "k": 1}))
-    write_project(fit(random_accelerator(rng, design, data), data, 4, (2,), 2, 512), data, tmp_path / "p")
+    array = fit(random_accelerator(rng, design, data), data, 4, (2,), 2, 512, results=2)
+    write_project(array, data, tmp_path / "p")
     loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
     budget = importlib.import_module("initiation_interval").BUDGET
     for family in FAMILIES:

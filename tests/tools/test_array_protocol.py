@@ -17,6 +17,7 @@ from fgnas.backends.array import write_rtl
 from fgnas.design import Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import (
     ARGUMENT_REGISTERS,
@@ -73,7 +74,7 @@ class Bench:
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
         source = pipeline.lower(self.design, self.network, self.shape)
-        self.array = fit(source, self.data, 4, beat_bits=beat_bits)
+        self.array = fit(source, self.data, 4, beat_bits=beat_bits, results=table_banks(beat_bits))
         self.encoded = encode_array(self.array, self.data)
         self.plain = run_of(self.encoded)
         write_rtl(self.array, folder)
@@ -158,6 +159,8 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
     }  # fmt: skip
     for name, fields in wrong.items():
         found[name] = ("bad_descriptor", bench.changed(first, lambda d, f=fields: replace(d, **f)))
+    found["a row wider than its place"] = ("bad_descriptor", bench.changed(
+        first, lambda d: replace(d, tiles=engine.tiles, target_columns=1, target_tiles=1)))
     narrow = {"tiles": engine.tiles, "target_tiles": engine.tiles - 1}
     found["rows of less than a pass"] = ("bad_descriptor", bench.changed(first + 1, lambda d: replace(d, **narrow)))
     found["a load of logits"] = ("bad_descriptor", bench.changed(0, lambda d: replace(d, target=Target.LOGITS)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, activation_of, check_network, default_columns, widest
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Activation
@@ -45,32 +45,39 @@ class Room:
             raise UserError(f"an array has {LANES} multipliers at least, the design may use {self.multipliers}")
 
 
+LARGER = 0.02
+"""What each doubling of the words of H a cycle must save of the cycles: it takes LUTs, which no cost here counts."""
+
+
 @dataclass(frozen=True)
 class Arrangement:
-    """A number of units, n of every hidden layer's aggregation, and passes of the first layer."""
+    """A number of units, n of every hidden layer's aggregation, passes of the first layer, and words of H a cycle."""
 
     units: int
     columns: tuple[int, ...]
     passes: int
+    results: int = 1
 
 
 def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
-    Compares the `offered_units` of the budget, every n of every hidden layer, and every number of passes of the first
-    layer. Raises UserError where the network fits none.
+    Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
+    layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
+    cycles. Raises UserError where the network fits none.
     """
     check_network(source)
-    offered = arrangements(source, room.multipliers // LANES)
+    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
     cycles, bram36 = _prices(source, data, offered, room)
+    doublings = np.array([one.results.bit_length() - 1 for one in offered])
     limit = np.inf if room.bram36 is None else room.bram36
     problem: UserError | None = None
-    for place in np.argsort(cycles, kind="stable"):
+    for place in np.argsort(cycles * (1 + LARGER) ** doublings, kind="stable"):
         if bram36[place] > limit:
             continue
         one = offered[place]
         try:
-            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes)
+            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results)
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
     raise problem or UserError(
@@ -79,15 +86,17 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     )
 
 
-def arrangements(source: Accelerator, most: int) -> list[Arrangement]:
-    """Every arrangement of up to `most` units, in the order in which equals are preferred."""
+def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arrangement]:
+    """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
+    preferred."""
     words = ceil_div(source.layers[0].geometry.features, LANES)
     found = []
     for units in offered_units(min(LARGEST_UNITS, most)):
         columns = itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
         for chosen in columns:
             held = ceil_div(words, chosen[0]) if chosen else 1
-            found += [Arrangement(units, chosen, passes) for passes in range(1, held + 1) if held % passes == 0]
+            found += [Arrangement(units, chosen, passes, together) for passes in range(1, held + 1)
+                      if held % passes == 0 for together in _powers(results)]  # fmt: skip
     return found
 
 
@@ -108,7 +117,8 @@ def _prices(
     bits = np.full(len(units), widest(source))
     weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
-    candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables), passes)
+    results = np.array([one.results for one in offered])
+    candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables), passes, results)
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
     return prices.cycles.astype(float), prices.bram36
 

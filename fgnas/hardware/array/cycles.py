@@ -46,7 +46,8 @@ class Stream:
         tiles: T.
         limit: rows of a group between their issue and their end.
         parts: beats of a slot row; together: slot rows of a beat; both 0 where no beats are read.
-        results: words of logits that leave together, those of neighbouring groups.
+        results: words of logits that leave together, those of neighbouring groups; or words that go to the tables in a
+            cycle, each of a group that many apart.
     """
 
     target: Target
@@ -67,7 +68,9 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         engine.queue_rows(descriptor.tiles),
         beats_per_slot_row(takers, engine.beat_bits) if sparse else 0,
         slot_rows_per_beat(takers, engine.beat_bits) if sparse else 0,
-        engine.results_together(mode, descriptor.tiles),
+        engine.table_writes(mode, descriptor.target_tiles)
+        if descriptor.target == Target.TABLE
+        else engine.results_together(mode, descriptor.tiles),
     )
 
 
@@ -175,7 +178,7 @@ def _issue(
     popped_tile = np.zeros(groups, np.int64)
     arriving = np.zeros((16, groups), np.int64)
     slot = tile = part = place = popped = 0
-    pointer, turn = 0, 0
+    pointers, turn = np.zeros(results, np.int64), 0
     rows_left = int(ends.sum())
     cycle, last_pop = 0, 0
     while slot < slots or rows_left > 0:
@@ -197,34 +200,31 @@ def _issue(
                     popped += 1
             elif beat and (tile > 0 or not full):
                 issued = True
-        # Results: one row's word a cycle to the tables, all to the own rows, in order to main memory.
+        # Results: to the tables a word of each share of the groups, all to the own rows, in order to main memory.
         if target == 1:
             for g in range(groups):
                 if words[g] > 0:
                     rows_left -= _pop(words, popped_tile, count, g, tiles)
                     last_pop = cycle
-        else:
-            chosen = -1
-            if target == 2:
-                if words[turn : turn + results].min() > 0:
-                    chosen = turn
-            else:
-                for step in range(groups):
-                    g = (pointer + step) % groups
-                    if words[g] > 0:
-                        chosen = g
-                        break
-            if chosen >= 0:
+        elif target == 2:
+            if words[turn : turn + results].min() > 0:
                 ended = 0
-                for g in range(chosen, chosen + (results if target == 2 else 1)):
+                for g in range(turn, turn + results):
                     ended = _pop(words, popped_tile, count, g, tiles)
                     rows_left -= ended
                 last_pop = cycle
-                if target == 0:
-                    # Behind the last group the search begins at the first again.
-                    pointer = chosen + 1 if chosen + 1 < groups else 0
-                elif ended:
+                if ended:
                     turn = (turn + results) % groups
+        else:
+            for share in range(results):
+                for step in range(groups):
+                    g = (pointers[share] + step) % groups
+                    if g % results == share and words[g] > 0:
+                        rows_left -= _pop(words, popped_tile, count, g, tiles)
+                        last_pop = cycle
+                        # Behind the last group the search begins at the first again.
+                        pointers[share] = g + 1 if g + 1 < groups else 0
+                        break
         if issued:
             ready = arriving[(cycle + 10) % 16]
             for g in range(groups):

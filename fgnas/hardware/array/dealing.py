@@ -17,7 +17,7 @@ class Deal:
 
     Attributes:
         group: [N] the group of each row.
-        ordinal: [N] its place within the group, from 0.
+        ordinal: [N] its place within the group, from 0 to the depth.
         counts: [m] rows of each group.
     """
 
@@ -40,18 +40,31 @@ class Deal:
         """[N] places of all rows, numbered across the groups: ordinal * m + group."""
         return self.ordinal * self.groups + self.group
 
+    def backwards(self) -> Deal:
+        """The same groups with their rows in the opposite order; places without a row come first."""
+        return Deal(self.group, self.depth - 1 - self.ordinal, self.counts)
+
     def rows(self) -> Ints:
-        """[m, depth] rows of each group in order; -1 behind its last."""
+        """[m, depth] rows of each group in order; -1 where it has none."""
         found = np.full((self.groups, self.depth), -1, np.int64)
         found[self.group, self.ordinal] = np.arange(len(self.group))
         return found
+
+
+def deal_for_logits(loads: Ints, groups: int) -> Deal:
+    """`deal` with the largest row of a group last, for results that leave row by row across the groups.
+
+    A large row holds back the rows that come after it: they would wait for it in the queues, and leave late.
+    """
+    return deal(loads, groups).backwards()
 
 
 def deal(loads: Ints, groups: int) -> Deal:
     """Deal rows with the [N, d] loads to groups, largest row first, each to the group whose worst load stays least.
 
     A load is compared by its share of that load's total. One more load counts the rows, so that groups also have nearly
-    equally many. Rows of a group keep the order in which they were dealt.
+    equally many. Rows of a group keep the order in which they were dealt: rows larger than the mean come first, in
+    falling order.
     """
     nodes = len(loads)
     counted = np.concatenate([np.asarray(loads, np.float64), np.ones((nodes, 1))], axis=1)

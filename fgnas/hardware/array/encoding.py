@@ -11,7 +11,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.dealing import Deal, Ints, deal
+from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator, LayerPlan, lower, plan_layers, smallest_engine
 from fgnas.hardware.array.packing import Schedule, pack
@@ -52,7 +52,10 @@ class Dealt:
 def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData) -> Dealt:
     """Deal the rows of every phase."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
-    return Dealt(first, tuple(deal(data.degrees[:, None], plan.aggregate.m) for plan in plans))
+    loads = data.degrees[:, None]
+    return Dealt(
+        first, tuple((deal_for_logits if plan.last else deal)(loads, plan.aggregate.m) for plan in plans)
+    )  # fmt: skip
 
 
 def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
@@ -77,11 +80,12 @@ def fit(
     split: int = 1,
     beat_bits: int = wire.BEAT_BITS,
     passes: int = 1,
+    results: int = 1,
 ) -> ArrayAccelerator:
-    """A network on the smallest engine of so many units that holds it with this graph; see `lower`."""
+    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`."""
     plans = plan_layers(source, units, columns, split, passes)
     dealt = deal_graph(plans, data)
-    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits)
+    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results)
     return lower(source, engine, columns, split, passes)
 
 

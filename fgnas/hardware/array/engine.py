@@ -72,6 +72,7 @@ class Engine:
         queue_words: words of results that a unit can hold back.
         programme: descriptors that the kernel holds.
         beat_bits: width of the memory port.
+        results: words of H that go to the tables in a cycle, where groups and rows allow it: see `table_writes`.
     """
 
     units: int
@@ -88,6 +89,7 @@ class Engine:
     queue_words: int = QUEUE_WORDS
     programme: int = 16
     beat_bits: int = wire.BEAT_BITS
+    results: int = 1
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +111,8 @@ class Engine:
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
+            "results must be a power of two, at most the banks of a table": _power_of_two(self.results)
+            and self.results <= table_banks(self.beat_bits),
         }
         for message, right in problems.items():
             if not right:
@@ -137,6 +141,10 @@ class Engine:
     def results_together(self, mode: Mode, tiles: int) -> int:
         """Words of logits that leave in one beat."""
         return results_together(mode.m, tiles, self.beat_bits)
+
+    def table_writes(self, mode: Mode, target_tiles: int) -> int:
+        """Words of H that go to the tables in a cycle."""
+        return int(table_writes(mode.m, target_tiles, self.results))
 
     def queue_rows(self, tiles: int) -> int:
         """Rows of so many words that a unit can hold back."""
@@ -174,7 +182,7 @@ def joined(engines: Sequence[Engine]) -> Engine:
     largest = {
         name: max(getattr(engine, name) for engine in engines)
         for name in ("bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-                     "sum_bits", "queue_words", "programme")
+                     "sum_bits", "queue_words", "programme", "results")
     }  # fmt: skip
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))
@@ -209,6 +217,15 @@ def results_together(groups: int, tiles: int, beat_bits: int) -> int:
     """
     room = beat_bits // RESULT_BITS
     return room if tiles == 1 and groups % room == 0 else 1
+
+
+def table_writes(groups: Any, target_tiles: Any, results: Any) -> Any:
+    """Words of H that go to the tables in a cycle: as many as the engine offers, of groups that many apart.
+
+    They must be in different banks: a row is one word in the units that read it, and the groups come out even; else one
+    word. Integers, or arrays of them.
+    """
+    return np.where((target_tiles == 1) & (groups % results == 0), results, 1)
 
 
 def rows_held(words: int, tiles: int) -> int:

@@ -319,7 +319,8 @@ def _aggregate_shift(layer: LayerAccelerator) -> int:
 
 
 def smallest_engine(
-    source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int
+    source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
+    results: int = 1,
 ) -> Engine:
     """The smallest engine that runs plans on a graph whose H and Z take so many words of a unit.
 
@@ -341,6 +342,7 @@ def smallest_engine(
         sum_bits=sum_bits(source),
         programme=max(16, 1 << (LOADS + sum(descriptors(plan.passes) for plan in plans) - 1).bit_length()),
         beat_bits=beat_bits,
+        results=results,
     )
 
 

@@ -30,6 +30,7 @@ from fgnas.hardware.array.engine import (
     results_together,
     rows_held,
     table_banks,
+    table_writes,
     words_loaded_together,
 )
 from fgnas.hardware.array.lowering import LOADS, dense_elements, descriptors, own_depth, table_depth
@@ -57,6 +58,7 @@ class Candidates:
         bits: width of the numbers.
         tables: words of all activation tables.
         passes: those of the first layer, see `LayerPlan`.
+        results: words of H that go to the tables in a cycle, see `Engine`.
     """
 
     units: Ints
@@ -66,6 +68,7 @@ class Candidates:
     bits: Ints
     tables: Ints
     passes: Ints
+    results: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +111,22 @@ class ArrayPricer:
         loads = self.data.non_zeros if of_features else self.data.degrees
         return deal(loads[:, None], groups)
 
-    def _phase_cycles(self, kind: str, groups: int, tiles: int, elements: int) -> int:
-        """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker."""
+    def _phase_cycles(self, kind: str, groups: int, tiles: int, elements: int, writes: int) -> int:
+        """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker.
+
+        `writes`: words that go to the tables in a cycle.
+        """
         if tiles > MOST_TILES:
             return NEVER
         limit = rows_held(QUEUE_WORDS, tiles)
         if kind == "dense":
             rows = self._deal(False, groups).depth
-            stream = Stream(Target.TABLE, tiles, limit, 0, 0)
+            stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         schedule = self._schedule(kind, groups, tiles)
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
-        results = results_together(groups, tiles, self.beat_bits)
+        results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
 
@@ -128,7 +134,8 @@ class ArrayPricer:
         """The slot rows of a phase that reads a stream."""
         lengths = self.data.non_zeros if kind == "first" else self.data.degrees
         ordered = rows_held(QUEUE_WORDS, tiles) - 1 if kind == "logits" else 0
-        return pack(lengths, self._deal(kind == "first", groups), 1, ordered)
+        dealt = self._deal(kind == "first", groups)
+        return pack(lengths, dealt.backwards() if kind == "logits" else dealt, 1, ordered)
 
     def _phase_beats(self, kind: str, groups: int, tiles: int) -> int:
         """Beats that a phase reads, and those of the logits that it writes."""
@@ -138,9 +145,9 @@ class ArrayPricer:
         read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
         return int(read + written // results_together(groups, tiles, self.beat_bits))
 
-    def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints) -> Ints:
+    def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints) -> Ints:
         """[n] cycles of one phase of every candidate."""
-        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements)
+        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes)
 
     def _depths(self, of_features: bool, groups: Ints) -> Ints:
         return _by_case(lambda count: self._deal(of_features, count).depth, groups)
@@ -163,9 +170,10 @@ class ArrayPricer:
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
+            writes = table_writes(groups, tiles, candidates.results)
             if layer == 0:
                 written = tiles
-                cycles = cycles + parts * self._phases("first", groups, tiles, none)
+                cycles = cycles + parts * self._phases("first", groups, tiles, none, writes)
                 read = read + parts * _by_case(functools.partial(self._beats, "first"), groups, none)
                 loaded, moved = self._weight_loads(width * tiles, places, candidates.bits)
                 cycles, read = cycles + (parts - 1) * loaded, read + (parts - 1) * moved
@@ -173,11 +181,11 @@ class ArrayPricer:
                 needed = needed + (non_zeros + messages) * features
             else:
                 written, elements = words, dense_elements(width, columns[layer - 1])
-                cycles = cycles + self._phases("dense", groups, words, elements)
+                cycles = cycles + self._phases("dense", groups, words, elements, writes)
                 weights = weights + elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
-            cycles = cycles + parts * self._phases(kind, units // n, tiles, none)
+            cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
             read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held)
             longest = np.maximum(longest, np.maximum(tiles, written))

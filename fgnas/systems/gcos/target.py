@@ -60,8 +60,8 @@ class ArrayTarget:
         tables = sum((ceil_div(1 << bits, LANES) * one for one in tabled), np.zeros_like(bits))
         weighted = [attention == "gcn" for attention in own["attention"]]
         features = [*own["d"][:-1], classes]
-        passes = np.ones_like(units)
-        prices = pricer.price(Candidates(units, features, own["columns"][:-1], weighted, bits, tables, passes))
+        one = np.ones_like(units)
+        prices = pricer.price(Candidates(units, features, own["columns"][:-1], weighted, bits, tables, one, one))
         found = {
             "latency_cycles": prices.cycles, "dsp": prices.multipliers,
             "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,

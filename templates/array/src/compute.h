@@ -45,7 +45,8 @@ struct Front {
 /// What the results need to leave.
 struct Back {
     Levels<QUEUE_WORDS> words, rows;  ///< words in a queue; rows of a group between their issue and their end
-    UnitMask turn, after, following;  ///< to the tables: who may give a word, and who comes next; logits: who is next
+    UnitMask turn[RESULTS], after[RESULTS];  ///< to the tables: who may give each word, and who comes next
+    UnitMask following;                      ///< logits: who is next
     Tile tile[UNITS];    ///< of the next word
     Address row[UNITS];  ///< to the tables or the own rows: where its row begins
     Rounds<TILES_BITS> leaving_tile;  ///< logits: of the rows that leave
@@ -53,8 +54,12 @@ struct Back {
     bool broken;
 
     explicit Back(const Descriptor& d)
-        : turn(0), after(0), following(0), leaving_tile(d.tiles), beats(d.result_beats), broken(false) {
+        : following(0), leaving_tile(d.tiles), beats(d.result_beats), broken(false) {
         HLS_INLINE
+        for (int word = 0; word < RESULTS; ++word) {
+            HLS_UNROLL
+            turn[word] = after[word] = 0;
+        }
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             const int group = unit >> (mode_of(d).log_k + mode_of(d).log_n);
@@ -93,8 +98,13 @@ inline UnitMask granted(const Descriptor& d, const Back& back) {
     const UnitMask waiting = back.words.some, none = 0, all = ~none;
     UnitMask to_logits = none;
     if (complete(d, back)) to_logits = back.following;
+    UnitMask turns = none;
+    for (int word = 0; word < RESULTS; ++word) {
+        HLS_UNROLL
+        turns |= back.turn[word];
+    }
     // One of the three, which the descriptor selects.
-    const UnitMask to_table = d.target == TARGET_TABLE ? back.turn : none, to_own = d.target == TARGET_OWN ? all : none;
+    const UnitMask to_table = d.target == TARGET_TABLE ? turns : none, to_own = d.target == TARGET_OWN ? all : none;
     return (waiting & (to_table | to_own)) | to_logits;
 }
 
@@ -138,43 +148,63 @@ inline void fill(unsigned beats, Stream<Beat>& logits) {
     }
 }
 
-/// The words of a group go to the tables of all units that hold their columns. Returns whether one has no such word.
-inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMask& turn, const Back& back,
+/// The words of groups go to the tables of all units that hold their columns. Returns whether one has no such word.
+inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMask& leaving, const Back& back,
                          const Packed<ResultWord> head[UNITS], TableMemory table) {
     HLS_INLINE
-    Address row = 0;
-    Tile tile = 0;
-    Packed<ResultWord> bus[WIDEST];
-    HLS_REGISTERS(bus)
-    for (int column = 0; column < WIDEST; ++column) {
-        HLS_UNROLL
-        bus[column] = 0;
-        for (int unit = 0; unit < UNITS; ++unit) {
-            HLS_UNROLL
-            if (unit + column < UNITS && turn[unit]) bus[column] |= head[unit + column];
-        }
-    }
-    for (int unit = 0; unit < UNITS; ++unit) {
-        HLS_UNROLL
-        if (turn[unit]) {
-            row |= back.row[unit];
-            tile |= back.tile[unit];
-        }
-    }
     // A unit that reads holds one of so many tiles of those that write.
     const int spread = d.target_columns.to_int() - groups.log_n;
-    const ap_uint<ADDRESS_BITS + 1> address = row + (tile >> spread);
-    const bool over = turn != 0 && address >= TABLE_WORDS;
+    Packed<ResultWord> bus[RESULTS][WIDEST];
+    ap_uint<ADDRESS_BITS + 1> address[RESULTS];
+    Tile tile[RESULTS];
+    bool there[RESULTS], over = false;
+    HLS_REGISTERS(bus)
+    HLS_REGISTERS(address)
+    HLS_REGISTERS(tile)
+    HLS_REGISTERS(there)
+    for (int word = 0; word < RESULTS; ++word) {
+        HLS_UNROLL
+        const UnitMask turn = leaving & back.turn[word];
+        for (int column = 0; column < WIDEST; ++column) {
+            HLS_UNROLL
+            bus[word][column] = 0;
+            for (int unit = 0; unit < UNITS; ++unit) {
+                HLS_UNROLL
+                if (unit + column < UNITS && turn[unit]) bus[word][column] |= head[unit + column];
+            }
+        }
+        Address row = 0;
+        tile[word] = 0;
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            if (turn[unit]) {
+                row |= back.row[unit];
+                tile[word] |= back.tile[unit];
+            }
+        }
+        address[word] = row + (tile[word] >> spread);
+        there[word] = turn != 0;
+        over = over || (there[word] && address[word] >= TABLE_WORDS);
+    }
     for (int unit = 0; unit < UNITS; ++unit) {
         HLS_UNROLL
         const int place = unit & ((1 << d.target_columns.to_int()) - 1), column = place & ((1 << groups.log_n) - 1);
-        const bool holds = (tile & ((1 << spread) - 1)) == place >> groups.log_n;
-        const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(bus[column])));
         for (int bank = 0; bank < BANKS; ++bank) {
             HLS_UNROLL
-            if (turn != 0 && !over && holds && address % BANKS == bank) {
-                table[unit * BANKS + bank][address / BANKS] = numbers;
+            // The words of a cycle are for different banks.
+            bool here = false;
+            Address at = 0;
+            Packed<ResultWord> results = 0;
+            for (int word = 0; word < RESULTS; ++word) {
+                HLS_UNROLL
+                const bool holds = (tile[word] & ((1 << spread) - 1)) == place >> groups.log_n;
+                if (there[word] && holds && address[word] % BANKS == bank) {
+                    here = true;
+                    at = address[word] / BANKS;
+                    results = bus[word][column];
+                }
             }
+            if (here && !over) table[unit * BANKS + bank][at] = pack(numbers_of(unpack<ResultWord>(results)));
         }
     }
     return over;
@@ -203,10 +233,13 @@ inline Beat logit_beat(const Descriptor& d, const UnitMask& leaving,
 /// Who gives the next word to the tables, and who gives the next one of logits.
 inline void take_turns(const Descriptor& d, const Groups& groups, bool leaves, Back& back) {
     HLS_INLINE
-    const UnitMask waiting = back.words.some, later = waiting & back.after;
-    const UnitMask until = later != 0 ? up_to_lowest(later) : up_to_lowest(waiting);
-    back.turn = waiting & (later != 0 ? UnitMask(later & until) : until);
-    if (waiting != 0) back.after = ~until;
+    for (int word = 0; word < RESULTS; ++word) {
+        HLS_UNROLL
+        const UnitMask waiting = back.words.some & groups.shares[word], later = waiting & back.after[word];
+        const UnitMask until = later != 0 ? up_to_lowest(later) : up_to_lowest(waiting);
+        back.turn[word] = waiting & (later != 0 ? UnitMask(later & until) : until);
+        if (waiting != 0) back.after[word] = ~until;
+    }
     if (leaves && back.leaving_tile.last) back.following = turned(back.following, groups.places * together(d));
     back.leaving_tile.next(leaves);
     back.beats.next(leaves);

@@ -1,16 +1,19 @@
 // The results that wait in the units, and the order in which they leave.
 //
-// Results of a combination go to the tables of all units that hold their columns, a row's word a cycle; those of a hidden
-// aggregation stay with their unit; logits leave row by row across the groups. The first unit of a group stands for it.
+// Results of a combination go to the tables of all units that hold their columns, a row's word a cycle. RESULTS words
+// leave together where a row is one word in a unit that reads it and the groups come out even: word r is then of a group
+// with number r modulo RESULTS, so that they are for different banks. Results of a hidden aggregation stay with their
+// unit; logits leave row by row across the groups. The first unit of a group stands for it.
 #pragma once
 
 #include "memories.h"
 
 /// The facts of a mode for each unit, which a descriptor's mode selects.
 struct Groups {
-    UnitMask leads;     ///< the first unit of a group
-    UnitMask writes;    ///< the units that make results: of the k with the same columns, the first
-    int places, log_n;  ///< units of a group; log2 of those with different columns
+    UnitMask leads;            ///< the first unit of a group
+    UnitMask writes;           ///< the units that make results: of the k with the same columns, the first
+    UnitMask shares[RESULTS];  ///< to the tables: the groups that each of the words of a cycle may be of
+    int places, log_n;         ///< units of a group; log2 of those with different columns
 
     explicit Groups(const Descriptor& d) : leads(0), writes(0), places(mode_of(d).places()), log_n(mode_of(d).log_n) {
         HLS_INLINE
@@ -21,6 +24,19 @@ struct Groups {
                 const int place = unit % MODE[mode].places();
                 if (d.mode == mode) leads[unit] = place == 0;
                 if (d.mode == mode) writes[unit] = place < 1 << MODE[mode].log_n;
+            }
+        }
+        for (int word = 0; word < RESULTS; ++word) {
+            HLS_UNROLL
+            shares[word] = 0;
+            for (int mode = 0; mode < MODES; ++mode) {
+                HLS_UNROLL
+                const bool apart = d.target_tiles == 1 && MODE[mode].m % RESULTS == 0;
+                for (int unit = 0; unit < UNITS; ++unit) {
+                    HLS_UNROLL
+                    const int share = apart ? unit / MODE[mode].places() % RESULTS : 0;
+                    if (d.mode == mode) shares[word][unit] = share == word;
+                }
             }
         }
     }

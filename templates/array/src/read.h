@@ -39,7 +39,9 @@ inline bool has_target(const Descriptor& d) {
     }
     if (d.target == TARGET_LOGITS) return log_n == 0 && d.operation == OPERATION_SPARSE && d.result_beats != 0;
     if (d.target == TARGET_OWN) return d.target_tiles >= d.tiles;
-    return d.target == TARGET_TABLE && log_n <= int(d.target_columns);
+    if (d.target != TARGET_TABLE || log_n > d.target_columns.to_int()) return false;
+    // A unit that reads has place for all words that it gets of a row.
+    return (d.tiles.to_int() - 1) >> (d.target_columns.to_int() - log_n) < d.target_tiles.to_int();
 }
 
 /// Whether this engine can run the descriptor.

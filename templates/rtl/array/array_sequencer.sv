@@ -100,12 +100,14 @@ module array_sequencer #(
   end
 
   // A descriptor that this engine cannot run.
-  logic bad_q, loads, bad_target, bad_mode;
+  logic bad_q, loads, bad_target, bad_mode, narrow;
   logic [3:0] log_n;
   always_comb begin
     log_n = '0;
     for (int unsigned m = 0; m < Modes; m++) if (d_q.mode == ModeBits'(m)) log_n = LogN[m];
   end
+  // A row takes more words of a unit that reads it than it has place for.
+  assign narrow     = (d_q.tiles - 1'b1) >> (4'(d_q.target_columns) - log_n) >= d_q.target_tiles;
   assign loads      = d_q.operation == 2'(OperationLoad);
   assign bad_mode   = 32'(d_q.mode) >= Modes;
   assign bad_target = loads ? (d_q.target != 3'(TargetTable) && d_q.target != 3'(TargetBias) &&
@@ -113,7 +115,7 @@ module array_sequencer #(
                             : (d_q.target > 3'(TargetLogits) ||
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
                                (d_q.target == 3'(TargetOwn) && d_q.target_tiles < d_q.tiles) ||
-                               (d_q.target == 3'(TargetTable) && log_n > 4'(d_q.target_columns)));
+                               (d_q.target == 3'(TargetTable) && (log_n > 4'(d_q.target_columns) || narrow)));
   always_ff @(posedge clk_i) begin
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
     bad_q     <= bad_mode || bad_target || d_q.operation == 2'd3 || d_q.region == 2'd3 || d_q.count == '0 ||

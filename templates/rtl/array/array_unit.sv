@@ -20,6 +20,7 @@ module array_unit #(
   parameter int unsigned MostLeft        = 0,   // the largest left shift
   parameter bit          Maximum         = 1'b0,
   parameter int unsigned QueueWords      = 32,
+  parameter int unsigned Results         = 1,   // words that are written into the table in a cycle, of different banks
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
   input  wire                                      clk_i,
@@ -42,9 +43,9 @@ module array_unit #(
   input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
   input  wire  [$clog2(Banks):0]                   load_count_i,
   input  wire  [Banks-1:0][WordBits-1:0]           load_word_i,
-  input  wire                                      table_write_i,
-  input  wire  [array_pkg::AddressBits-1:0]        table_address_i,
-  input  wire  [WordBits-1:0]                      table_word_i,
+  input  wire  [Results-1:0]                       table_write_i,
+  input  wire  [Results-1:0][array_pkg::AddressBits-1:0] table_address_i,
+  input  wire  [Results-1:0][WordBits-1:0]         table_word_i,
   output logic                                     row_o,
   output logic [array_pkg::Lanes-1:0][SumBits-1:0] sum_o,
   input  wire                                      total_valid_i,
@@ -73,8 +74,13 @@ module array_unit #(
   assign load_table = load_i && d_i.target == 3'(TargetTable);
   assign load_bias  = load_i && d_i.target == 3'(TargetBias);
   assign own_write  = pop_i && d_i.target == 3'(TargetOwn);
-  assign over_table = load_table ? 32'(load_address_i) + 32'(load_count_i) > TableWords
-                                 : table_write_i && 32'(table_address_i) >= TableWords;
+  always_comb begin
+    over_table = 1'b0;
+    for (int unsigned r = 0; r < Results; r++) begin
+      if (table_write_i[r] && 32'(table_address_i[r]) >= TableWords) over_table = 1'b1;
+    end
+    if (load_table) over_table = 32'(load_address_i) + 32'(load_count_i) > TableWords;
+  end
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
@@ -94,9 +100,9 @@ module array_unit #(
   logic [WordBits-1:0] table_word, own_word;
   if (Banks == 1) begin : gen_one_bank
     fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
-      .clk_i(clk_i), .write_i((load_table || table_write_i) && !over_table),
-      .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i)),
-      .write_data_i(load_table ? load_word_i : table_word_i),
+      .clk_i(clk_i), .write_i((load_table || table_write_i[0]) && !over_table),
+      .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i[0])),
+      .write_data_i(load_table ? load_word_i : table_word_i[0]),
       .read_address_i(TableBits'(address_i)), .read_data_o(table_word)
     );
   end else begin : gen_banks
@@ -118,11 +124,27 @@ module array_unit #(
       assign word       = LogBanks'(b) - load_address_i[LogBanks-1:0];
       assign load_place = TableBits'(load_address_i) + TableBits'(word);
       assign loaded     = load_table && (LogBanks + 1)'(word) < load_count_i;
-      assign written    = table_write_i && table_address_i[LogBanks-1:0] == LogBanks'(b);
+      // The result for this bank; no two of a cycle are for the same.
+      /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank
+      logic [AddressBits-1:0] result_address;
+      /* verilator lint_on UNUSEDSIGNAL */
+      logic [WordBits-1:0] result_word;
+      always_comb begin
+        written        = 1'b0;
+        result_address = table_address_i[0];
+        result_word    = table_word_i[0];
+        for (int unsigned r = 0; r < Results; r++) begin
+          if (table_write_i[r] && table_address_i[r][LogBanks-1:0] == LogBanks'(b)) begin
+            written        = 1'b1;
+            result_address = table_address_i[r];
+            result_word    = table_word_i[r];
+          end
+        end
+      end
       fgnas_block_ram #(.Depth(TableWords / Banks), .Width(WordBits)) u_table (
         .clk_i(clk_i), .write_i((loaded || written) && !over_table),
-        .write_address_i(loaded ? load_place[TableBits-1:LogBanks] : table_address_i[TableBits-1:LogBanks]),
-        .write_data_i(loaded ? load_word_i[word] : table_word_i),
+        .write_address_i(loaded ? load_place[TableBits-1:LogBanks] : result_address[TableBits-1:LogBanks]),
+        .write_data_i(loaded ? load_word_i[word] : result_word),
         .read_address_i(address_i[TableBits-1:LogBanks]), .read_data_o(read[b])
       );
     end

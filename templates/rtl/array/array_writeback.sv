@@ -1,5 +1,9 @@
-// Takes results out of the units' queues: to the tables of all units that hold their columns, one row's word a cycle;
-// to the units' own rows, all at once; or to main memory, row by row across the groups.
+// Takes results out of the units' queues: to the tables of all units that hold their columns, one row's word a cycle or
+// several; to the units' own rows, all at once; or to main memory, row by row across the groups.
+//
+// Several words go to the tables in a cycle where a row is one word in a unit that reads it and the groups come out
+// even: then word r is of a group with number r modulo Results. Rows of the groups take turns in a table, so that the
+// words of a cycle are in different banks.
 //
 // It also counts each group's rows between their issue and their end here, so that no queue overflows.
 
@@ -13,6 +17,7 @@ module array_writeback #(
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned Bits       = 8,
   parameter int unsigned QueueWords = 32,
+  parameter int unsigned Results    = 1,  // words that go to the tables in a cycle, at most as many as a table's banks
   localparam int unsigned WordBits  = array_pkg::Lanes * Bits
 ) (
   input  wire                                       clk_i,
@@ -27,9 +32,9 @@ module array_writeback #(
   input  wire  [Units-1:0]                          ready_i,
   input  wire  [Units-1:0][array_pkg::ResultBits-1:0] head_i,
   output logic [Units-1:0]                          pop_o,
-  output logic [Units-1:0]                          table_write_o,
-  output logic [array_pkg::AddressBits-1:0]         table_address_o,
-  output logic [Units-1:0][WordBits-1:0]            table_word_o,
+  output logic [Units-1:0][Results-1:0]             table_write_o,
+  output logic [Results-1:0][array_pkg::AddressBits-1:0] table_address_o,
+  output logic [Units-1:0][Results-1:0][WordBits-1:0] table_word_o,
   output logic                                      valid_o,
   output fgnas_pkg::beat_t                          beat_o,
   input  wire                                       ready_to_write_i,
@@ -60,14 +65,32 @@ module array_writeback #(
   assign leads = leads_of[mode];
   assign log_n = LogN[mode];
 
-  // Who gives a word in this cycle.
-  logic [Units-1:0] waiting, later, turn, after_q, next_q, grant;
+  // Who gives a word in this cycle. To the tables the groups of each share take turns.
+  logic [Modes-1:0][Results-1:0][Units-1:0] share_of;
+  logic [Results-1:0][Units-1:0] shared, later, turn, after_q;
+  logic [Units-1:0] waiting, turns, next_q, grant;
+  for (genvar m = 0; m < Modes; m++) begin : gen_shares
+    localparam bit Even = 32'(M[m]) % Results == 0;
+    for (genvar r = 0; r < Results; r++) begin : gen_share
+      for (genvar u = 0; u < Units; u++) begin : gen_unit
+        localparam bit Here = ((u >> (LogK[m] + LogN[m])) % Results) == r;
+        assign share_of[m][r][u] = (Even && d_i.target_tiles == TileBits'(1)) ? Here : r == 0;
+      end
+    end
+  end
   assign waiting = ready_i & leads;
-  assign later   = waiting & after_q;
-  assign turn    = (later != '0) ? later & (~later + 1'b1) : waiting & (~waiting + 1'b1);
+  always_comb begin
+    turns = '0;
+    for (int unsigned r = 0; r < Results; r++) begin
+      shared[r] = waiting & share_of[mode][r];
+      later[r]  = shared[r] & after_q[r];
+      turn[r]   = (later[r] != '0) ? later[r] & (~later[r] + 1'b1) : shared[r] & (~shared[r] + 1'b1);
+      turns     = turns | turn[r];
+    end
+  end
   logic complete;  // every word of the next beat of logits
   assign complete = (waiting & next_q) == next_q;
-  assign grant    = to_table ? turn : to_own ? waiting : (to_logits && ready_to_write_i && complete) ? next_q : '0;
+  assign grant    = to_table ? turns : to_own ? waiting : (to_logits && ready_to_write_i && complete) ? next_q : '0;
 
   // A group's columns leave together; the others of its k units have no results.
   for (genvar u = 0; u < Units; u++) begin : gen_pop
@@ -164,7 +187,9 @@ module array_writeback #(
         if (tile_last[u]) row_q[u] <= row_q[u] + row_step;
       end
     end
-    if (to_table && waiting != '0) after_q <= ~(turn | (turn - 1'b1));
+    for (int unsigned r = 0; r < Results; r++) begin
+      if (to_table && shared[r] != '0) after_q[r] <= ~(turn[r] | (turn[r] - 1'b1));
+    end
     if (|(grant & tile_last)) next_q <= rotated[mode];
     if (start_i) begin
       tile_q  <= '0;
@@ -179,45 +204,47 @@ module array_writeback #(
     end
   end
 
-  // To the tables: the word of each column of the chosen group, a cycle later in the units.
-  logic bus_valid_q;
-  logic [Units-1:0][WordBits-1:0] bus_d, bus_q;
-  logic [TileBits-1:0] bus_tile_d, bus_tile_q;
-  logic [AddressBits-1:0] bus_row_d, bus_row_q;
-  always_comb begin
-    bus_d      = '0;
-    bus_tile_d = '0;
-    bus_row_d  = '0;
-    for (int unsigned u = 0; u < Units; u++) begin
-      if (turn[u]) begin
-        bus_tile_d = bus_tile_d | tile_q[u];
-        bus_row_d  = bus_row_d | row_q[u];
-      end
-      for (int unsigned c = 0; c < Units; c++) begin
-        for (int unsigned l = 0; l < Lanes; l++) begin
-          if (u + c < Units && turn[u]) begin
-            bus_d[c][l*Bits+:Bits] = bus_d[c][l*Bits+:Bits] | head_i[u+c][l*fgnas_pkg::WordBits+:Bits];
+  // To the tables: the word of each column of the chosen groups, a cycle later in the units.
+  logic [Results-1:0] bus_valid_q;
+  logic [3:0] spread;  // tiles of the writing units that a reading unit holds one of, as a power of two
+  assign spread = 4'(d_i.target_columns) - log_n;
+  for (genvar r = 0; r < Results; r++) begin : gen_bus
+    logic [Units-1:0][WordBits-1:0] bus_d, bus_q;
+    logic [TileBits-1:0] bus_tile_d, bus_tile_q;
+    logic [AddressBits-1:0] bus_row_d, bus_row_q;
+    always_comb begin
+      bus_d      = '0;
+      bus_tile_d = '0;
+      bus_row_d  = '0;
+      for (int unsigned u = 0; u < Units; u++) begin
+        if (turn[r][u]) begin
+          bus_tile_d = bus_tile_d | tile_q[u];
+          bus_row_d  = bus_row_d | row_q[u];
+        end
+        for (int unsigned c = 0; c < Units; c++) begin
+          for (int unsigned l = 0; l < Lanes; l++) begin
+            if (u + c < Units && turn[r][u]) begin
+              bus_d[c][l*Bits+:Bits] = bus_d[c][l*Bits+:Bits] | head_i[u+c][l*fgnas_pkg::WordBits+:Bits];
+            end
           end
         end
       end
     end
-  end
-  logic [3:0] spread;  // tiles of the writing units that a reading unit holds one of, as a power of two
-  assign spread = 4'(d_i.target_columns) - log_n;
-  always_ff @(posedge clk_i) begin
-    bus_valid_q <= to_table && waiting != '0 && !rst_i;
-    bus_q       <= bus_d;
-    bus_tile_q  <= bus_tile_d;
-    bus_row_q   <= bus_row_d;
-  end
-  assign table_address_o = bus_row_q + AddressBits'(bus_tile_q >> spread);
-  for (genvar u = 0; u < Units; u++) begin : gen_table
-    logic [UnitBits-1:0] place, column;  // of the reading unit: its columns, and those of the writing unit among them
-    assign place            = UnitBits'(u) & UnitBits'((1 << d_i.target_columns) - 1);
-    assign column           = place & UnitBits'((1 << log_n) - 1);
-    assign table_word_o[u]  = bus_q[column];
-    assign table_write_o[u] = bus_valid_q &&
-                              (32'(bus_tile_q) & ((32'd1 << spread) - 1)) == 32'(place >> log_n);
+    always_ff @(posedge clk_i) begin
+      bus_valid_q[r] <= to_table && shared[r] != '0 && !rst_i;
+      bus_q          <= bus_d;
+      bus_tile_q     <= bus_tile_d;
+      bus_row_q      <= bus_row_d;
+    end
+    assign table_address_o[r] = bus_row_q + AddressBits'(bus_tile_q >> spread);
+    for (genvar u = 0; u < Units; u++) begin : gen_table
+      logic [UnitBits-1:0] place, column;  // of the reading unit: its columns, and those of the writing unit among them
+      assign place               = UnitBits'(u) & UnitBits'((1 << d_i.target_columns) - 1);
+      assign column              = place & UnitBits'((1 << log_n) - 1);
+      assign table_word_o[u][r]  = bus_q[column];
+      assign table_write_o[u][r] = bus_valid_q[r] &&
+                                   (32'(bus_tile_q) & ((32'd1 << spread) - 1)) == 32'(place >> log_n);
+    end
   end
 
   // To main memory: beats in order, until the region is full.
@@ -247,7 +274,7 @@ module array_writeback #(
   // because a queue is full or the stream has ended; or rows are left behind the last beat of logits.
   logic stuck;
   assign stuck   = (!room_o || issued_i) && (holds_q & next_q) != next_q;
-  assign empty_o = holds_q == '0 && !bus_valid_q;
+  assign empty_o = holds_q == '0 && bus_valid_q == '0;
   always_ff @(posedge clk_i) begin
     broken_o <= to_logits && d_i.operation == 2'(OperationSparse) && !start_i && !rst_i &&
                 (none_left_q ? waiting != '0 : stuck);

@@ -7,6 +7,7 @@ from support import random_graph
 
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.engine import table_writes
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY
 
@@ -46,6 +47,21 @@ def test_results_for_the_tables_leave_one_row_a_cycle() -> None:
     ends = np.ones((200, 8), bool)
     stream = cycles.Stream(Target.TABLE, 1, 16, 0, 0)
     assert 1600 <= cycles.compute_cycles(stream, ends) <= 1600 + 20
+
+
+@pytest.mark.parametrize("together", [2, 4])
+def test_several_results_leave_for_the_tables_in_a_cycle(together: int) -> None:
+    """As many words a cycle as the groups have shares; a share alone gives one a cycle."""
+    ends, stream = np.ones((200, 8), bool), cycles.Stream(Target.TABLE, 1, 16, 0, 0, together)
+    assert 1600 // together <= cycles.compute_cycles(stream, ends) <= 1600 // together + 20
+    ends[:, np.arange(8) % together != 0] = False
+    assert 1600 // together <= cycles.compute_cycles(stream, ends) <= 1600 // together + 20
+
+
+def test_where_several_results_leave_in_a_cycle() -> None:
+    """Rows of one word, and groups that come out even: then the words of a cycle are in different banks."""
+    assert [int(table_writes(groups, 1, 4)) for groups in (2, 3, 4, 6, 8, 12)] == [1, 1, 4, 1, 4, 4]
+    assert table_writes(np.array([8, 8, 7]), np.array([1, 2, 1]), 2).tolist() == [2, 1, 1]
 
 
 def test_busy_counts_the_network_alone() -> None:

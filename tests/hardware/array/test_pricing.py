@@ -21,7 +21,8 @@ from fgnas.hardware.pipeline.encoding import encode
 
 @pytest.mark.parametrize("seed", range(12))
 def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
-    """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port."""
+    """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port,
+    with 1, 2 and 4 words of H a cycle where there are banks for them."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data)
@@ -33,6 +34,8 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
             whole = fit(source, data, units, columns, 1, beat_bits)
             held = whole.plans[0].tiles if columns else 1
             arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
+            several = [one for one in (2, 4) if one <= whole.engine.banks]
+            arrays += [fit(source, data, units, columns, 1, beat_bits, held, one) for one in several]
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(seed % 3)]
     features = [np.full(len(arrays), layer.geometry.features) for layer in source.layers]
@@ -40,7 +43,8 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
     bits = np.array([array.engine.bits for array in arrays])
     weighted = [np.full(len(arrays), layer.geometry.gcn) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
-    candidates = Candidates(units, features, columns, weighted, bits, tables, passes)
+    results = np.array([array.engine.results for array in arrays])
+    candidates = Candidates(units, features, columns, weighted, bits, tables, passes, results)
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
         encoded = encode_array(array, data)

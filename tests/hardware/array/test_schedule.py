@@ -1,12 +1,16 @@
 """Dealing and packing: every row once and in order, balanced groups, and no group too far ahead."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fgnas.hardware.array.dealing import Deal, deal
+from fgnas.hardware.array.cycles import Stream, compute_cycles
+from fgnas.hardware.array.dealing import Deal, deal, deal_for_logits
 from fgnas.hardware.array.packing import IDLE, Schedule, pack
+from fgnas.hardware.array.programme import Target
 
 ROWS = st.lists(st.integers(0, 9), min_size=1, max_size=40)
 
@@ -41,17 +45,39 @@ def test_every_row_is_taken_once(lengths: list[int], groups: int, k: int) -> Non
     assert sorted(dealt.position.tolist()) == sorted(set(dealt.position.tolist())), "no place is given twice"
 
 
+@pytest.mark.parametrize("dealing", [deal, deal_for_logits])
 @given(lengths=ROWS, groups=st.sampled_from([1, 2, 4, 8]), ordered=st.sampled_from([1, 3, 15]))
-def test_no_group_runs_ahead(lengths: list[int], groups: int, ordered: int) -> None:
+def test_no_group_runs_ahead(dealing: Callable[..., Deal], lengths: list[int], groups: int, ordered: int) -> None:
     """Results that leave in order: as many rows for every group, and never more than `ordered` beyond the slowest."""
     loads = np.array(lengths)
-    dealt = deal(loads[:, None], groups)
+    dealt = dealing(loads[:, None], groups)
     schedule = pack(loads, dealt, 1, ordered)
     ended = np.cumsum(schedule.last, axis=0)
     assert (ended[-1] == dealt.depth).all()
     assert (ended.max(axis=1) - ended.min(axis=1)).max() <= ordered
     for group in range(groups):
         assert len(rebuilt(schedule, group)) == dealt.depth
+
+
+@given(lengths=ROWS, groups=st.sampled_from([1, 2, 4, 8]))
+def test_logits_end_with_the_largest_rows(lengths: list[int], groups: int) -> None:
+    loads = np.array(lengths)
+    forwards, dealt = deal(loads[:, None], groups), deal_for_logits(loads[:, None], groups)
+    assert (dealt.group.tolist(), dealt.depth) == (forwards.group.tolist(), forwards.depth)
+    for before, rows in zip(forwards.rows(), dealt.rows(), strict=True):
+        assert rows.tolist() == before[::-1].tolist()
+        there = np.maximum(loads[rows[rows >= 0]], loads.mean())  # smaller ones weigh as much as a row counts
+        assert (np.diff(there) >= 0).all() and (rows[len(rows) - len(there) :] >= 0).all()
+
+
+def test_a_hub_at_the_end_holds_back_no_row() -> None:
+    """A row of 40 among rows of one to four: as the first it delays all logits, as the last only its own."""
+    loads = np.array([40, *np.tile([1, 2, 3, 4], 40)])
+    ends = []
+    for dealing in (deal, deal_for_logits):
+        schedule = pack(loads, dealing(loads[:, None], 4), 1, 15)
+        ends.append(compute_cycles(Stream(Target.LOGITS, 1, 16, 1, 1, 1), schedule.last.astype(bool)))
+    assert ends[1] + 30 < ends[0]
 
 
 def test_a_hub_makes_the_others_wait() -> None:
