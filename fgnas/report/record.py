@@ -19,7 +19,7 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.dealing import deal
+from fgnas.hardware.array.dealing import deal_for_logits
 from fgnas.hardware.array.encoding import logit_words
 from fgnas.hardware.array.engine import LANES, Engine, Mode
 from fgnas.hardware.pipeline.encoding import row_lengths
@@ -180,7 +180,7 @@ class ArrayRecord(ProjectRecord):
     def has_graph(self, data: GraphData) -> bool:
         """Whether the rows are dealt alike, and there are as many edges."""
         groups = self.summary["layers"][-1]["aggregate"]["m"]
-        dealt = deal(data.degrees[:, None], groups).position
+        dealt = deal_for_logits(data.degrees[:, None], groups).position
         return len(data.sources) == self.sizes["edges"] and np.array_equal(dealt, self.order)
 
 

@@ -13,7 +13,7 @@ from support import random_accelerator, random_design, random_graph
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.design import Array
-from fgnas.errors import UserError
+from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
@@ -66,6 +66,21 @@ def test_passes_over_the_columns(tmp_path: Path) -> None:
         assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     with pytest.raises(UserError, match="layer 0: a unit holds 6 words of a row, not in 4 passes"):
         fit(source, data, 4, (1,), 1, beat_bits, 4)
+
+
+def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:
+    """Rows of two words that leave two at a time, as only rows of one word may: a rule of the unit says so."""
+    rng = np.random.default_rng(9)
+    data = random_graph(rng, 40, 25, 5, 120)
+    last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (last | {"d": 16}, last)), data)
+    write_project(fit(source, data, 4, (1,), 1, 256, results=2), data, tmp_path)
+    path = tmp_path / "rtl" / "array_writeback.sv"
+    text = path.read_text(encoding="utf-8")
+    assert text.count("(Even && d_i.target_tiles == TileBits'(1)) ? Here") == 1
+    path.write_text(text.replace("(Even && d_i.target_tiles == TileBits'(1)) ? Here", "Even ? Here"), encoding="utf-8")
+    with pytest.raises(CheckFailed, match="two results of a cycle are for one bank of a table"):
+        run_simulation(tmp_path)
 
 
 def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
