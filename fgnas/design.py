@@ -101,6 +101,7 @@ class Array(BaseModel):
     units: int = Field(ge=1, le=128, description="units of eight multipliers")
     columns: tuple[int, ...] = Field(strict=False, description="units side by side, for each hidden layer")
     beat_bits: Literal[128, 256, 512] = Field(description="width of the memory port")
+    results: Literal[1, 2, 4] = Field(default=1, description="words of H that go to the tables in a cycle")
 
 
 class Design(BaseModel):
@@ -126,8 +127,13 @@ class Design(BaseModel):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values; `array` only where there is one."""
-        return self.model_dump(mode="json", by_alias=True, exclude={"array"} if self.array is None else None)
+        """The design as plain JSON values; `array` only where there is one, its `results` where there are several."""
+        absent: dict[str, Any] = {}
+        if self.array is None:
+            absent = {"array": True}
+        elif self.array.results == 1:
+            absent = {"array": {"results"}}
+        return self.model_dump(mode="json", by_alias=True, exclude=absent)
 
     def to_json(self) -> str:
         """One line of canonical JSON: sorted keys, no spaces."""

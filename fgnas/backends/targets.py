@@ -69,7 +69,7 @@ def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayA
     """The design's own array unless a size or a port is asked for, else the fastest one."""
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
-        return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits)
+        return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     limits = request.specification
     room = Room(

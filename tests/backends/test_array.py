@@ -131,7 +131,7 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:
-    """Its own array, though others are faster; a size or another port asks for the fastest."""
+    """Its own array, though others are faster; a size or another port asks for the fastest one."""
     rng = np.random.default_rng(32)
     data = random_graph(rng, 20, 9, 4, 30)
     source = random_source(rng, 2, data, ("add",))
@@ -144,3 +144,15 @@ def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:
         find_target("array").write(source, data, project, Request(Specification(), None, **request))
         engine = json.loads((project / "report" / "accelerator.json").read_text())["engine"]
         assert engine["beat_bits"] == beat_bits and engine["units"] in ([units] if units else range(4, 13))
+    assert "results" not in design.to_dict()["array"], "one word of H a cycle goes without saying"
+    for results in (2, 4):
+        other = design.model_copy(update={"array": own.model_copy(update={"results": results})})
+        assert other == type(design).from_dict(other.to_dict()) and other.hash != design.hash
+        changed = replace(source, design=other)
+        if results == 4:
+            with pytest.raises(UserError, match="results must be 1, 2 or 4, at most 2 behind a port of 256 bits"):
+                find_target("array").write(changed, data, project, Request(Specification(), None))
+            continue
+        find_target("array").write(changed, data, project, Request(Specification(), None))
+        engine = json.loads((project / "report" / "accelerator.json").read_text())["engine"]
+        assert engine["results"] == results

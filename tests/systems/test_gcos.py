@@ -76,7 +76,8 @@ def test_the_named_spaces_leave_one_side_free() -> None:
 
 
 @pytest.mark.parametrize("given, told", [
-    ({"dsp": 7}, "8 multipliers at least"), ({"beat_bits": 64}, "128, 256, 512 bits"), ({"space": "all"}, "one-engine"),
+    ({"dsp": 7}, "8 multipliers at least"), ({"beat_bits": 64}, "128, 256, 512 bits"),
+    ({"results": 3}, "1, 2, 4 words of H a cycle"), ({"space": "all"}, "one-engine"),
 ])  # fmt: skip
 def test_what_cannot_be_is_said(given: dict[str, Any], told: str) -> None:
     module = systems.find("g-cos")
@@ -89,7 +90,7 @@ def test_costs_are_those_of_the_project(seed: int) -> None:
     """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 80, 30, 5, 200)
-    space = find_space("g-cos", 24, 512)
+    space = find_space("g-cos", 24, 512, (1, 2, 4)[seed])
     target = ArrayTarget(space, data, "xc7", 100.0)
     rows = space.draw(25, rng)
     costs = target.price(rows)
@@ -98,7 +99,9 @@ def test_costs_are_those_of_the_project(seed: int) -> None:
         network = tied(design, random_network(rng, design, data))
         assert design.array is not None
         source = lower(design, network, GraphShape.of(data), "random")
-        made = fit(source, data, design.array.units, design.array.columns, beat_bits=design.array.beat_bits)
+        array = design.array
+        assert array.results == min(space.results, array.beat_bits // 128)
+        made = fit(source, data, array.units, array.columns, beat_bits=array.beat_bits, results=array.results)
         encoded = encode_array(made, data)
         found = price(encoded, Specification())
         for name in ("latency_cycles", "dsp", "bram36"):

@@ -21,6 +21,8 @@ VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 MOST_TILES = 8
 """Words that an entry meets, one after the other."""
+RESULTS = (1, 2, 4)
+"""Words of H that an engine may write into its tables in a cycle."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 OWN_WORDS_LUTRAM = 64
@@ -111,8 +113,8 @@ class Engine:
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
-            "results must be a power of two, at most the banks of a table": _power_of_two(self.results)
-            and self.results <= table_banks(self.beat_bits),
+            f"results must be 1, 2 or 4, at most {table_banks(self.beat_bits)} behind a port of "
+            f"{self.beat_bits} bits": self.results in RESULTS and self.results <= table_banks(self.beat_bits),
         }
         for message, right in problems.items():
             if not right:

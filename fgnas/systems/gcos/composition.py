@@ -33,7 +33,8 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     for remark in untold(data):
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
-    space = find_space(options.space, min(LARGEST_UNITS, options.dsp // LANES), options.beat_bits)
+    most = min(LARGEST_UNITS, options.dsp // LANES)
+    space = find_space(options.space, most, options.beat_bits, options.results)
     target = ArrayTarget(space, data, options.family, options.clock_mhz)
     recipe = replace(recipe_for(data.name), epochs=options.epochs, retrain_epochs=options.retrain_epochs)
     shared = SupernetRecipe(

@@ -86,7 +86,7 @@ def array_accuracy(
     """Accuracy, 0 to 1, of the logits that a design's own array computes, on each of the named splits."""
     assert design.array is not None
     source, array = lower(design, network, GraphShape.of(data), data.name), design.array
-    made = fit(source, data, array.units, array.columns, beat_bits=array.beat_bits)
+    made = fit(source, data, array.units, array.columns, beat_bits=array.beat_bits, results=array.results)
     predicted = predict(reference.run(encode_array(made, data)))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}

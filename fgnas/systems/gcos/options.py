@@ -38,6 +38,7 @@ class Options(SearchOptions):
     dsp: int = option(100, "at most this many DSP slices", NATURAL, "N")
     bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
     beat_bits: int = option(512, "the widest memory port: 128, 256 or 512", POSITIVE, "N")
+    results: int = option(1, "words of H that an array writes a cycle: 1, 2 or 4", POSITIVE, "N")
     clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
     family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
 

@@ -6,7 +6,7 @@ Table II is offered as far as the array runs it; an operator that the array lear
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fgnas.design import Array, Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, RESULTS, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.space import Choice, Rows, Space
@@ -47,7 +47,16 @@ class ArraySpace(Space):
 
     No more units stand side by side than a row has words for, and than the number of units can be divided into; an
     option that asks for more means as many as that.
+
+    Attributes:
+        results: words of H that an array writes into its tables in a cycle, or as many as a port has banks for.
     """
+
+    results: int = 1
+
+    def written(self, beat_bits: int) -> int:
+        """Words of H a cycle of an array behind such a port."""
+        return min(self.results, table_banks(beat_bits))
 
     def draw(self, count: int, rng: np.random.Generator) -> Rows:
         """[count, decisions] uniform rows, repaired."""
@@ -84,7 +93,9 @@ class ArraySpace(Space):
         ]  # fmt: skip
         units, beat_bits = int(values["units"][0][0]), int(values["beat_bits"][0][0])
         columns = tuple(int(values["columns"][place][0]) for place in hidden)
-        array = Array.model_validate({"units": units, "columns": columns, "beat_bits": beat_bits})
+        array = Array.model_validate({
+            "units": units, "columns": columns, "beat_bits": beat_bits, "results": self.written(beat_bits),
+        })  # fmt: skip
         return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array)
 
 
@@ -117,12 +128,14 @@ SPACES: dict[str, Callable[[int, int], ArraySpace]] = {"g-cos": joint, "gcn-16":
 """Name -> function of the most units and the widest port."""
 
 
-def find_space(name: str, units: int, beat_bits: int) -> ArraySpace:
-    """A space by name. Raises UserError for an unknown one, and where there is no array so small."""
+def find_space(name: str, units: int, beat_bits: int, results: int = 1) -> ArraySpace:
+    """A space by name. Raises UserError for an unknown one, and where there is no such array."""
     if name not in SPACES:
         raise UserError(f"unknown space {name!r}; known: {', '.join(SPACES)}")
     if units < 1:
         raise UserError(f"--dsp: an array has {LANES} multipliers at least")
     if beat_bits not in BEAT_BITS:
         raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, BEAT_BITS))} bits")
-    return SPACES[name](units, beat_bits)
+    if results not in RESULTS:
+        raise UserError(f"--results: an array writes {', '.join(map(str, RESULTS))} words of H a cycle")
+    return replace(SPACES[name](units, beat_bits), results=results)

@@ -60,8 +60,10 @@ class ArrayTarget:
         tables = sum((ceil_div(1 << bits, LANES) * one for one in tabled), np.zeros_like(bits))
         weighted = [attention == "gcn" for attention in own["attention"]]
         features = [*own["d"][:-1], classes]
-        one = np.ones_like(units)
-        prices = pricer.price(Candidates(units, features, own["columns"][:-1], weighted, bits, tables, one, one))
+        passes, results = np.ones_like(units), np.full_like(units, self.space.written(pricer.beat_bits))
+        prices = pricer.price(
+            Candidates(units, features, own["columns"][:-1], weighted, bits, tables, passes, results)
+        )
         found = {
             "latency_cycles": prices.cycles, "dsp": prices.multipliers,
             "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,
