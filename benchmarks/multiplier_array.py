@@ -22,7 +22,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
-from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -37,7 +37,7 @@ from fgnas.tools.simulate import run_simulation
 
 BUILD = Path(__file__).parent.parent / "build" / "multiplier-array"
 DATASETS = ("cora", "citeseer")
-MULTIPLIERS = (32, 64, 96, 128, 256, 512, 1024)
+MULTIPLIERS = (32, 64, 96, 128, 256, 512, 1024, 2048, 4096)
 SIMULATED = (64, 96, 128, 256)
 """Multipliers of the arrays that are simulated, behind the widest port."""
 FORMATS = {"ai": 3, "af": 4, "wi": 1, "wf": 6}
@@ -186,7 +186,7 @@ def page(record: dict[str, Any]) -> str:
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
         randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
-        bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, widest=BEAT_BITS[-1],
+        bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=BEAT_BITS[-1],
     )  # fmt: skip
 
 

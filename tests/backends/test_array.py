@@ -14,7 +14,8 @@ from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.design import Array
 from fgnas.errors import CheckFailed, UserError
-from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.cycles import phase_cycles, phase_names
+from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.pricing import Specification
@@ -66,6 +67,27 @@ def test_passes_over_the_columns(tmp_path: Path) -> None:
         assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     with pytest.raises(UserError, match="layer 0: a unit holds 6 words of a row, not in 4 passes"):
         fit(source, data, 4, (1,), 1, beat_bits, 4)
+
+
+def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
+    """Eight groups with short rows: their results bound the combinations, until the issue does."""
+    rng = np.random.default_rng(10)
+    data = random_graph(rng, 200, 4, 7, 300)
+    plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (plain | {"d": 4, "activation": "relu"}, plain)), data)
+    found = []
+    for results in (1, 2, 4):
+        array = fit(source, data, 8, (1,), 1, 512, results=results)
+        if results == 4:
+            report = assert_exact(array, data, tmp_path / str(results))
+            assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+        encoded = encode_array(array, data)
+        phases = dict(zip(phase_names(encoded), phase_cycles(encoded), strict=True))
+        found.append([phases["combine 0"], phases["combine 1"]])
+    one, two, four = found
+    assert one[0] >= 200 > two[0] >= 100 > four[0] >= 50
+    # The issue of 200 rows of four elements takes eight groups 100 cycles.
+    assert one[1] >= 200 > two[1] >= 100 and four[1] >= 100
 
 
 def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class Bench:
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
         source = pipeline.lower(self.design, self.network, self.shape)
-        self.array = fit(source, self.data, 4, beat_bits=beat_bits, results=table_banks(beat_bits))
+        self.array = fit(source, self.data, 4, beat_bits=beat_bits, results=min(2, table_banks(beat_bits)))
         self.encoded = encode_array(self.array, self.data)
         self.plain = run_of(self.encoded)
         write_rtl(self.array, folder)
