@@ -1,12 +1,11 @@
 """A search in its own processes, killed three times, gives the same bytes as an uninterrupted one."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from killing import killed, lines, same
 
 PROGRAM = """
 import sys
@@ -26,26 +25,16 @@ if __name__ == "__main__":
 """
 
 
-def lines(path):
-    return path.read_bytes().count(b"\n") if path.is_file() else 0
-
-
 @pytest.mark.slow
 def test_killed_three_times_and_resumed(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     subprocess.run([sys.executable, program, tmp_path / "whole", "1"], check=True)
     cut = tmp_path / "cut"
+    command = [sys.executable, program, cut, "2"]
     for _ in range(3):
         before = lines(cut / "trials.jsonl")
-        process = subprocess.Popen([sys.executable, program, cut, "2"])
-        while process.poll() is None and lines(cut / "trials.jsonl") < before + 10:
-            time.sleep(0.01)
-        assert process.poll() is None, "it ended before it could be killed"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not (cut / "best.json").exists()
-    subprocess.run([sys.executable, program, cut, "2"], check=True)
-    for name in ("trials.jsonl", "leaders.json", "best.json", "pareto.json"):
-        assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        killed(command, cut, lambda before=before: lines(cut / "trials.jsonl") >= before + 10)
+    subprocess.run(command, check=True)
+    same(cut, tmp_path / "whole", ("trials.jsonl", "leaders.json", "best.json", "pareto.json"))
     assert json.loads((cut / "best.json").read_text())["dataset"] == "digits"

@@ -2,16 +2,14 @@
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from killing import killed, lines, same
 from support import random_graph, random_network
 
 import fgnas
@@ -214,22 +212,10 @@ def test_killed_three_times_it_gives_the_same_bytes_on_two_workers(folder: Path)
     command = [sys.executable, "program.py"]
     subprocess.run([*command, "whole", "1"], check=True)
     cut = folder / "runs" / "cut"
-
-    def lines() -> int:
-        trials = cut / "trials.jsonl"
-        return trials.read_bytes().count(b"\n") if trials.is_file() else 0
-
-    moments: tuple[Callable[[], bool], ...] = (
-        (cut / "supernet.npz").is_file, lambda: lines() >= 20, lambda: lines() >= 100
-    )  # fmt: skip
-    for place, reached in enumerate(moments):
-        process = subprocess.Popen([*command, "cut", "2"])
-        while process.poll() is None and not reached():
-            time.sleep(0.01)
-        assert process.poll() is None, "it ended before it could be killed"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not (cut / "best.json").exists() and (place > 0 or lines() == 0)
+    trials = cut / "trials.jsonl"
+    killed([*command, "cut", "2"], cut, (cut / "supernet.npz").is_file)
+    assert lines(trials) == 0
+    for count in (20, 100):
+        killed([*command, "cut", "2"], cut, lambda count=count: lines(trials) >= count)
     subprocess.run([*command, "cut", "2"], check=True)
-    for name in FILES:
-        assert (cut / name).read_bytes() == (folder / "runs" / "whole" / name).read_bytes(), name
+    same(cut, folder / "runs" / "whole", FILES)
