@@ -21,7 +21,7 @@ from pages import render, write_page
 from fgnas.backends.array import SHARED_HEADERS, write_project, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.engine import LANES, Engine, joined
+from fgnas.hardware.array.engine import LANES, Engine, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.paths import templates_directory
@@ -77,14 +77,14 @@ def _build(data: GraphData, numbers: range, units: int, beat_bits: int) -> Build
 
 
 def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tuple[ArrayAccelerator, str]:
-    """Random network `number` on so many units, and its layers in words."""
+    """Random network `number` on so many units that write as much of H a cycle as they can; its layers in words."""
     rng, space = np.random.default_rng([SEED, number]), find_space("fgnas")
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
         if any(layer.attention == "gat" for layer in chosen.layers) or chosen.layers[-1].k > 1:
             continue
         try:
-            array = fit(lowered(chosen, data, rng), data, units, beat_bits=beat_bits)
+            array = fit(lowered(chosen, data, rng), data, units, beat_bits=beat_bits, results=table_banks(beat_bits))
         except UserError:
             continue  # its weights or rows exceed a unit's memories
         words = (f"{one.attention} {one.aggregation} {one.k} × {one.d or data.classes}" for one in chosen.layers)
@@ -109,8 +109,8 @@ def measured(data: GraphData, build: Build, directory: Path) -> dict[str, Any]:
     engine = build.engine
     return {
         "dataset": data.name, "multipliers": engine.multipliers, "beat_bits": engine.beat_bits,
-        "modes": len(engine.modes), "shifts": len(engine.shifts), "tiles": engine.tiles, "bits": engine.bits,
-        "warnings": warnings, "networks": networks,
+        "results": engine.results, "modes": len(engine.modes), "shifts": len(engine.shifts), "tiles": engine.tiles,
+        "bits": engine.bits, "warnings": warnings, "networks": networks,
     }  # fmt: skip
 
 
