@@ -399,7 +399,7 @@ def module_texts(design: Any) -> dict[str, str]:
     for part in re.split(r"^(?=module )", text, flags=re.M)[1:]:
         head, body = part.split("\n", 1)
         numbers: dict[str, int] = {}
-        body = re.sub(r"\$\d+\b", lambda match, seen=numbers: f"${seen.setdefault(match[0], len(seen))}", body)
+        body = re.sub(r"\$\d+(?=_|\b)", lambda match, seen=numbers: f"${seen.setdefault(match[0], len(seen))}", body)
         result[head.split()[1]] = body
     return result
 

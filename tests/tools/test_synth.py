@@ -79,3 +79,22 @@ endmodule
     assert totals["top.u_a"]["lut"] > 50
     assert (totals["top.u_c"]["lut"], totals["top.u_c"]["dsp"]) == (0, 1)
     assert totals["top"]["lut"] == 2 * totals["top.u_a"]["lut"]
+
+
+def test_equal_memories_are_mapped_once(tmp_path: Path) -> None:
+    """Names that the elaboration numbers do not tell modules apart."""
+    pytest.importorskip("pyosys")
+    top = tmp_path / "top.sv"
+    ports = ".clk_i(clk_i), .write_i(write_i), .write_address_i(at_i), .read_address_i(at_i), .write_data_i(data_i)"
+    memory = "fgnas_distributed_ram #(.Depth(32), .Width(8))"
+    top.write_text(f"""
+module top(input wire clk_i, write_i, input wire [4:0] at_i, input wire [7:0] data_i, output logic [1:0][7:0] data_o);
+  {memory} u_a ({ports}, .read_data_o(data_o[0]));
+  {memory} u_b ({ports}, .read_data_o(data_o[1]));
+endmodule
+""")
+    files = [str(RTL / "fgnas_distributed_ram.sv"), str(top)]
+    result = synthesise(files, "top", "xc7", tmp_path, tmp_path / "synth.log")
+    assert len(result["modules"]) == 2
+    totals = instance_totals(result["modules"], "top")
+    assert totals["top"]["lut"] == 2 * totals["top.u_a"]["lut"] > 0
