@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-cpp bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -113,6 +113,10 @@ characterise: ## measure every operator with Yosys again, for the resource model
 	@scripts/setup.sh
 	$(python) -m fgnas.tools.characterise --workers $(or $(WORKERS),2)
 
+characterise-array: ## measure every module of the multiplier array with Yosys again, resumable: WORKERS (default: 2)
+	@scripts/setup.sh
+	$(python) -m fgnas.tools.characterise_array --workers $(or $(WORKERS),2)
+
 bench-model: ## compare the resource model with synthesis of held-out designs: WORKERS (default: 2)
 	@scripts/setup.sh
 	$(python) benchmarks/hardware_model.py --workers $(or $(WORKERS),2)
@@ -152,6 +156,10 @@ bench-designs: ## 30 random designs on the whole of Cora, C++ and RTL, resumable
 bench-array: ## the multiplier array on whole graphs: RTL, model, random networks, beside the best pipeline; resumable
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/multiplier_array.py
+
+bench-array-area: ## compare the array's resource model with synthesis of held-out engines, hours in all, resumable: COUNT
+	@scripts/setup.sh
+	$(python) benchmarks/array_area.py $(call option,COUNT,count)
 
 bench-array-cpp: ## the array's C++: random networks on whole graphs, several on each build; resumable
 	@scripts/setup.sh compiler

@@ -25,12 +25,14 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
+from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
+from fgnas.space import Columns
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
@@ -45,6 +47,11 @@ HIDDEN = 16
 RANDOM = {"cora": 30, "citeseer": 10}
 """Random networks that are simulated on each graph."""
 SEED = 2024
+LIMITS = (
+    ({"dsp": 100, "lut": 100_000, "ff": 100_000}, (BEAT_BITS[-1], BEAT_BITS[0])),
+    ({"dsp": 100, "lut": 10_000, "ff": 10_000}, (BEAT_BITS[-1],)),
+)
+"""Limits of the paper's Table IV, and the ports of the arrays that are compared within them."""
 UNLIMITED = 10_000
 """DSPs that no pipeline of the space needs."""
 
@@ -152,17 +159,25 @@ def run(array: ArrayAccelerator, data: GraphData, directory: Path) -> dict[str, 
     return {"dataset": data.name, **built, **{name: report[name] for name in wanted}}
 
 
+def within(dataset: str, limits: dict[str, int], beat_bits: int) -> dict[str, Any]:
+    """The fastest array and the fastest pipeline of the network that the models put within limits of a device."""
+    data = load(dataset)
+    prices = Pricer(data).price(every_pipeline(), limits["dsp"])
+    fits = np.all([prices.named()[name] <= limit for name, limit in limits.items()], axis=0)
+    pipeline = int(np.where(fits, prices.latency_cycles, np.inf).argmin())
+    room = Room(limits["dsp"], beat_bits, {name: limits[name] for name in ("lut", "ff")})
+    array = fastest(source_of(data), data, room)
+    found = {
+        "array": {"cycles": cycles.total_cycles(encode_array(array, data)), **engine_resources(array.engine)},
+        "pipeline": {"cycles": int(prices.latency_cycles[pipeline])}
+        | {name: int(prices.named()[name][pipeline]) for name in limits},
+    }
+    return {"dataset": dataset, "limits": limits, "beat_bits": beat_bits, **found}
+
+
 def pipelines(dataset: str) -> list[dict[str, Any]]:
     """The fastest pipelines of the network with at most so many multipliers, of all choices of lanes."""
-    data, space = load(dataset), find_space("fgnas")
-    chosen = {f"{place}.{name}": value for place, layer in enumerate(design().layers) for name, value in layer}
-    lanes = ("t_in", "t_out", "t_aggr", "t_act")
-    offered = [
-        range(len(one.options)) if one.name.split(".")[1] in lanes else [place_of(one.options, chosen[one.name])]
-        for one in space.decisions
-    ]
-    rows = np.array(list(itertools.product(*offered)), np.int16)
-    prices = Pricer(data).price(space.columns(rows), UNLIMITED)
+    prices = Pricer(load(dataset)).price(every_pipeline(), UNLIMITED)
     found = []
     for multipliers in MULTIPLIERS:
         latency = np.where(prices.multipliers <= multipliers, prices.latency_cycles, np.inf)
@@ -172,6 +187,18 @@ def pipelines(dataset: str) -> list[dict[str, Any]]:
             "cycles": int(latency[best]),
         })  # fmt: skip
     return found
+
+
+def every_pipeline() -> Columns:
+    """The network with all choices of a pipeline's lanes."""
+    space = find_space("fgnas")
+    chosen = {f"{place}.{name}": value for place, layer in enumerate(design().layers) for name, value in layer}
+    lanes = ("t_in", "t_out", "t_aggr", "t_act")
+    offered = [
+        range(len(one.options)) if one.name.split(".")[1] in lanes else [place_of(one.options, chosen[one.name])]
+        for one in space.decisions
+    ]
+    return space.columns(np.array(list(itertools.product(*offered)), np.int16))
 
 
 def place_of(options: tuple[Any, ...], value: Any) -> int:
@@ -186,6 +213,7 @@ def page(record: dict[str, Any]) -> str:
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
         randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
+        within=record.get("within", []),
         bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=BEAT_BITS[-1],
     )  # fmt: skip
 
@@ -197,6 +225,8 @@ def main() -> None:
     record = Record("multiplier-array", f"{code_version()} {digest_of_files(templates)[:12]}")
     record.note(modelled=[
         modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, BEAT_BITS)
+    ], within=[
+        within(dataset, limits, beat_bits) for limits, ports in LIMITS for beat_bits in ports for dataset in DATASETS
     ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)])  # fmt: skip
     shown = []
     for dataset, multipliers in itertools.product(DATASETS, SIMULATED):

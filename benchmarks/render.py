@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import array_area
 import array_cpp
 import block_ram
 import calibration
@@ -40,6 +41,8 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
+    f"{array_area.NAME}.md": (array_area.NAME, array_area.page),
+    f"{array_area.NAME}.svg": (array_area.NAME, hardware_model.figure),
     "multiplier-array-cpp.md": ("multiplier-array-cpp", array_cpp.page),
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     "recipe.md": ("recipe", recipe.page),

@@ -74,8 +74,6 @@ class Project:
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
         """Synthesise with Yosys; returns total and predicted LUT, FF, DSP and block RAM, and those of every instance.
 
-        Of a multiplier array only DSPs and block RAMs are predicted.
-
         With a device, by name or file, or with the project's own limits, it also returns the available resources
         (`available`) and the names of those that are exceeded (`over`).
         """

@@ -24,7 +24,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
-from fgnas.hardware.array.resources import dsps, engine_block_rams
+from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.ports import longest_burst, ports_of
@@ -107,7 +107,7 @@ def write_cpp(encoded: EncodedArray, directory: Path, specification: Specificati
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
-    """Cycles of every phase and of the whole, multipliers and their use, DSPs and block RAMs."""
+    """Cycles of every phase and of the whole, multipliers and their use, and resources."""
     engine = encoded.accelerator.engine
     phases = cycles.phase_cycles(encoded)
     total = sum(phases)
@@ -123,8 +123,7 @@ def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]
         "multipliers": engine.multipliers,
         "multiplications": cycles.multiplications(encoded),
         "busy": cycles.busy(encoded, total),
-        "dsp": dsps(engine),
-        "bram36": engine_block_rams(engine, specification.family),
+        **engine_resources(engine, specification.family),
     }
 
 

@@ -22,6 +22,9 @@ from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resour
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
+LIMITED = ("lut", "ff", "bram36")
+"""Limits of a specification that an array keeps; that on DSPs is its number of multipliers."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -72,11 +75,11 @@ def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayA
         return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     limits = request.specification
-    room = Room(
-        most, request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS), request.bram36 or limits.bram36,
-        limits.family,
-    )  # fmt: skip
-    return fastest(accelerator, data, room)
+    if request.bram36 is not None:
+        limits = replace(limits, bram36=request.bram36)
+    beat_bits = request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)
+    guarded = {name: limit for name, limit in limits.limits().items() if name in LIMITED}
+    return fastest(accelerator, data, Room(most, beat_bits, guarded, limits.family))
 
 
 @dataclass(frozen=True)

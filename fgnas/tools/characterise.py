@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -396,22 +396,34 @@ def write_table(family: str, folder: Path) -> Path:
 def fit(
     module: str, names: Sequence[str], rows: list[dict[str, Any]], family: str, like: dict[str, Any] | None = None
 ) -> dict[str, Any]:
+    """The coefficients of an operator's terms; see `fit_terms`."""
+    points = np.array([row["point"] for row in rows], np.int64)
+    return fit_terms(terms(module, dict(zip(names, points.T, strict=True)), family), rows, like)
+
+
+def fit_terms(
+    found: Terms, rows: list[dict[str, Any]], like: dict[str, Any] | None = None, logic: Collection[str] = ()
+) -> dict[str, Any]:
     """Least squares: a coefficient for each term, for LUTs and for FFs, with the error over the points.
 
-    What the points leave open is as in the entry `like` of another family, or 0.
+    What the points leave open is as in the entry `like` of another family, or 0. Terms of `logic` alone hold no FFs.
     """
-    points = np.array([row["point"] for row in rows], np.int64)
-    found = terms(module, dict(zip(names, points.T, strict=True)), family)
-    matrix = np.stack([np.broadcast_to(column, len(points)) for column in columns(found)], axis=-1).astype(float)
-    result: dict[str, Any] = {"points": len(points)}
+    matrix = np.stack([np.broadcast_to(column, len(rows)) for column in columns(found)], axis=-1).astype(float)
+    result: dict[str, Any] = {"points": len(rows)}
     for resource in ("lut", "ff"):
+        counted = np.array([resource == "lut" or name not in logic for name in by_column(found)])
         size = np.array([row[resource] for row in rows])
         prior = np.hstack([*like[resource].values()]) if like else np.zeros(matrix.shape[1])
-        weights = prior + least_squares(matrix, size - matrix @ prior)
+        weights = prior + least_squares(matrix * counted, size - matrix @ prior)
         error = np.abs(matrix @ weights - size)
         result[resource] = by_name(found, [round(float(weight), 4) for weight in weights])
         result[f"{resource}_error"] = round(float(error.mean() / max(size.mean(), 1)), 4)
     return result
+
+
+def by_column(terms: Terms) -> list[str]:
+    """The name of the term of each column."""
+    return [name for name, term in terms.items() for _ in range(term.size if isinstance(term, Lookup) else 1)]
 
 
 def by_name(terms: Terms, weights: Sequence[float]) -> dict[str, Any]:

@@ -195,10 +195,7 @@ def tidy(total: dict[str, float]) -> dict[str, float]:
 
 
 def predicted(directory: Path, family: str) -> dict[str, float] | None:
-    """The resource model's prediction for the accelerator that the project describes; None if it describes none.
-
-    Of an array it has no LUTs and FFs.
-    """
+    """The resource model's prediction for the accelerator that the project describes; None if it describes none."""
     from fgnas.backends.targets import described_target
 
     summary = directory / "report" / "accelerator.json"

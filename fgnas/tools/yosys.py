@@ -23,6 +23,8 @@ from pyosys import libyosys as ys
 FABRIC_MODULE = "fgnas_multiplier_fabric"
 GROUP_SIZE = 4000
 """Cells and wires that are mapped together, about."""
+UNROLLED = "--unroll-limit 1000000"
+"""Steps of loops in a process: a word of every unit meets every other's in the array's writing of results."""
 PRIMITIVES = re.compile(r"LUT\d|SRL|RAM|URAM|FD[RSCP]E|LD[CP]E|MUXF|CARRY|INV$|DSP48E|BUFG|IBUF|OBUF|\$")
 """Library cells that can occur; the others only make every pass slower."""
 
@@ -113,7 +115,7 @@ def read(job: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The elaborated design of a job, and names that the caller keeps alive (see `settle_names`)."""
     design = ys.Design()
     names = settle_names(design, job["files"])
-    ys.run_pass(f"read_slang --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
+    ys.run_pass(f"read_slang {UNROLLED} --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
     return design, names
 
 
@@ -198,7 +200,7 @@ def settle_names(design: Any, files: list[str]) -> list[Any]:
 def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
     """Map `files` onto an ECP5, flattened, and write the netlist for nextpnr to the path `netlist`."""
     design = ys.Design()
-    ys.run_pass(f"read_slang --top {job['top']} {' '.join(job['files'])}", design)
+    ys.run_pass(f"read_slang {UNROLLED} --top {job['top']} {' '.join(job['files'])}", design)
     ys.run_pass(f"synth_ecp5 -top {job['top']} -json {job['netlist']}", design)
     return {"version": version()}
 

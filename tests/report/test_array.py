@@ -58,7 +58,7 @@ def test_phases_fill_the_time_and_name_what_is_needed(written: Written) -> None:
     facts = {row.label: row for row in page.against}
     work = facts["Multiplications that the network needs"]
     assert work.array == work.pipeline
-    assert facts["LUT"].array is None and facts["LUT"].pipeline
+    assert facts["LUT"].array and facts["LUT"].pipeline
 
 
 def test_the_page_shows_a_simulation(written: Written) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,23 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, table_banks
-from fgnas.hardware.array.lowering import ArrayAccelerator, activation_of, check_network, default_columns, widest
+from fgnas.hardware.array.lowering import (
+    ArrayAccelerator,
+    activation_of,
+    aggregate_shift,
+    check_network,
+    default_columns,
+    sum_bits,
+    widest,
+)
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
+
+LABELS = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "block RAM"}
 
 
 @dataclass(frozen=True)
@@ -28,13 +39,13 @@ class Room:
     Attributes:
         multipliers: the most.
         beat_bits: width of the memory port.
-        bram36: the most block RAMs of 36 Kb; None for any number.
+        limits: the most of other resources by name: lut, ff, dsp, bram36.
         family: family of devices that they are counted for.
     """
 
     multipliers: int
     beat_bits: int = wire.BEAT_BITS
-    bram36: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
     family: str = DEFAULT_FAMILY
 
     def __post_init__(self) -> None:
@@ -67,23 +78,23 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     cycles. Raises UserError where the network fits none.
     """
     check_network(source)
-    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
-    cycles, bram36 = _prices(source, data, offered, room)
+    # Only of engines that write one word of H a cycle are LUTs and flip-flops modelled.
+    modelled = 1 if {"lut", "ff"} & room.limits.keys() else table_banks(room.beat_bits)
+    offered = arrangements(source, room.multipliers // LANES, modelled)
+    prices = _prices(source, data, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
-    limit = np.inf if room.bram36 is None else room.bram36
     problem: UserError | None = None
-    for place in np.argsort(cycles * (1 + LARGER) ** doublings, kind="stable"):
-        if bram36[place] > limit:
+    for place in np.argsort(prices["cycles"] * (1 + LARGER) ** doublings, kind="stable"):
+        if any(prices[name][place] > limit for name, limit in room.limits.items()):
             continue
         one = offered[place]
         try:
             return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results)
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
-    raise problem or UserError(
-        f"no array of up to {room.multipliers} multipliers takes {limit:g} block RAMs or fewer: the smallest takes "
-        f"{bram36.min():g}"
-    )
+    limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
+                       for name, limit in room.limits.items())  # fmt: skip
+    raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
 
 
 def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arrangement]:
@@ -102,10 +113,10 @@ def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arran
 
 def _prices(
     source: Accelerator, data: GraphData, offered: list[Arrangement], room: Room
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """[n] cycles and block RAMs of each arrangement."""
+) -> dict[str, NDArray[np.float64]]:
+    """[n] cycles and resources of each arrangement, by name."""
     if not data.nodes:
-        return np.zeros(len(offered)), np.zeros(len(offered))
+        return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
     units = np.array([one.units for one in offered])
     tables = sum(
         ceil_div(len(layer.activation_table), LANES)
@@ -118,9 +129,16 @@ def _prices(
     weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
     results = np.array([one.results for one in offered])
-    candidates = Candidates(units, features, columns, weighted, bits, np.full(len(units), tables), passes, results)
+    shifts = [shift for layer in source.layers for shift in (layer.linear_shift, aggregate_shift(layer))]
+    candidates = Candidates(
+        units, features, columns, weighted, bits, np.full(len(units), tables), passes, results,
+        maximum=np.full(len(units), any(layer.geometry.maximum for layer in source.layers)),
+        sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
+    )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
-    return prices.cycles.astype(float), prices.bram36
+    found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
+             "bram36": prices.bram36}  # fmt: skip
+    return {name: values.astype(float) for name, values in found.items()}
 
 
 def offered_units(most: int) -> list[int]:

@@ -19,13 +19,14 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, table_banks
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
+from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.tables import is_plain_relu
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables."""
 MOST_ROW_WORDS = (1 << DESCRIPTOR.place("target_tiles")[1]) - 1
 """Words of a row that a unit holds: what a descriptor can name."""
+LEAST_PROGRAMME = 16
 BLOCK_WORDS = 512
 """Words of a block RAM at its widest."""
 
@@ -273,7 +274,7 @@ def plan_layers(
             bias_base=bias_base,
             activation_base=activation_base,
             activation=activation_of(layer),
-            aggregate_shift=_aggregate_shift(layer),
+            aggregate_shift=aggregate_shift(layer),
             passes=parts,
         )
         if plan.row_tiles > MOST_ROW_WORDS:
@@ -312,8 +313,11 @@ def activation_of(layer: LayerAccelerator) -> Activation:
     return Activation.RELU if plain else Activation.TABLE
 
 
-def _aggregate_shift(layer: LayerAccelerator) -> int:
-    """That of the pipeline; a mean is a weighted sum whose coefficients have fraction bits."""
+def aggregate_shift(layer: LayerAccelerator) -> int:
+    """The right shift behind an aggregation.
+
+    That of the pipeline; but a mean is a weighted sum, whose coefficients have fraction bits.
+    """
     rounded = layer.geometry.mean and not layer.geometry.gcn
     return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0)
 
@@ -340,7 +344,7 @@ def smallest_engine(
         shifts=tuple(sorted(shifts)),
         maximum=any(plan.layer.geometry.maximum for plan in plans),
         sum_bits=sum_bits(source),
-        programme=max(16, 1 << (LOADS + sum(descriptors(plan.passes) for plan in plans) - 1).bit_length()),
+        programme=int(programme_depth(LOADS + sum(descriptors(plan.passes) for plan in plans))),
         beat_bits=beat_bits,
         results=results,
     )
@@ -349,6 +353,11 @@ def smallest_engine(
 def descriptors(passes: Any) -> Any:
     """Descriptors of a layer: two a pass, and a load before every pass but the first. Integers, or arrays of them."""
     return 3 * passes - 1
+
+
+def programme_depth(steps: Any) -> Any:
+    """Descriptors that a kernel holds for so many. Integers, or arrays of them."""
+    return np.maximum(LEAST_PROGRAMME, next_power_of_two(steps))
 
 
 def table_depth(words: Any, beat_bits: int) -> Any:

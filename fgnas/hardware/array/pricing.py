@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware import wire
+from fgnas.hardware.array.area import EngineColumns, lut_ff, mode_columns, shift_columns
 from fgnas.hardware.array.cycles import (
     DECODE_CYCLES,
     FINISH_CYCLES,
@@ -33,7 +34,14 @@ from fgnas.hardware.array.engine import (
     table_writes,
     words_loaded_together,
 )
-from fgnas.hardware.array.lowering import LOADS, dense_elements, descriptors, own_depth, table_depth
+from fgnas.hardware.array.lowering import (
+    LOADS,
+    dense_elements,
+    descriptors,
+    own_depth,
+    programme_depth,
+    table_depth,
+)
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
 from fgnas.hardware.array.resources import block_rams
@@ -59,6 +67,9 @@ class Candidates:
         tables: words of all activation tables.
         passes: those of the first layer, see `LayerPlan`.
         results: words of H that go to the tables in a cycle, see `Engine`.
+        maximum: whether some layer reduces by its maximum.
+        sum_bits: width of a lane's sum.
+        shifts: right shifts behind the sums; equal ones count once.
     """
 
     units: Ints
@@ -69,6 +80,9 @@ class Candidates:
     tables: Ints
     passes: Ints
     results: Ints
+    maximum: NDArray[np.bool_]
+    sum_bits: Ints
+    shifts: Sequence[Ints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +95,7 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
+        lut, ff: those of the smallest engine, by the model of its modules.
         tiles: words of the longest row that a unit holds or makes.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
     """
@@ -91,6 +106,8 @@ class ArrayPrices:
     table_words: Ints
     own_words: Ints
     bram36: NDArray[np.float64]
+    lut: Ints
+    ff: Ints
     tiles: Ints
     memory_bytes: Ints
 
@@ -196,17 +213,27 @@ class ArrayPricer:
         loads = [self._weight_loads(weights, places, candidates.bits)]
         loads += [self._loads(count, places, candidates.bits, 1) for count in (biases, candidates.tables)]
         cycles = cycles + sum(taken for taken, _ in loads)
-        steps = descriptors(passes) + (layers - 1) * descriptors(1) + LOADS - (candidates.tables == 0)
+        most = descriptors(passes) + (layers - 1) * descriptors(1) + LOADS
+        steps = most - (candidates.tables == 0)
         beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
-        bram36 = block_rams(
-            units, LANES * candidates.bits, table_depth(weights + results, self.beat_bits), own_depth(own),
-            self.beat_bits, self.family,
+        pairs = [(np.ones_like(n), n) for n in columns]  # of the aggregations; a combination keeps their rows
+        built = EngineColumns(
+            units=units, bits=candidates.bits, tiles=longest, bias_words=biases, activation_words=candidates.tables,
+            modes=mode_columns([*pairs, *((n, np.ones_like(n)) for n in columns[:-1])]),
+            table_words=table_depth(weights + results, self.beat_bits), own_words=own_depth(own),
+            maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
+            queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
+            **shift_columns(candidates.shifts),
         )  # fmt: skip
+        lut, ff = lut_ff(built, self.family)
+        bram36 = block_rams(
+            units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family
+        )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(
-            total, LANES * units, needed, weights + results, own, bram36, longest, memory_bytes
+            total, LANES * units, needed, weights + results, own, bram36, lut, ff, longest, memory_bytes
         )
 
     def _weight_loads(self, words: Ints, places: Ints, bits: Ints) -> tuple[Ints, Ints]:

@@ -1,6 +1,6 @@
-"""DSPs and block RAMs of an engine: a slice for each multiplier, and Yosys's rule for its memories.
+"""Resources of an engine: a DSP slice for each multiplier, Yosys's rule for its memories, and the model of LUT and FF.
 
-The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's memories.
+The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's memories; the model is that of `area`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware.array.area import engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, table_banks
 from fgnas.hardware.memories import BLOCK, build
@@ -31,12 +32,20 @@ def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
 
 
 def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """DSPs and block RAMs by name of the array that `ArrayAccelerator.summary` described.
+    """LUTs, FFs, DSPs and block RAMs by name of the array that `ArrayAccelerator.summary` described.
 
     Raises UserError for a summary that another version of this package wrote.
     """
-    engine = Engine.of(summary.get("engine"))
-    return {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+    return engine_resources(Engine.of(summary.get("engine")), family)
+
+
+def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
+    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
+    lut, ff = lut_ff(engine_columns([engine]), family)
+    return {
+        "lut": float(lut[0]), "ff": float(ff[0]), "dsp": float(dsps(engine)),
+        "bram36": engine_block_rams(engine, family),
+    }  # fmt: skip
 
 
 def block_rams(

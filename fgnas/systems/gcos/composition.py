@@ -22,8 +22,8 @@ SURVEY_DRAWS = 10_000
 
 
 def specification_of(options: Options) -> Specification:
-    """The limits and the clock from the options; LUTs and flip-flops of an array have no model."""
-    names = ("latency_ms", "dsp", "bram36", "clock_mhz", "family")
+    """The limits and the clock from the options."""
+    names = ("latency_ms", "lut", "ff", "dsp", "bram36", "clock_mhz", "family", "guard_band")
     return Specification(**{name: getattr(options, name) for name in names})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, POSITIVE, TEXT, SearchOptions, option
+from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, PERCENTAGE, POSITIVE, TEXT, SearchOptions, option
 
 SCORINGS = ("supernet", "training")
 """What a candidate is scored with; the first is the default."""
@@ -36,11 +36,16 @@ class Options(SearchOptions):
     retrain_epochs: int = option(400, "epochs of each retraining", POSITIVE, "N")
     latency_ms: float | None = option(None, "latency of the whole graph", ABOVE_ZERO, "F")
     dsp: int = option(100, "at most this many DSP slices", NATURAL, "N")
+    lut: int | None = option(None, "at most this many LUTs", NATURAL, "N")
+    ff: int | None = option(None, "at most this many flip-flops", NATURAL, "N")
     bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
     beat_bits: int = option(512, "the widest memory port: 128, 256 or 512", POSITIVE, "N")
     results: int = option(1, "words of H that an array writes a cycle: 1, 2 or 4", POSITIVE, "N")
     clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
     family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
+    guard_band: float = option(
+        0.0, "per cent of the limits on LUTs and FFs to leave free for the error of their model", PERCENTAGE, "PERCENT"
+    )
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:

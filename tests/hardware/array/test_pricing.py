@@ -11,10 +11,10 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.lowering import default_columns
+from fgnas.hardware.array.lowering import aggregate_shift, default_columns, sum_bits
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
-from fgnas.hardware.array.resources import engine_block_rams
+from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.encoding import encode
 
@@ -44,7 +44,11 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
     weighted = [np.full(len(arrays), layer.geometry.gcn) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
     results = np.array([array.engine.results for array in arrays])
-    candidates = Candidates(units, features, columns, weighted, bits, tables, passes, results)
+    maximum = np.full(len(arrays), any(layer.geometry.maximum for layer in source.layers))
+    shifts = [np.full(len(arrays), shift) for layer in source.layers
+              for shift in (layer.linear_shift, aggregate_shift(layer))]  # fmt: skip
+    sums = np.full(len(arrays), sum_bits(source))
+    candidates = Candidates(units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts)
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
         encoded = encode_array(array, data)
@@ -54,7 +58,8 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
         rest = array.engine.table_words - prices.table_words[place]
         assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
         assert array.engine.own_words >= prices.own_words[place]
-        assert prices.bram36[place] == engine_block_rams(array.engine)
+        found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
+        assert found | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
@@ -81,13 +86,19 @@ def test_few_block_rams_are_kept_by_passes() -> None:
     source = random_accelerator(rng, wide_design(rng), data)
     offered = [one for one in arrangements(source, 8) if one.passes == 1]
     whole = min(engine_block_rams(fit(source, data, one.units, one.columns).engine) for one in offered)
-    array = fastest(source, data, Room(64, bram36=whole - 0.5))
+    array = fastest(source, data, Room(64, limits={"bram36": whole - 0.5}))
     assert array.plans[0].passes > 1 and engine_block_rams(array.engine) < whole
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
     assert encoded.programme[-1].target == Target.LOGITS
-    with pytest.raises(UserError, match="no array of up to 64 multipliers takes 1 block RAMs or fewer: the smallest"):
-        fastest(source, data, Room(64, bram36=1))
+    with pytest.raises(UserError, match=r"no array of up to 64 multipliers keeps the limits: block RAM 1 \(the least"):
+        fastest(source, data, Room(64, limits={"bram36": 1}))
+
+    all_units = fastest(source, data, Room(64))
+    limit = engine_resources(all_units.engine)["lut"] - 1
+    smaller = fastest(source, data, Room(64, limits={"lut": limit}))
+    assert engine_resources(smaller.engine)["lut"] <= limit
+    assert total_cycles(encode_array(smaller, data)) >= total_cycles(encode_array(all_units, data))
 
 
 def wide_design(rng: np.random.Generator) -> Design:

@@ -1,0 +1,331 @@
+"""LUT and flip-flops of engines: the sum of their modules' sizes, which synthesis measured.
+
+A module's size is a sum of terms of the engine's parameters. `make characterise` fits their coefficients
+(characterisation/FAMILY.json). The memories of a unit and the registers of its products are in the pipeline's tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.hardware import wire
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine
+from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, ENTRY, entries_per_beat
+from fgnas.hardware.memories import DISTRIBUTED, build
+from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.resources import (
+    DEFAULT_FAMILY,
+    UNITS,
+    Characterisation,
+    characterisation,
+    coefficients,
+)
+from fgnas.hardware.pipeline.sizes import Coefficients, Terms, is_one_of, weighted_sum
+from fgnas.hardware.pipeline.sizes import terms as pipeline_terms
+
+MEASURED = Path(__file__).parent / "characterisation"
+STORED_IN_LUTRAM = (2, 3, 5)
+"""Beats of a slot row whose earlier beats Yosys stores in LUTRAM; those of longer and other slot rows in registers."""
+UNIT = "array_unit"
+
+
+@dataclass(frozen=True, eq=False)
+class ModeColumns:
+    """A kernel mode of n engines, [n] each; `used` is 0 where the engine has no such mode, or has it already."""
+
+    k: Ints
+    n: Ints
+    used: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class EngineColumns:
+    """The parameters of n engines, [n] each, with the names of `Engine`.
+
+    Attributes:
+        right_shifts: number of the shifts to the right, which round.
+        shifted_out: bits behind the first that leave to the right, summed over the shifts.
+        most_left: the largest left shift.
+    """
+
+    units: Ints
+    bits: Ints
+    modes: Sequence[ModeColumns]
+    tiles: Ints
+    table_words: Ints
+    own_words: Ints
+    bias_words: Ints
+    activation_words: Ints
+    right_shifts: Ints
+    shifted_out: Ints
+    most_left: Ints
+    maximum: Ints
+    sum_bits: Ints
+    queue_words: Ints
+    programme: Ints
+    beat_bits: Ints
+
+    @property
+    def banks(self) -> Ints:
+        """Banks of a table."""
+        return self.beat_bits // (2 * wire.MEMORY_WORD_BITS)
+
+    @property
+    def word_bits(self) -> Ints:
+        """Bits of a word."""
+        return LANES * self.bits
+
+    @property
+    def together(self) -> Ints:
+        """Words of a beat of parameters."""
+        return self.beat_bits // (wire.MEMORY_WORD_BITS * (1 + (self.word_bits > wire.MEMORY_WORD_BITS)))
+
+    @property
+    def entries(self) -> Ints:
+        """Entries of a beat."""
+        return self.by_beat(entries_per_beat)
+
+    def by_beat(self, fact: Callable[[int], int]) -> Ints:
+        """[n] a fact of the width of the memory port."""
+        return np.array([fact(bits) for bits in BEAT_BITS])[np.searchsorted(BEAT_BITS, self.beat_bits)]
+
+
+def mode_columns(pairs: Sequence[tuple[Ints, Ints]]) -> list[ModeColumns]:
+    """The modes of n engines from the k and the n of each, [n]; of equal ones the first counts."""
+    found: list[ModeColumns] = []
+    for k, n in pairs:
+        again = [one.used * (one.k == k) * (one.n == n) for one in found]
+        found.append(ModeColumns(k, n, 1 - _most(again) if again else np.ones_like(k)))
+    return found
+
+
+def shift_columns(shifts: Sequence[Ints]) -> dict[str, Ints]:
+    """What `EngineColumns` tells of the shifts of n engines, [n] each, some of which may be equal."""
+    ordered = np.sort(np.stack(shifts), axis=0)
+    first = np.ones(ordered.shape, bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return {
+        "right_shifts": (first & (ordered > 0)).sum(axis=0),
+        "shifted_out": (first * np.maximum(0, ordered - 1)).sum(axis=0),
+        "most_left": np.maximum(0, -ordered[0]),
+    }
+
+
+def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
+    """The parameters of engines as columns."""
+
+    names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
+             "sum_bits", "queue_words", "programme", "beat_bits")  # fmt: skip
+    most = max(len(engine.modes) for engine in engines)
+    # An engine of fewer modes or shifts repeats its last one, which then does not count.
+    modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
+    shifts = max(len(engine.shifts) for engine in engines)
+    offered = [[engine.shifts[min(place, len(engine.shifts) - 1)] for engine in engines] for place in range(shifts)]
+    return EngineColumns(
+        modes=mode_columns([
+            (np.array([mode.k for mode in own]), np.array([mode.n for mode in own])) for own in modes
+        ]),
+        **shift_columns([np.array(own) for own in offered]),
+        **{name: np.array([int(getattr(engine, name)) for engine in engines]) for name in names},
+    )  # fmt: skip
+
+
+def _unit(e: EngineColumns, family: str) -> Terms:
+    y, several = e.sum_bits + e.most_left + 1, (e.tiles > 1).astype(np.int64)
+    rules, tables = DISTRIBUTED[family], (e.activation_words > 0).astype(np.int64)
+    codes = build(rules, np.maximum(e.activation_words, 1), e.word_bits)
+    luts = (
+        build(rules, e.bias_words, e.word_bits).units
+        + several * build(rules, e.tiles, LANES * e.sum_bits).units
+        + tables * LANES * codes.units  # each lane reads a copy
+    )
+    return {
+        "luts of memories": luts,
+        "sum bits": e.sum_bits,
+        "(one tile) * sum bits": (1 - several) * e.sum_bits,
+        "(maximum) * sum bits": e.maximum * e.sum_bits,
+        "y bits": y,
+        "right shifts": e.right_shifts,
+        "bits shifted out": e.shifted_out,
+        "word bits": e.word_bits,
+        "word bits * (banks > 1)": e.word_bits * (e.banks > 1),
+        "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
+        "log2 banks": ceil_log2(e.banks),
+        "log2 tiles": ceil_log2(e.tiles),
+        "log2 bias words": ceil_log2(e.bias_words),
+        "(own rows in block RAM)": (e.own_words > OWN_WORDS_LUTRAM).astype(np.int64),
+        "(tables)": tables,
+        "(tables) * bits": tables * e.bits,
+        "(tables) * word bits * (banks of codes - 1)": tables * e.word_bits * (codes.banks - 1),
+    }
+
+
+def _gather(e: EngineColumns, family: str) -> Terms:
+    bits = e.units * LANES * e.sum_bits
+    several = _sum([mode.used * (mode.k > 1) for mode in e.modes])
+    return {
+        "units": e.units,
+        "units * sum bits": bits,
+        "units * sum bits * (k > 1)": bits * (several > 0),
+        "units * sum bits * (several k > 1)": bits * np.maximum(0, several - 1),
+        # The first of k units adds the sums of all: one adder, and a row of full adders for each sum beyond the second.
+        "units / k * sum bits": _sum([mode.used * (mode.k > 1) * bits // mode.k for mode in e.modes]),
+        "units / k * sum bits * (k - 2)": _sum([
+            mode.used * np.maximum(0, mode.k - 2) * bits // mode.k for mode in e.modes
+        ]),
+    }  # fmt: skip
+
+
+def _issue(e: EngineColumns, family: str) -> Terms:
+    takers = [np.maximum(1, e.units // mode.n) for mode in e.modes]
+    parts = _most([mode.used * ceil_div(many, e.entries) for mode, many in zip(e.modes, takers, strict=True)])
+    # An entry is chosen among the slot rows of a beat.
+    slots = _sum([mode.used * np.maximum(1, e.entries // many) for mode, many in zip(e.modes, takers, strict=True)])
+    stored, earlier, width = np.isin(parts, STORED_IN_LUTRAM), np.maximum(0, parts - 1), e.entries * ENTRY.bits
+    # Words that are loaded together: those of a mode with few places come from several parts of a beat.
+    places = [mode.used * mode.k * mode.n for mode in e.modes]
+    few = [(one < e.together) & (one > 0) for one in places]
+    several = _most([one * less for one, less in zip(places, few, strict=True)])
+    loaded = (np.minimum(_most(places), e.together) + (e.banks - 1) * several) * e.word_bits
+    copies = build(DISTRIBUTED[family], np.maximum(parts, 2), width).units
+    modes = _modes(e)
+    return {
+        "units": e.units,
+        "units * (modes - 1)": e.units * (modes - 1),
+        "units * slots": e.units * slots,
+        "units * (slots > 1)": e.units * (slots > 1),
+        "(stored in LUTRAM) * earlier beats * luts": stored * earlier * copies,
+        "(stored in registers) * earlier beats * bits": (1 - stored) * earlier * width,
+        "loaded word bits": loaded,
+        "loaded word bits * (modes > 1)": loaded * (modes > 1),
+        "(few places) * banks * words of a beat * word bits": _sum(few) * e.banks * e.together * e.word_bits,
+        "(few places) * words of a beat * word bits": _sum(few) * e.together * e.word_bits,
+        "modes": modes,
+        **is_one_of("beat bits", e.beat_bits, 256, 512),
+    }
+
+
+def _sum(columns: Sequence[NDArray[Any]]) -> Ints:
+    return functools.reduce(np.add, columns, np.zeros(len(columns[0]), np.int64))
+
+
+def _most(columns: Sequence[NDArray[Any]]) -> Ints:
+    return functools.reduce(np.maximum, columns)
+
+
+def _modes(e: EngineColumns) -> Ints:
+    """[n] modes that differ."""
+    return _sum([mode.used for mode in e.modes])
+
+
+def _writeback(e: EngineColumns, family: str) -> Terms:
+    columns, modes = _most([mode.used * mode.n for mode in e.modes]), _modes(e)
+    # A word of results is chosen among the units for each column and each place of a beat.
+    return {
+        "units": e.units,
+        "columns * word bits": columns * e.word_bits,
+        "columns * units * word bits": columns * e.units * e.word_bits,
+        "log2 columns * columns * word bits": ceil_log2(columns) * columns * e.word_bits,
+        "units * (modes - 1)": e.units * (modes - 1),
+        "(beat bits = 256) * units": (e.beat_bits == 256) * e.units,
+        "(beat bits = 512) * units": (e.beat_bits == 512) * e.units,
+    }
+
+
+def _sequencer(e: EngineColumns, family: str) -> Terms:
+    return {
+        **is_one_of("beat bits", e.beat_bits, 256, 512),
+        "programme.luts": build(DISTRIBUTED[family], e.programme, DESCRIPTOR.bits + 0 * e.units).units,
+    }
+
+
+def _fixed(e: EngineColumns, family: str) -> Terms:
+    return is_one_of("beat bits", e.beat_bits, 256, 512)
+
+
+LOGIC: dict[str, tuple[str, ...]] = {
+    "array_unit": (
+        "luts of memories", "(maximum) * sum bits", "right shifts", "bits shifted out", "word bits * (banks > 1)",
+        "word bits * (banks = 4)", "log2 bias words", "(own rows in block RAM)", "(tables)", "(tables) * bits",
+        "(tables) * word bits * (banks of codes - 1)",
+    ),
+    "array_gather": (
+        "units", "units * sum bits * (k > 1)", "units * sum bits * (several k > 1)", "units / k * sum bits",
+        "units / k * sum bits * (k - 2)",
+    ),
+    "array_writeback": (
+        "columns * units * word bits", "log2 columns * columns * word bits", "units * (modes - 1)",
+        "(beat bits = 256) * units", "(beat bits = 512) * units",
+    ),
+    "array_sequencer": ("programme.luts",),
+}  # fmt: skip
+"""Terms of LUTs alone: the logic that they count holds no flip-flops."""
+
+TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
+    "array_unit": _unit,
+    "array_gather": _gather,
+    "array_issue": _issue,
+    "array_writeback": _writeback,
+    "array_sequencer": _sequencer,
+    "fixed": _fixed,
+}
+
+
+def terms(module: str, e: EngineColumns, family: str) -> Terms:
+    """The terms of a module's LUTs and FFs; the first is always 1."""
+    return {"1": 1, **TERMS[module](e, family)}
+
+
+@functools.cache
+def measured(family: str) -> dict[str, Coefficients]:
+    """The coefficients of every module in the family's table, in ten-thousandths. Raises UserError without one."""
+    place = MEASURED / f"{family}.json"
+    if not place.is_file():
+        raise UserError(f"no characterisation of the array's modules for family {family!r}")
+    table = json.loads(place.read_text(encoding="utf-8"))
+    return {module: coefficients(entry) for module, entry in table["modules"].items()}
+
+
+def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
+    """[n] LUTs and [n] flip-flops of engines."""
+    total: NDArray[Any] = np.zeros((2, len(e.units)))
+    for module, weights in measured(family).items():
+        found = _weighted(terms(module, e, family), weights, len(e.units))
+        total += found * e.units if module == UNIT else found
+    total += e.units * _shared(e, family)
+    lut, ff = np.rint(total / UNITS).astype(np.int64)
+    return lut, ff
+
+
+def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories and its products."""
+    shared = characterisation(family)
+    own_in_blocks = e.own_words > OWN_WORDS_LUTRAM
+    table = {"Depth": e.table_words // e.banks, "Width": e.word_bits}
+    own = {"Depth": e.own_words, "Width": e.word_bits}
+    product = {"LeftBits": e.bits, "RightBits": VALUE_BITS + 0 * e.bits}
+    return (
+        e.banks * _module("fgnas_block_ram", table, shared, family)
+        + np.where(own_in_blocks, _module("fgnas_block_ram", own, shared, family),
+                   _module("fgnas_distributed_ram", own, shared, family))
+        + LANES * _module("fgnas_multiplier_dsp", product, shared, family)
+    )  # fmt: skip
+
+
+def _module(name: str, parameters: dict[str, Ints], shared: Characterisation, family: str) -> NDArray[np.float64]:
+    return _weighted(
+        pipeline_terms(name, parameters, family), shared.weights[name], len(next(iter(parameters.values())))
+    )
+
+
+def _weighted(found: Terms, weights: Coefficients, count: int) -> NDArray[np.float64]:
+    return np.maximum(weighted_sum(found, weights, np.empty((len(found), count))), 0.0)

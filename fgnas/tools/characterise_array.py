@@ -1,0 +1,316 @@
+"""Characterise the modules of the multiplier array: synthesise each for many engines, fit, and write the tables.
+
+Engines are drawn as networks on arrays need them, for graphs of several sizes. A module is synthesised by itself, with
+the parameters that the kernel of its engine gives it. Measured points are kept in the working folder, one a line, so
+that an interrupted run continues. A module whose source is the one that the shipped table was measured on keeps its
+entry and is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import functools
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fgnas.backends.array import write_rtl
+from fgnas.backends.rtl import KERNEL
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.array.area import LOGIC, MEASURED, engine_columns, terms
+from fgnas.hardware.array.engine import Engine
+from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine
+from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.network import Network
+from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
+from fgnas.tools.characterise import FIRST_FAMILY, SHAPES, code_digest, fit_terms, random_network
+from fgnas.tools.synth import count_cells, synthesise
+
+SEED = 1
+"""Seed of the engines that points are drawn from; the accuracy benchmark uses another."""
+BATCH = 3
+"""Points that one run of Yosys measures."""
+POINTS = {"array_unit": 30, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
+          "fixed": 6}  # fmt: skip
+OTHER_POINTS = {"array_unit": 6, "fixed": 3}
+"""Points of another family than the first: logic alone maps identically, and the terms know its memories."""
+ALIKE = ("array_unit", "array_sequencer")
+"""Modules whose size hardly depends on the number of units."""
+FIXED = ("array_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
+"""Modules that every array has once."""
+FIXED_UNITS = ((1, 3), (3, 6))
+"""Numbers of units of the arrays in which they are measured, from and below."""
+DRAWN = 600
+UNTABLED = 8
+"""Further units without activation tables, which few engines drawn lack and many of a search."""
+LARGE_UNITS, LARGE_POINTS = 32, 4
+"""Modules of many units take long to map: few of them are measured."""
+INSTANCE = re.compile(r"^ *(array_\w+) #\((.*?)\n? *\) (u_\w+) \(", re.MULTILINE | re.DOTALL)
+"""A module of the array that the kernel instantiates, and the values of its parameters."""
+CONSTANT = re.compile(r"^  localparam .*;$", re.MULTILINE)
+LAYERS = (1, 2, 2, 2, 2, 3)
+SCALES = (-2, 4)
+
+
+def draw_array(rng: np.random.Generator) -> ArrayAccelerator:
+    """A random network on the smallest array of random units that holds it with a graph of random size."""
+    while True:
+        try:
+            return _drawn(rng)
+        except UserError:
+            continue  # its weights or rows exceed a unit's memories
+
+
+def _drawn(rng: np.random.Generator) -> ArrayAccelerator:
+    shape = SHAPES[rng.integers(len(SHAPES))]
+    space = ArraySpace("points", int(rng.choice(LAYERS)), (*TABLE_II, *ENGINE))
+    design = _of_other_formats(space.candidate(space.draw(1, rng)[0]), rng)
+    source = lower_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
+    assert design.array is not None
+    units, columns, beat_bits = design.array.units, design.array.columns, design.array.beat_bits
+    held = plan_layers(source, units, columns)[0].tiles
+    passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
+    plans = plan_layers(source, units, columns, passes=1 if len(columns) == 0 else passes)
+    nodes = int(rng.integers(shape.node_capacity // 2, shape.node_capacity))
+    results = max(_rounded(nodes, plan.combine.m) * plan.tiles for plan in plans)
+    own = max((ceil_div(nodes, plan.aggregate.m) * plan.row_tiles for plan in plans if not plan.last), default=0)
+    engine = smallest_engine(source, plans, results, own, beat_bits)
+    return ArrayAccelerator(source, engine, plans)
+
+
+def _rounded(nodes: int, groups: int) -> int:
+    return int(ceil_div(nodes, groups)) * groups
+
+
+def _of_other_formats(design: Design, rng: np.random.Generator) -> Design:
+    """The design with numbers of random formats."""
+    integer, fraction = rng.integers(1, 4), rng.integers(2, 7)
+    formats = {"ai": int(integer), "af": int(fraction), "wi": int(rng.integers(1, 4)), "wf": int(rng.integers(2, 7))}
+    return design.model_copy(update={"layers": tuple(one.model_copy(update=formats) for one in design.layers)})
+
+
+def _scaled(network: Network, rng: np.random.Generator) -> Network:
+    """The network with random scales, so that shifts go both ways."""
+    names = ("weight_scale", "value_scale", "output_scale")
+    layers = tuple(
+        replace(layer, **dict(zip(names, rng.integers(*SCALES, len(names)).tolist(), strict=True)))
+        for layer in network.layers
+    )
+    return Network(layers, int(rng.integers(0, 4)))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points of one module behind ports of one width: arrays whose engines have it with different parameters."""
+
+    module: str
+    arrays: tuple[ArrayAccelerator, ...]
+
+
+def measure(batch: Batch, family: str, folder: Path) -> None:
+    """Synthesise a batch and append its sizes to the module's file."""
+    with tempfile.TemporaryDirectory() as scratch:
+        sizes = (_fixed if batch.module == "fixed" else _instances)(batch, family, Path(scratch))
+    place = place_of(batch.module, family, folder)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("a", encoding="utf-8") as output:
+        for array, size in zip(batch.arrays, sizes, strict=True):
+            output.write(json.dumps({"engine": array.engine.summary(), **size}) + "\n")
+
+
+def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """Own cells of the module as each engine's kernel instantiates it."""
+    files = _written(batch.arrays[0], scratch)
+    texts = [
+        f"module point_{number};\n  import array_pkg::*;\n{settings(array, batch.module)} u_point ();\nendmodule\n"
+        for number, array in enumerate(batch.arrays)
+    ]
+    lines = [f"  (* keep *) point_{number} u_{number} ();\n" for number in range(len(texts))]
+    text = "`default_nettype wire\n" + "".join(texts) + "module top;\n" + "".join(lines) + "endmodule\n"
+    (scratch / "points.sv").write_text(text, encoding="utf-8")
+    only = [batch.module, *(f"point_{number}" for number in range(len(texts)))]
+    modules = synthesise([*files, "points.sv"], "top", family, scratch, scratch / "log", only)["modules"]
+    found = []
+    for number in range(len(texts)):
+        point = modules["top"]["instances"][f"u_{number}"]
+        found.append(_size(modules[modules[point]["instances"]["u_point"]]["cells"]))
+    return found
+
+
+def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """The sum of the modules that every array has once and of the kernel's own cells."""
+    found = []
+    for number, array in enumerate(batch.arrays):
+        folder = scratch / str(number)
+        write_rtl(array, folder)
+        modules = synthesise(["-f", "files.f"], KERNEL, family, folder / "rtl", folder / "log", list(FIXED))["modules"]
+        sizes = [_size(module["cells"]) for name, module in modules.items() if name.split("$")[0] in (KERNEL, *FIXED)]
+        found.append({name: sum(size[name] for size in sizes) for name in ("lut", "ff")})
+    return found
+
+
+def _size(cells: dict[str, int]) -> dict[str, float]:
+    total = count_cells(cells)
+    return {name: total[name] for name in ("lut", "ff")}
+
+
+def _written(array: ArrayAccelerator, scratch: Path) -> list[str]:
+    """The hand-written modules and the packages of an array in `scratch`, in compile order."""
+    files = write_rtl(array, scratch)
+    return [f"rtl/{path.name}" for path in files if path.suffix == ".sv" and path.stem != KERNEL]
+
+
+def settings(array: ArrayAccelerator, module: str) -> str:
+    """What the kernel of an array says of a module: its constants, and the head of the instance."""
+    with tempfile.TemporaryDirectory() as scratch:
+        write_rtl(array, Path(scratch))
+        text = (Path(scratch) / "rtl" / f"{KERNEL}.sv").read_text(encoding="utf-8")
+    given = {name: values for name, values, _ in INSTANCE.findall(text)}
+    return "\n".join([*CONSTANT.findall(text), f"  (* keep *) {module} #({given[module]})"])
+
+
+@functools.cache
+def draw_points() -> dict[str, list[ArrayAccelerator]]:
+    """{module: arrays whose engines are measured}."""
+    rng = np.random.default_rng(SEED)
+    arrays = [draw_array(rng) for _ in range(DRAWN)]
+    small = [array for array in arrays if array.engine.units <= LARGE_UNITS]
+    large = [array for array in arrays if array.engine.units > LARGE_UNITS]
+    chosen = {}
+    for place, (module, count) in enumerate(POINTS.items()):
+        few = 0 if module in ALIKE else LARGE_POINTS
+        own = small[40 * place :]
+        chosen[module] = [*own[: count - few], *large[:few]]
+    untabled = [array for array in small if not array.engine.activation_words and len(array.plans) > 1]
+    chosen["array_unit"][:0] = untabled[:UNTABLED]
+    chosen["fixed"] = [
+        next(array for array in arrays if array.engine.beat_bits == bits and low <= array.engine.units < high)
+        for bits in BEAT_BITS for low, high in FIXED_UNITS
+    ]  # fmt: skip
+    return chosen
+
+
+def waiting(family: str, folder: Path) -> Iterator[Batch]:
+    """The batches of points that neither the folder nor the shipped table holds yet."""
+    table, counts = shipped(family), POINTS if family == FIRST_FAMILY else OTHER_POINTS
+    for module, count in counts.items():
+        rows, arrays = measured(module, family, folder), draw_points()[module][: count + UNTABLED]
+        if not rows and is_current(module, table):
+            continue
+        known = [Engine.of(row["engine"]) for row in rows]
+        missing = [array for array in arrays if array.engine not in known]
+        behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in BEAT_BITS]
+        for start in range(0, max(map(len, behind)), BATCH):
+            yield from (Batch(module, tuple(own[start : start + BATCH])) for own in behind if own[start:])
+
+
+def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
+    """The measured points of a module: [{engine, lut, ff}]."""
+    place = place_of(module, family, folder)
+    if not place.is_file():
+        return []
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+
+
+def place_of(module: str, family: str, folder: Path) -> Path:
+    """The file of a module's sizes; a changed source has a file of its own."""
+    return folder / family / f"{module}-{source_digest(module)}.jsonl"
+
+
+@functools.cache
+def source_digest(module: str) -> str:
+    """Twelve hexadecimal digits of the code that a module's size depends on, packages included."""
+    array = draw_points()["fixed"][0]
+    with tempfile.TemporaryDirectory() as scratch:
+        texts = {path.stem: path.read_text(encoding="utf-8") for path in write_rtl(array, Path(scratch))}
+    own = (KERNEL, *FIXED) if module == "fixed" else (module,)
+    return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
+
+
+def characterise(
+    family: str, folder: Path, workers: int = 1, progress: Callable[[str], None] = lambda told: None
+) -> Path:
+    """Measure the missing points, fit, and write the family's table; returns its path."""
+    batches = [*waiting(family, folder)]
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(measure, batch, family, folder) for batch in batches]
+        for done, future in enumerate(as_completed(futures), 1):
+            if future.exception():
+                pool.shutdown(cancel_futures=True)
+            future.result()
+            progress(f"{family}: {done}/{len(batches)}")
+    return write_table(family, folder)
+
+
+def shipped(family: str) -> dict[str, Any]:
+    """The family's table as the package has it; empty if there is none."""
+    place = MEASURED / f"{family}.json"
+    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+
+
+def is_current(module: str, table: dict[str, Any]) -> bool:
+    """Whether a table's entry was measured on the sources that are there now, and fitted to today's terms."""
+    if table.get("sources", {}).get(module) != source_digest(module):
+        return False
+    one = engine_columns([draw_points()[module][0].engine])
+    return list(table["modules"][module]["lut"]) == list(terms(module, one, table["family"]))
+
+
+def write_table(family: str, folder: Path) -> Path:
+    """Fit what was measured and write fgnas/hardware/array/characterisation/FAMILY.json.
+
+    What another family than the first has not measured is as there, with 0 points.
+    """
+    table = shipped(family)
+    like = shipped(FIRST_FAMILY)["modules"] if family != FIRST_FAMILY else {}
+    modules = {}
+    for module in POINTS:
+        rows = measured(module, family, folder)
+        if rows:
+            found = terms(module, engine_columns([Engine.of(row["engine"]) for row in rows]), family)
+            modules[module] = fit_terms(found, rows, like.get(module), LOGIC.get(module, ()))
+        elif is_current(module, table):
+            modules[module] = table["modules"][module]
+        else:
+            modules[module] = {**like[module], "points": 0}
+    content = {
+        "family": family,
+        "tool": f"Yosys (pyosys {version('pyosys')})",
+        "date": datetime.date.today().isoformat(),
+        "command": "make characterise-array",
+        "sources": {module: source_digest(module) for module in modules},
+        "modules": modules,
+    }
+    MEASURED.mkdir(exist_ok=True)
+    place = MEASURED / f"{family}.json"
+    place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return place
+
+
+def main() -> None:
+    """`make characterise-array`: measure both families."""
+    parser, folder = argparse.ArgumentParser(description=__doc__), Path("build/characterisation-array")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), help="default: %(default)s")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; default: %(default)s")
+    parser.add_argument("--folder", type=Path, default=folder, help="default: %(default)s")
+    options = parser.parse_args()
+    for family in options.families:
+        print(characterise(family, options.folder, options.workers, functools.partial(print, flush=True)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""LUTs and flip-flops of engines: what the columns tell of modes and shifts, the tables, and a small engine built."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fgnas.backends.array import write_rtl
+from fgnas.backends.rtl import KERNEL
+from fgnas.errors import UserError
+from fgnas.hardware.array.area import MEASURED, TERMS, engine_columns, lut_ff, mode_columns, shift_columns
+from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.devices import FAMILIES
+from fgnas.tools.characterise_array import draw_array, source_digest
+from fgnas.tools.synth import instance_totals, synthesise
+
+ENGINE = Engine(
+    units=4, bits=8, modes=(Mode(2, 1, 2), Mode(2, 2, 1), Mode(4, 1, 1)), tiles=1, table_words=2048, own_words=512,
+    bias_words=2, activation_words=0, shifts=(-1, 6, 8), maximum=False, sum_bits=26,
+)  # fmt: skip
+
+
+def test_equal_modes_and_shifts_count_once() -> None:
+    """Two engines: n = 2 in the first layer, and n = 1 everywhere."""
+    n = np.array([2, 1])
+    one = np.ones(2, np.int64)
+    modes = mode_columns([(one, n), (one, one), (n, one)])
+    assert [mode.used.tolist() for mode in modes] == [[1, 1], [1, 0], [1, 0]]
+    found = shift_columns([np.array([6, 4]), np.array([8, 4]), np.array([-2, 4])])
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "right_shifts": [2, 1], "shifted_out": [5 + 7, 3], "most_left": [2, 0],
+    }  # fmt: skip
+
+
+def test_columns_of_engines_are_theirs() -> None:
+    """Engines with fewer modes and shifts than others have no more of them for that."""
+    few = replace(ENGINE, modes=(Mode(4, 1, 1),), shifts=(3,), beat_bits=512, maximum=True)
+    found = engine_columns([ENGINE, few])
+    assert [sum(mode.used[place] for mode in found.modes) for place in (0, 1)] == [3, 1]
+    assert (found.right_shifts.tolist(), found.most_left.tolist()) == ([2, 1], [1, 0])
+    assert found.shifted_out.tolist() == [12, 2]
+    assert (found.banks.tolist(), found.entries.tolist(), found.maximum.tolist()) == ([1, 4], [5, 20], [0, 1])
+    assert found.together.tolist() == [few.loaded_together // 4, few.loaded_together]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_table_was_measured_on_the_rtl_of_today(family: str) -> None:
+    table = json.loads((MEASURED / f"{family}.json").read_text())
+    assert set(table["sources"]) == set(table["modules"]) == set(TERMS)
+    stale = [module for module, digest in table["sources"].items() if digest != source_digest(module)]
+    assert not stale, f"{family}: measured on other RTL, run `make characterise-array`: {', '.join(stale)}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_engines_at_once_have_the_sizes_of_each(family: str) -> None:
+    rng = np.random.default_rng(5)
+    engines = [draw_array(rng).engine for _ in range(20)]
+    lut, ff = lut_ff(engine_columns(engines), family)
+    for place, engine in enumerate(engines):
+        alone = engine_resources(engine, family)
+        assert (alone["lut"], alone["ff"]) == (lut[place], ff[place])
+        assert alone["lut"] > 1000 * engine.units and alone["ff"] > 500 * engine.units
+
+
+def test_a_family_without_a_table_is_refused() -> None:
+    with pytest.raises(UserError, match="family 'virtex'"):
+        lut_ff(engine_columns([ENGINE]), "virtex")
+
+
+@pytest.mark.slow
+def test_a_built_engine_has_nearly_as_many(tmp_path: Path) -> None:
+    """One unit behind the narrowest port; DSPs and block RAMs are exact."""
+    pytest.importorskip("pyosys")
+    rng = np.random.default_rng(11)
+    array = next(one for one in iter(lambda: draw_array(rng), None) if one.engine.units == 1)
+    write_rtl(array, tmp_path)
+    modules = synthesise(["-f", "files.f"], KERNEL, "xc7", tmp_path / "rtl", tmp_path / "log")["modules"]
+    built, model = instance_totals(modules, KERNEL)[KERNEL], engine_resources(array.engine)
+    assert (built["dsp"], built["bram36"]) == (model["dsp"], model["bram36"])
+    assert abs(built["lut"] - model["lut"]) < 0.15 * built["lut"]
+    assert abs(built["ff"] - model["ff"]) < 0.05 * built["ff"]
