@@ -165,9 +165,9 @@ bench-array-cpp: ## the array's C++: random networks on whole graphs, several on
 	@scripts/setup.sh compiler
 	OMP_NUM_THREADS=1 $(python) benchmarks/array_cpp.py
 
-bench-gcos: ## G-CoS: designs delivered, rank of the supernet, other ways beside it; hours in all, resumable: ROWS (of delivered,ranked,compared) WORKERS
+bench-gcos: ## G-CoS: its figures, other ways to search, rank of the supernet, designs delivered; hours in all, resumable: ROWS (such as "figure 1,ranked") ONLY WORKERS
 	@scripts/setup.sh compiler simulator
-	OMP_NUM_THREADS=1 $(python) benchmarks/gcos.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows)
+	OMP_NUM_THREADS=1 $(python) benchmarks/gcos.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY SEEDS)
 
 bench-mapping: ## exact fronts of mappings, and the published figures computed again
 	@scripts/setup.sh

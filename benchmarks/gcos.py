@@ -1,91 +1,60 @@
-"""G-CoS: what its searches deliver, how well its supernet ranks, and other ways to search beside it; resumable."""
+"""G-CoS: what its searches deliver, how well its supernet ranks, other ways to search, and its figures; resumable."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import functools
 import itertools
 import json
+import os
+import platform
 import resource
+import shutil
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+import gcos_beside
+import gcos_figures
 import numpy as np
+import torch
 from common import Record
-from memory import SCORING, digest
-from moocore import hypervolume
-from pages import render, write_page
-from tables import statistics_of
+from gcos_page import AIMS, FIGURES, page
+from gcos_searches import BUILD, DATASETS, NETWORKS, SEARCHES, SYSTEM, WIDTHS, supernet_of, version
+from pages import write_page
 
 import fgnas
-from fgnas import systems
 from fgnas.api.rankings import correlations, measured, tau, uniform
-from fgnas.design import Design, Layer
+from fgnas.design import Design
 from fgnas.engine.jobs import Processes, Workers
-from fgnas.engine.run import configuration
-from fgnas.engine.statistics import difference
+from fgnas.engine.run import configuration, cpu_name
 from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.systems.gcos.composition import composed
 from fgnas.systems.gcos.options import Options
-from fgnas.systems.gcos.target import ArrayTarget
-from fgnas.tasks.nodes import load
+from fgnas.systems.gcos.trainer import SUPERNET
 
-SYSTEM = "g-cos"
-PARTS = ("delivered", "ranked", "compared")
-BUILD = Path(__file__).parent.parent / "build" / "gcos"
-CODE = (*SCORING, "networks/finetuning.py", "networks/supernet.py", "engine", "searchers/pool.py", "systems/gcos",
-        "systems/fgnas/jobs.py", "systems/fgnas/trainer.py", "space.py", "costs.py")  # fmt: skip
-"""Code that scores, searches and chooses; of the array's model, the prices count."""
-DELIVERED = (("cora", 20_000, 0.81), ("cora", 9_000, 0.79), ("cora", 10_000, None), ("citeseer", 30_000, 0.70))
-"""Graph, cycles at most, and the test accuracy that is aimed at."""
-RANKED = ("cora", "citeseer")
-EPOCHS = 20
-"""Epochs of the short trainings in the supernet's place."""
-METHODS: dict[str, dict[str, Any]] = {
-    "random": {"method": "random", "distinct": True},
-    "Algorithm 1": {"method": "pool"},
-    "reinforce": {"method": "reinforce"},
-    "GCN-16, engine searched": {"space": "gcn-16"},
-    "one engine, network searched": {"space": "one-engine"},
-    "network first, then engine": {"space": "one-engine", "objectives": "val", "latency_ms": None},
-    f"Algorithm 1, {EPOCHS} epochs for each network": {"scoring": "training", "epochs": EPOCHS},
-}
-"""The baseline first; every method by the options that make it."""
-STAGED = "network first, then engine"
-COMPARED = ("cora", 20_000)
-LEAST_ACCURACY = 0.5
-"""The hypervolume is of the accuracy above this, and of the cycles below the limit, as shares of the latter."""
-SIZES = {"children": 600, "leaders": 6, "retrain_seeds": 5}
-"""Of the searches whose designs are delivered."""
-OTHERS = {"children": 200, "leaders": 4, "retrain_seeds": 2}
-"""Of each of the searches that are compared."""
+CODE: dict[str, Sequence[str]] = {
+    "figure 1": NETWORKS, "figure 8": (), "compared": SEARCHES, "timed": SEARCHES, "ranked": NETWORKS,
+    "figure 7": SEARCHES, "delivered": SEARCHES,
+}  # fmt: skip
+"""Part -> the code on which it depends beside the array's model, in the order in which the parts are run."""
+LAYOUT = "each part has its own"
+"""The code of the record: its parts are dropped one by one."""
+
+Task = tuple[str, Callable[[], Any]]
+"""A result by its key, and what makes it."""
 
 
-def version() -> str:
-    """A digest of everything that a search depends on."""
-    found = hashlib.sha256(digest(CODE).encode())
-    for dataset in RANKED:
-        parts = composed(Options(dataset=dataset))
-        prices = parts.target.price(parts.space.draw(1_000, np.random.default_rng(0)))
-        found.update(np.stack([prices[name] for name in sorted(prices)]).tobytes())
-    return found.hexdigest()[:12]
-
-
-def milliseconds(cycles: int) -> float:
-    """Latency at the default clock."""
-    return cycles / (1000 * Options.clock_mhz)
-
-
-def search(name: str, workers: int, **options: Any) -> tuple[fgnas.api.Run, dict[str, float]]:
+def search(name: str, workers: int, **options: Any) -> tuple[fgnas.api.Run, dict[str, Any]]:
     """A search in its own folder, which continues where it stopped; and the seconds of this call."""
     begun, used = time.perf_counter(), cpu_seconds()
     known = (BUILD / name / "config.json").is_file()
     given = {} if known else options
     run = fgnas.search(system=SYSTEM, run=name, runs=BUILD, resume=known, workers=workers, **given)
-    return run, {"seconds": time.perf_counter() - begun, "cpu_s": cpu_seconds() - used, "continued": known}
+    spent = {"seconds": time.perf_counter() - begun, "cpu_s": cpu_seconds() - used, "workers": workers}
+    return run, spent | {"continued": known}
 
 
 def cpu_seconds() -> float:
@@ -95,27 +64,22 @@ def cpu_seconds() -> float:
     )))  # fmt: skip
 
 
-def delivered(dataset: str, cycles: int, workers: int, name: str) -> dict[str, Any]:
+def delivered(dataset: str, cycles: int, workers: int, code: str) -> dict[str, Any]:
     """The best design of a search within so many cycles, and its RTL on the whole graph; or why there is none."""
+    name = f"{dataset}-{cycles}-{code}"
     try:
-        run, spent = search(name, workers, dataset=dataset, latency_ms=milliseconds(cycles), **SIZES)
+        run, spent = search(name, workers, dataset=dataset, latency_ms=gcos_beside.milliseconds(cycles))
     except UserError as error:
         return {"refused": str(error)}
     project = run.design("best").lower().write(BUILD / f"{name}-project")
     simulated = project.simulate()
     retrained, design = run.best["retrained"]["quantised"]["test"], run.best["design"]
     return {
-        "layers": "; ".join(map(described, Design.from_dict(design).layers)), "array": design["array"],
+        "layers": "; ".join(map(gcos_figures.described, Design.from_dict(design).layers)), "array": design["array"],
         "test": retrained["values"], "delivered_test": run.best["delivered"]["quantised"]["test"],
         "costs": run.best["costs"], "mismatches": simulated["mismatches"], "simulated": simulated["cycles"],
         "cheapest": cheapest(run), **spent,
     }  # fmt: skip
-
-
-def described(layer: Layer) -> str:
-    """A layer in a few words."""
-    words = (layer.attention, layer.aggregation, layer.d, layer.activation, f"{layer.ai + layer.af + 1} bit")
-    return " ".join(str(word) for word in words if word)
 
 
 def cheapest(run: fgnas.api.Run) -> dict[str, Any] | None:
@@ -126,19 +90,20 @@ def cheapest(run: fgnas.api.Run) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def ranked(dataset: str, networks: int, workers: int, name: str) -> dict[str, Any]:
+def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, Any]:
     """Kendall's tau of the supernet and of short trainings, against networks trained alone with two seeds."""
     options = Options(dataset=dataset, retrain_epochs=Options.epochs)
-    parts = composed(options)
+    parts, name = composed(options), f"ranked-{dataset}-{code}"
     known = (BUILD / name / "config.json").is_file()
     store = RunStore(BUILD / name) if known else RunStore.create(
         BUILD, name, configuration(SYSTEM, asdict(options), parts)
     )  # fmt: skip
-    candidates = uniform(parts, networks, options.seed)
+    shutil.copy(supernet_of(dataset, options.seed)[0], store.folder / SUPERNET)
+    candidates, epochs = uniform(parts, networks, options.seed), gcos_beside.EPOCHS
     with Workers(lambda: Processes(workers)) as pool:
         parts.trainer.prepare(store, pool)
         found = measured(store, parts.trainer, pool, candidates, 2)
-        short = composed(Options(dataset=dataset, scoring="training", epochs=EPOCHS)).trainer.score(candidates, pool)
+        short = composed(Options(dataset=dataset, scoring="training", epochs=epochs)).trainer.score(candidates, pool)
     scores, alone = np.array([one["score"] for one in found]), np.array([one["alone"] for one in found]).T
     trained, means = np.array([one.values["val"] for one in short]), alone.mean(axis=0)
     better = np.argsort(-means, kind="stable")[: (len(means) + 1) // 2]
@@ -147,103 +112,82 @@ def ranked(dataset: str, networks: int, workers: int, name: str) -> dict[str, An
     }  # fmt: skip
 
 
-def compared(method: str, seed: int, workers: int, name: str) -> dict[str, Any]:
-    """The leaders of a search as retrained accuracies and cycles."""
-    dataset, cycles = COMPARED
-    given = {"dataset": dataset, "latency_ms": milliseconds(cycles), "seed": seed, **OTHERS, **METHODS[method]}
-    given = {option: value for option, value in given.items() if value is not None}
-    run, spent = search(name, workers, **given)
-    leaders = run.store.leaders()
-    points = [[one["retrained_val"]["mean"], one["costs"]["latency_cycles"]] for one in leaders]
-    if method == STAGED:
-        points = [[mean, fastest(dataset, one["design"])] for (mean, _), one in zip(points, leaders, strict=True)]
-    return {"points": points, "volume": volume(points, cycles), "trials": len(run.trials()), **spent}
+def tasks(part: str, options: argparse.Namespace, record: dict[str, Any], code: str) -> list[Task]:
+    """The results of a part by key, each with what makes it."""
+    make = functools.partial
+    seeds = list(itertools.product(range(options.seeds), gcos_beside.METHODS))
+    match part:
+        case "figure 1":
+            return [(one, make(gcos_figures.figure_1, one)) for one in DATASETS]
+        case "figure 8":
+            cases = itertools.product(DATASETS, gcos_figures.TIMED, gcos_figures.HIDDEN)
+            return [(" | ".join(map(str, case)), make(gcos_figures.over_pyg, *case)) for case in cases]
+        case "compared":
+            found: list[Task] = [(f"{name} | {seed}", make(gcos_beside.compared, name, seed)) for seed, name in seeds]
+            return found + [(f"all | {seed}", make(gcos_beside.everything, seed)) for seed in range(options.seeds)]
+        case "timed":
+            return [(f"{name} | {seed}", make(timed, record, name, seed)) for seed, name in seeds]
+        case "ranked":
+            given = options.networks, options.workers, code
+            return [(dataset, make(ranked, dataset, *given)) for dataset in DATASETS]
+        case "figure 7":
+            return [(f"{dataset} | {name}", one) for dataset in DATASETS for name, one in frontier(dataset)]
+        case _:
+            return [(f"{one} {most}", make(delivered, one, most, options.workers, code)) for one, most in AIMS]
 
 
-def fastest(dataset: str, design: dict[str, Any]) -> int:
-    """The fewest cycles of a network with its formats, on any engine of the default options."""
-    network = Design.from_dict(design)
-    space = composed(Options(dataset=dataset)).space
-    values = {decision.name: decision.options for decision in space.decisions}
-    row: list[range | tuple[int, ...]] = []
-    for decision in space.decisions:
-        if decision.kind == "hardware":
-            row.append(range(len(decision.options)))
-        elif decision.position is None:
-            layer = network.layers[0]
-            row.append((values[decision.name].index(layer.ai + layer.af + 1),))
-        else:
-            row.append((decision.options.index(getattr(network.layers[decision.position], decision.choice)),))
-    rows = np.array(list(itertools.product(*row)), np.int16)
-    target = ArrayTarget(space, load(dataset), Options.family, Options.clock_mhz)
-    return int(target.price(rows)["latency_cycles"].min())
+def timed(record: dict[str, Any], method: str, seed: int) -> dict[str, Any]:
+    """A search with as many evaluations as the processor seconds of Algorithm 1 allow."""
+    return gcos_beside.compared(method, seed, gcos_beside.affordable(record["compared"], method))
 
 
-def volume(points: list[list[float]], cycles: int) -> float:
-    """Hypervolume of accuracies and cycles, each a share."""
-    inside = [[-mean, taken / cycles] for mean, taken in points if mean > LEAST_ACCURACY and taken <= cycles]
-    return float(hypervolume(np.array(inside), ref=[-LEAST_ACCURACY, 1.0])) if inside else 0.0
+def frontier(dataset: str) -> list[Task]:
+    """The points of Figure 7 on a graph."""
+    make, figures = functools.partial, gcos_figures
+    found: list[Task] = [(f"λ = {one:g}", make(figures.on_frontier, dataset, one)) for one in figures.WEIGHTS]
+    for name, given in figures.HANDMADE.items():
+        found.append((name, make(figures.on_fastest, dataset, figures.handmade(*given))))
+    found.append((figures.GAT, make(figures.gat_on_pipeline, dataset)))
+    for method, width in itertools.product(figures.NETWORK_SEARCHES, WIDTHS):
+        found.append((f"{method}, up to {width} features", make(figures.network_first, dataset, method, width)))
+    return found
 
 
-def page(record: dict[str, Any]) -> str:
-    """The page of a record: as much as has been run."""
-    results = record.get("delivered", {})
-    rows = [
-        {"dataset": dataset, "cycles": cycles, "aim": aim, **results[f"{dataset} {cycles}"]}
-        for dataset, cycles, aim in DELIVERED if f"{dataset} {cycles}" in results
-    ]  # fmt: skip
-    for row in rows:
-        row["statistics"] = statistics_of(row.get("test", []))
-    lines = []
-    baseline: list[list[float]] = []
-    for method in METHODS:
-        found = [one for key, one in sorted(record.get("compared", {}).items()) if key.startswith(f"{method} | ")]
-        if not found:
-            continue
-        volumes = [[one["volume"]] for one in found]
-        baseline = baseline or volumes
-        best = [max((p for p in one["points"] if p[1] <= COMPARED[1]), default=None) for one in found]
-        lines.append({
-            "method": method, "searches": len(found), "volume": np.mean(volumes),
-            "gap": difference(volumes, baseline), "cpu_s": np.mean([one["cpu_s"] for one in found]),
-            "best": np.mean([one[0] for one in best if one]) if any(best) else None,
-        })  # fmt: skip
-    return render(
-        "gcos.md", rows=rows, ranked=record.get("ranked", {}), lines=lines, sizes=SIZES, others=OTHERS,
-        compared=COMPARED, least=LEAST_ACCURACY, epochs=EPOCHS, **record["options"],
-    )  # fmt: skip
+def run_part(record: Record, part: str, options: argparse.Namespace) -> None:
+    """Make what a part lacks, and store each result; what other code gave is dropped."""
+    code = version(CODE[part])
+    codes = record.results.get("codes", {})
+    if codes.get(part) != code or part not in record.results:
+        record.note(**{part: {}}, codes=codes | {part: code})
+    for key, make in tasks(part, options, record.results, code):
+        if options.only in key and key not in record.results[part]:
+            print(f"{part}: {key}", flush=True)
+            record.note(**{part: record.results[part] | {key: json.loads(json.dumps(make()))}})
 
 
 def main() -> None:
-    """Run what is missing, and write after each part."""
+    """Run what is missing of the parts, and write after each result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=100)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--networks", type=int, default=100, help="that are trained alone")
+    parser.add_argument("--seeds", type=int, default=5, help="of every way to search")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rows", help=f"of {','.join(PARTS)}; default: all", default=",".join(PARTS))
+    parser.add_argument("--rows", help=f"of {','.join(CODE)}; default: all", default=",".join(CODE))
+    parser.add_argument("--only", help="the results whose names have this in them; default: all", default="")
     options = parser.parse_args()
-    code = version()
-    record = Record("gcos", code)
-    record.note(options={"networks": options.networks, "seeds": options.seeds})
-
-    def fill(part: str, key: str, make: Any) -> None:
-        """Add a result to a part, and write the page."""
-        if key in record.results.get(part, {}):
-            return
-        print(f"{part}: {key}", flush=True)
-        name = "-".join(f"{part} {key} {code}".replace("|", "").replace(",", "").lower().split())
-        record.note(**{part: record.results.get(part, {}) | {key: json.loads(json.dumps(make(name)))}})
+    if unknown := set(options.rows.split(",")) - set(CODE):
+        parser.error(f"--rows: unknown {', '.join(sorted(unknown))}; known: {', '.join(CODE)}")
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}"
+    record = Record("gcos", LAYOUT)
+    record.note(
+        options={"networks": options.networks, "seeds": options.seeds},
+        machine=f"{cpu_name()} ({os.cpu_count()} cores), {versions}",
+    )
+    for part in (one for one in CODE if one in options.rows.split(",")):
+        run_part(record, part, options)
         write_page("gcos.md", page(record.results))
-
-    asked = options.rows.split(",")
-    for dataset, cycles, _ in DELIVERED if "delivered" in asked else ():
-        fill("delivered", f"{dataset} {cycles}", lambda name: delivered(dataset, cycles, options.workers, name))  # noqa: B023
-    for dataset in RANKED if "ranked" in asked else ():
-        fill("ranked", dataset, lambda name: ranked(dataset, options.networks, options.workers, name))  # noqa: B023
-    for seed, method in itertools.product(range(options.seeds), METHODS) if "compared" in asked else ():
-        fill("compared", f"{method} | {seed}", lambda name: compared(method, seed, options.workers, name))  # noqa: B023
+        for name, figure in FIGURES.items():
+            write_page(name, figure(record.results))
 
 
 if __name__ == "__main__":
-    systems.find(SYSTEM)
     main()

@@ -13,7 +13,7 @@ import controllers
 import efficiency
 import every_design
 import finetuning
-import gcos
+import gcos_page
 import hardware_model
 import initiation_interval
 import mapping
@@ -35,7 +35,8 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "efficiency.md": ("efficiency", efficiency.page),
     "every-design.md": ("every-design", every_design.page),
     "finetuning.md": ("finetuning", finetuning.page),
-    "gcos.md": ("gcos", gcos.page),
+    "gcos.md": ("gcos", gcos_page.page),
+    **{name: ("gcos", draw) for name, draw in gcos_page.FIGURES.items()},
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),
