@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,13 @@ def write_project(
     directory: Path,
     specification: Specification | None = None,
     network: Network | None = None,
+    further: Sequence[GraphData] = (),
 ) -> list[Path]:
     """Write the project of a network on an array to `directory`, whole or not at all; returns the files.
 
-    With `network` its float weights are written too. An existing project is replaced.
+    With `network` its float weights are written too; `further` as in `encode_array`. An existing project is replaced.
     """
-    encoded = encode_array(accelerator, data)
+    encoded = encode_array(accelerator, data, further)
     given = specification or Specification()
     return replace_project(directory, lambda built: _fill(encoded, built, given, network))
 
@@ -80,6 +82,18 @@ def _fill(encoded: EncodedArray, built: Path, specification: Specification, netw
     write_json(built / "report" / "price.json", predicted)
     if network is not None:
         network.save(built / "weights.npz")
+
+
+def write_step(
+    accelerator: ArrayAccelerator, data: GraphData, folder: Path, specification: Specification, network: Network,
+    further: Sequence[GraphData] = (),
+) -> None:  # fmt: skip
+    """Write one more use of a project's hardware below it: another programme and graph, as test vectors."""
+    encoded = encode_array(accelerator, data, further)
+    write_vectors(encoded, folder / "vectors")
+    write_json(folder / "report" / "accelerator.json", summary(encoded))
+    write_json(folder / "report" / "price.json", price(encoded, specification))
+    network.save(folder / "weights.npz")
 
 
 def write_cpp(encoded: EncodedArray, directory: Path, specification: Specification, counts: dict[str, int]) -> None:

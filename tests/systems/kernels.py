@@ -1,4 +1,4 @@
-"""Files of kernels for tests: a sum, a maximum, and two layers."""
+"""Files of kernels for tests: pipelines of a sum, a maximum and two layers, and a multiplier array."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,13 @@ HIDDEN = {**LAYER, "d": 64, "activation": "relu", "t_act": 8}
 LAYERS = {"dense": [LAYER], "graph": [{**LAYER, "aggregation": "max"}], "ffn": [HIDDEN, LAYER]}
 
 
+ARRAY = {"units": 8, "beat_bits": 256, "ai": 3, "af": 6, "wi": 1, "wf": 8}
+
+
 def kernel_file(folder: Path, name: str, layers: list[dict[str, Any]] | None = None, **facts: Any) -> Path:
-    """Write folder/name.json."""
+    """Write folder/name.json: the array of that name, or else a pipeline."""
     path = folder / f"{name}.json"
-    design = {"schema": 1, "layers": LAYERS[name] if layers is None else layers, "dsp": 40}
-    path.write_text(json.dumps({"design": design, **facts}), encoding="utf-8")
+    design = {"schema": 1, "layers": LAYERS.get(name) if layers is None else layers, "dsp": 40}
+    build = {"array": ARRAY} if name == "array" else {"design": design}
+    path.write_text(json.dumps({**build, **facts}), encoding="utf-8")
     return path

@@ -19,7 +19,7 @@ from fgnas.networks.vision.supernet import vig_space
 from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.kernels import load_kernel
 from fgnas.systems.magnas.measure import measured, samples
-from fgnas.systems.magnas.target import MappedTarget
+from fgnas.systems.magnas.target import MappedTarget, Mapping
 from fgnas.systems.magnas.trainer import Job, MappedJob, Source, run_job, run_mapped
 from fgnas.tasks.images import load_images
 from tests.systems.kernels import kernel_file
@@ -144,7 +144,8 @@ def assert_scored_as_mapped(run, board):
     data = load_images("digit-images")
     source = Source(data.name, data.fingerprint, str(run.folder / "supernet.pt"), best["sha256"])
     subnet = Subnet.from_dict(best["design"])
-    job = MappedJob(source, subnet, ("cpu",) * len(best["mapping"]["units"]), ())
+    count = len(best["mapping"]["units"])
+    job = MappedJob(source, subnet, Mapping("default", ("cpu",) * count, (1,) * count), ())
     assert run_mapped(job)[0] == run_job(Job(source, (subnet,)))[0] == best["searched"]
 
 

@@ -140,9 +140,7 @@ def total_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> int
 
 def multiplications(encoded: EncodedArray) -> int:
     """Multiplications that the network needs on this graph, see `fgnas.hardware.pipeline.work`."""
-    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
-    edges = len(encoded.graph.sources)
-    return int(work.multiplications(geometries, encoded.graph.features.nnz, encoded.nodes, edges))
+    return int(sum(map(sum, _needed(encoded))))
 
 
 def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
@@ -150,12 +148,20 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
 
     A pass has its share of the layer's.
     """
-    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
-    edges, plans = len(encoded.graph.sources), encoded.accelerator.plans
-    needed = work.by_phase(geometries, encoded.graph.features.nnz, encoded.nodes, edges)
+    needed, plans = _needed(encoded), encoded.accelerator.plans
     return [0] + [
         0 if one.operation == Operation.LOAD else int(needed[layer][one.target != Target.TABLE]) // plans[layer].passes
         for one, layer in zip(encoded.programme, encoded.layers, strict=True)
+    ]
+
+
+def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
+    """For each layer the multiplications of its combination and of its aggregation."""
+    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
+    non_zeros = encoded.graph.features.nnz
+    return [
+        work.by_phase(geometries, non_zeros, encoded.nodes, len(graph.sources))[layer]
+        for layer, graph in enumerate(encoded.graphs)
     ]
 
 

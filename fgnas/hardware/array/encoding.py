@@ -49,13 +49,20 @@ class Dealt:
         return self.first if layer == 0 else self.layers[layer - 1]
 
 
-def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData) -> Dealt:
-    """Deal the rows of every phase."""
+def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = ()) -> Dealt:
+    """Deal the rows of every phase; `further` as in `encode_array`."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
-    loads = data.degrees[:, None]
-    return Dealt(
-        first, tuple((deal_for_logits if plan.last else deal)(loads, plan.aggregate.m) for plan in plans)
-    )  # fmt: skip
+    graphs = graphs_of(len(plans), data, further)
+    aggregated = (
+        (deal_for_logits if plan.last else deal)(one.degrees[:, None], plan.aggregate.m)
+        for plan, one in zip(plans, graphs, strict=True)
+    )
+    return Dealt(first, tuple(aggregated))
+
+
+def graphs_of(layers: int, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
+    """The graph of every layer: that of the data for all, unless the further layers have others."""
+    return (data, *(further or (data,) * (layers - 1)))
 
 
 def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
@@ -95,7 +102,7 @@ class EncodedArray:
 
     Attributes:
         accelerator: the network on its engine.
-        graph: the graph in the network's integers.
+        graphs: the graph of every layer in the network's integers; the first has the features.
         dealt: the dealing of its rows.
         schedules: {descriptor number: slot rows} of the sparse descriptors.
         programme: the descriptors.
@@ -104,12 +111,17 @@ class EncodedArray:
     """
 
     accelerator: ArrayAccelerator
-    graph: EncodedGraph
+    graphs: tuple[EncodedGraph, ...]
     dealt: Dealt
     schedules: dict[int, Schedule]
     programme: tuple[Descriptor, ...]
     layers: tuple[int, ...]
     regions: dict[str, Beats]
+
+    @property
+    def graph(self) -> EncodedGraph:
+        """That of the first layer."""
+        return self.graphs[0]
 
     @property
     def nodes(self) -> int:
@@ -146,29 +158,37 @@ class EncodedArray:
         return rows[self.dealt.layers[-1].position, :classes].astype(np.int64)
 
 
-def encode_array(accelerator: ArrayAccelerator, data: GraphData) -> EncodedArray:
-    """Deal, pack and encode a graph. Raises UserError where the engine does not hold it."""
+def encode_array(
+    accelerator: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()
+) -> EncodedArray:
+    """Deal, pack and encode a graph. Raises UserError where the engine does not hold it.
+
+    `further` are the graphs of the layers behind the first, one each, where they are not that of the data: on the same
+    nodes, and of their features nothing is read.
+    """
     engine, plans = accelerator.engine, accelerator.plans
     if data.width_in != accelerator.source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads "
                         f"{accelerator.source.shape.width_in}")  # fmt: skip
-    largest = int(data.degrees.max(initial=0))
+    given = graphs_of(len(plans), data, further)
+    largest = max(int(one.degrees.max(initial=0)) for one in given)
     if largest > accelerator.source.shape.degree_capacity:
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
                         f"{accelerator.source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
-    graph = encode(accelerator.source, data)
-    dealt = deal_graph(plans, data)
+    encoded = {id(one): encode(accelerator.source, one) for one in given}
+    graphs = tuple(encoded[id(one)] for one in given)
+    dealt = deal_graph(plans, data, further)
     check_memories(accelerator, dealt)
-    if not graph.nodes:
+    if not data.nodes:
         empty = {name: _no_beats(engine) for name in ("parameters", "features", "edges")}
-        return EncodedArray(accelerator, graph, dealt, {}, (), (), {"programme": empty["edges"], **empty})
-    encoder = _Encoder(accelerator, data, graph, dealt)
+        return EncodedArray(accelerator, graphs, dealt, {}, (), (), {"programme": empty["edges"], **empty})
+    encoder = _Encoder(accelerator, given, graphs, dealt)
     for plan in plans:
         encoder.layer(plan)
     if len(encoder.programme) > engine.programme:
         raise UserError(f"the programme has {len(encoder.programme)} descriptors, the engine holds {engine.programme}")
     return EncodedArray(
-        accelerator, graph, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
+        accelerator, graphs, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
         encoder.regions(),
     )  # fmt: skip
 
@@ -204,9 +224,9 @@ class _Encoder:
     """Builds the programme and the streams, phase by phase."""
 
     def __init__(
-        self, accelerator: ArrayAccelerator, data: GraphData, graph: EncodedGraph, dealt: Dealt
+        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[EncodedGraph], dealt: Dealt
     ) -> None:
-        self.accelerator, self.data, self.graph, self.dealt = accelerator, data, graph, dealt
+        self.accelerator, self.given, self.graphs, self.dealt = accelerator, given, graphs, dealt
         self.engine: Engine = accelerator.engine
         self.programme: list[Descriptor] = []
         self.layers: list[int] = []
@@ -276,7 +296,7 @@ class _Encoder:
         if not plan.first:
             rows = self.dealt.layers[index - 1].depth
             return replace(common, count=rows, entries=plan.elements), None
-        features = self.graph.features
+        features = self.graphs[0].features
         indptr = features.indptr.astype(np.int64)
         schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
         entries = (features.indices.astype(np.int64) * plan.write_tiles, features.data.astype(np.int64))
@@ -285,7 +305,7 @@ class _Encoder:
     def _aggregation(self, plan: LayerPlan) -> tuple[Descriptor, Schedule]:
         """A H, then bias and activation, into the units' own rows or to the logits."""
         index = plan.layer.index
-        deal, engine = self.dealt.layers[index], self.engine
+        deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
         combined = self.dealt.combined(index)
         common = Descriptor(
             operation=Operation.SPARSE,
@@ -306,10 +326,10 @@ class _Encoder:
             bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
         )
         ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
-        schedule = pack(np.diff(self.graph.indptr), deal, plan.aggregate.k, ordered)
-        entries = (combined.position[self.graph.sources] * plan.tiles, coefficients(plan, self.data, self.graph))
+        schedule = pack(np.diff(graph.indptr), deal, plan.aggregate.k, ordered)
+        entries = (combined.position[graph.sources] * plan.tiles, coefficients(plan, self.given[index], graph))
         return self._sparse(
-            common, Region.EDGES, schedule, deal, plan.aggregate, self.graph.indptr, entries,
+            common, Region.EDGES, schedule, deal, plan.aggregate, graph.indptr, entries,
             bool(plan.layer.geometry.maximum),
         )  # fmt: skip
 

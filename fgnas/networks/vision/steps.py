@@ -57,6 +57,15 @@ def ffn_steps(width: int) -> tuple[str, str]:
     return widening_step(width), narrowing_step(width)
 
 
+def blocks(backbone: Backbone) -> Iterator[tuple[str, ...]]:
+    """The steps of every Grapher and every FFN that a subnet of the backbone can have."""
+    for count in sorted({*backbone.neighbours}):
+        for operator in OPERATORS:
+            grapher = (operator_step(operator, count), POST)
+            yield from (grapher, (PRE, *grapher))
+    yield from (ffn_steps(width) for width in backbone.widths)
+
+
 def elements(backbone: Backbone) -> dict[str, int]:
     """Every step that a subnet of the backbone can have, and the numbers in its output for one image."""
     plain, double = backbone.nodes * backbone.features, backbone.nodes * 2 * backbone.features

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fgnas.backends.project import MAPPING, MARK, replace_project, write_json, write_project, write_step
+from fgnas.backends.project import MAPPING, MARK, replace_project, write_json
 from fgnas.backends.render import render
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Specification
@@ -17,6 +17,7 @@ from fgnas.networks.vision.subnet import Subnet
 from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.mapped import MappedSubnet, Piece, input_of, mapped_subnet
 from fgnas.systems.magnas.programme import Programme
+from fgnas.systems.magnas.target import Mapping
 from fgnas.systems.magnas.trainer import Source, opened
 from fgnas.tasks.images import ImageData
 from fgnas.tasks.nodes import GraphData
@@ -24,10 +25,10 @@ from fgnas.tasks.nodes import GraphData
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """A subnet with the unit of every step, the kernels among the units, and what it was searched on."""
+    """A subnet with its mapping, the kernels among the units, and what it was searched on."""
 
     subnet: Subnet
-    units: tuple[str, ...]
+    mapping: Mapping
     kernels: dict[str, Kernel]
     source: Source
 
@@ -42,17 +43,17 @@ class Vector:
 
     @property
     def cycles(self) -> int:
-        """Those of the latency model."""
-        return self.programme.kernel.cycles(self.programme.call)
+        """Those of the model of the build."""
+        return self.programme.kernel.build.cycles(self.programme.call)
 
 
 def opened_entry(entry: dict[str, Any], folder: Path) -> Delivered:
     """The subnet of an entry in leaders.json of the run in `folder`."""
-    units = tuple(entry["mapping"]["units"])
-    kernels = {name: Kernel.of(name, facts) for name, facts in entry["kernels"].items() if name in units}
+    mapping = Mapping.of(entry["mapping"])
+    kernels = {name: Kernel.of(name, facts) for name, facts in entry["kernels"].items() if name in mapping.units}
     weights = str(folder / entry["weights"])
     source = Source(entry["dataset"], entry["fingerprint"], weights, entry["sha256"])
-    return Delivered(Subnet.from_dict(entry["design"]), units, kernels, source)
+    return Delivered(Subnet.from_dict(entry["design"]), mapping, kernels, source)
 
 
 def written(delivered: Delivered, directory: Path) -> list[Path]:
@@ -61,12 +62,13 @@ def written(delivered: Delivered, directory: Path) -> list[Path]:
     Raises UserError where no step runs on a kernel.
     """
     if not delivered.kernels:
+        used = ", ".join(sorted({*delivered.mapping.units}))
         raise UserError(
-            f"the subnet runs on {', '.join(sorted({*delivered.units}))} alone and needs no accelerator: name another "
-            "design, or search with a platform whose kernels pay"
+            f"the subnet runs on {used} alone and needs no accelerator: name another design, or search with a platform "
+            "whose kernels pay"
         )
     data, model = opened(delivered.source)
-    subnet = mapped_subnet(model, delivered.subnet, data, delivered.units, delivered.kernels)
+    subnet = mapped_subnet(model, delivered.subnet, data, delivered.mapping, delivered.kernels)
     vectors, val = vectors_of(subnet, data), subnet.accuracy(data, "val")
     return replace_project(directory, lambda built: _fill(delivered, vectors, val, built))
 
@@ -88,11 +90,10 @@ def _fill(delivered: Delivered, vectors: Sequence[Vector], val: float, built: Pa
     for name, own in used.items():
         kernel = delivered.kernels[name]
         specification = Specification(clock_mhz=kernel.clock_mhz)
-        first = own[0]
-        write_project(first.programme.accelerator, first.data, built / name, specification, first.programme.network)
+        own[0].programme.loaded.write(own[0].data, built / name, specification)
         for vector in own:
             place = built / name / "steps" / vector.piece.name
-            write_step(vector.programme.accelerator, vector.data, place, specification, vector.programme.network)
+            vector.programme.loaded.write_step(vector.data, place, specification)
     chain = [
         {
             "step": vector.piece.name, "unit": vector.programme.kernel.name,
@@ -102,6 +103,6 @@ def _fill(delivered: Delivered, vectors: Sequence[Vector], val: float, built: Pa
         for vector in vectors
     ]  # fmt: skip
     write_json(built / MARK, delivered.subnet.to_dict())
-    write_json(built / MAPPING, {"val": val, "units": list(delivered.units), "calls": chain})
+    write_json(built / MAPPING, {"val": val, "units": list(delivered.mapping.units), "calls": chain})
     text = render("mapping/README.md.j2", delivered=delivered, vectors=vectors, kernels=used, val=val)
     (built / "README.md").write_text(text, encoding="utf-8")

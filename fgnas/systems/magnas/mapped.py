@@ -5,7 +5,8 @@ The formats of a kernel's steps come from training images, step after step: each
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +18,13 @@ from fgnas.networks.vision.stages import Stage, stages
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import MEASURED_IMAGES
 from fgnas.networks.vision.vig import Backbone, Vig
+from fgnas.systems.magnas.build import Index, Reals
+from fgnas.systems.magnas.calls import Call, Names, calls, covering
 from fgnas.systems.magnas.host import flat
-from fgnas.systems.magnas.kernels import Call, Kernel, calls
+from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import Part, split
-from fgnas.systems.magnas.programme import Index, Programme, Reals, calibrated
+from fgnas.systems.magnas.programme import Programme, calibrated
+from fgnas.systems.magnas.target import Mapping
 from fgnas.tasks.images import ImageData
 
 CALIBRATION_IMAGES = 32
@@ -89,9 +93,9 @@ class MappedSubnet:
 
 
 def mapped_subnet(
-    model: Vig, subnet: Subnet, data: ImageData, units: Sequence[str], kernels: Mapping[str, Kernel]
+    model: Vig, subnet: Subnet, data: ImageData, mapping: Mapping, kernels: dict[str, Kernel]
 ) -> MappedSubnet:
-    """A subnet whose steps run on the named units, of which `kernels` are accelerators.
+    """A subnet whose steps run on the units of a mapping, of which `kernels` are accelerators.
 
     It takes the subnet's batch-norm statistics and the kernels' formats from training images.
     """
@@ -101,7 +105,7 @@ def mapped_subnet(
     found: list[Piece] = []
     with torch.no_grad():
         x = entered = images[:CALIBRATION_IMAGES]
-        for place, chain, kernel, call in _grouped(stages(model, subnet), units, kernels, model.backbone):
+        for place, chain, kernel, call in _grouped(stages(model, subnet), mapping, kernels, model.backbone):
             entered = x if chain[0].opens else entered
             piece = Piece(place, chain)
             if kernel is not None and call is not None:
@@ -113,30 +117,34 @@ def mapped_subnet(
 
 
 def _grouped(
-    chain: Sequence[Stage], units: Sequence[str], kernels: Mapping[str, Kernel], backbone: Backbone
+    chain: Sequence[Stage], mapping: Mapping, kernels: dict[str, Kernel], backbone: Backbone
 ) -> Iterator[tuple[int, tuple[Stage, ...], Kernel | None, Call | None]]:
-    """(place, steps, kernel, call) of each piece: a step that its kernel cannot run alone goes with the next one."""
-    known, place = calls(backbone), 0
-    while place < len(chain):
-        kernel, count, call = kernels.get(units[place]), 1, None
-        if kernel is not None:
-            count, call = _call(kernel, chain[place : place + 2], known)
-        yield place + 1, tuple(chain[place : place + count]), kernel, call
-        place += count
+    """(place, steps, kernel, call) of each piece: the calls of a kernel as the platform charges them, see `measure`."""
+    known, ends = calls(backbone), itertools.accumulate(mapping.parts)
+    for end, size in zip(ends, mapping.parts, strict=True):
+        place, part = end - size, tuple(chain[end - size : end])
+        kernel = kernels.get(mapping.units[place])
+        if kernel is None:
+            yield from ((place + number, (stage,), None, None) for number, stage in enumerate(part, 1))
+            continue
+        names = tuple(stage.name for stage in part)
+        runs = covering(names, known, kernel.runs)
+        if runs is None:
+            raise UserError(f"the platform says that {kernel.name} runs {' and '.join(names)}, but it cannot: "
+                            f"{_refusal(kernel, names, known)}")  # fmt: skip
+        for one in runs:
+            yield place + 1, tuple(chain[place : place + len(one)]), kernel, known[one]
+            place += len(one)
 
 
-def _call(
-    kernel: Kernel, following: Sequence[Stage], known: Mapping[tuple[str, ...], Call]
-) -> tuple[int, Call]:
-    """How many of the steps are the next call of a kernel, and the call. Raises UserError where it runs neither."""
-    names = tuple(stage.name for stage in following)
-    for count in range(1, len(names) + 1):
-        call = known.get(names[:count])
-        if call is not None and kernel.refusal(call) is None:
-            return count, call
-    alone = known.get(names[:1])
-    why = "no kernel does" if alone is None else str(kernel.refusal(alone))
-    raise UserError(f"the platform says that {kernel.name} runs {names[0]}, but it cannot: {why}")
+def _refusal(kernel: Kernel, names: Names, known: dict[Names, Call]) -> str:
+    """Why a kernel does not run steps: what it says of the first one that it does not run alone."""
+    for name in names:
+        call = known.get((name,))
+        why = "no kernel does" if call is None else kernel.build.refusal(call)
+        if why is not None:
+            return why if len(names) == 1 else f"{name}: {why}"
+    raise AssertionError("a kernel that runs every step runs all of them")
 
 
 def input_of(piece: Piece, x: Tensor) -> tuple[Reals, Index | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from fgnas.networks.vision import steps
 from fgnas.networks.vision.stages import Stage, run, stages
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig, with_own_statistics
+from fgnas.systems.magnas.calls import Names, calls, covering
 from fgnas.systems.magnas.host import Host
-from fgnas.systems.magnas.kernels import Kernel, calls
+from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import split
 from fgnas.systems.magnas.power import Power
 
@@ -36,7 +37,7 @@ Parts = list[tuple[str, int, int]]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A step, or the two steps of an FFN, ready to run once on one image.
+    """A step, or a run of steps, ready to run once on one image.
 
     Its batch norms hold the statistics of what they saw until the next sample is taken.
     """
@@ -46,7 +47,7 @@ class Sample:
     entered: Tensor
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Names:
         """The kinds of its steps."""
         return tuple(stage.name for stage in self.chain)
 
@@ -76,12 +77,12 @@ NO_OVERHEAD = Overhead(0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The costs of every step, and of the pairs that a kernel runs as one, by names and unit."""
+    """The costs of every step, and of the blocks that a kernel runs in fewer starts than steps, by names and unit."""
 
-    costs: dict[tuple[str, ...], dict[str, Parts]]
+    costs: dict[Names, dict[str, Parts]]
 
     def to_dict(self) -> dict[str, dict[str, int]]:
-        """Nanoseconds by step and unit; a pair is written with a +."""
+        """Nanoseconds by step and unit; the steps of a block are joined by +."""
         return {
             "+".join(names): {unit: sum(spent for _, spent, _ in parts) for unit, parts in on.items()}
             for names, on in self.costs.items()
@@ -126,7 +127,8 @@ def _sources(
         found["call"] = ("assumed", stated)
     for kernel in kernels:
         clock = f"at {kernel.clock_mhz:g} MHz, behind a memory of a beat a cycle"
-        found[f"{kernel.name}-cycles"] = ("exact", f"cycles of the latency model, which the RTL takes, {clock}")
+        about = f"cycles of the {kernel.build.FIELD}'s model, which the RTL takes, {clock}"
+        found[f"{kernel.name}-cycles"] = ("exact", about)
     if power is not None:
         found["watts"] = ("assumed", f"energy, from the power that the user states: {power}")
     found["nothing"] = ("exact", "a step begins and ends in the processor's memory, and is charged for that itself")
@@ -140,30 +142,51 @@ def measured(
     """The cost of every step on the processor and on each kernel that can run it, in the order of `steps.elements`."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    costs: dict[tuple[str, ...], dict[str, Parts]] = {}
+    starts: dict[Names, dict[str, Parts]] = {}
     try:
         with torch.no_grad():
             for sample in samples(backbone):
                 on: dict[str, Parts] = {}
                 if cpu and len(sample.names) == 1:
                     on[CPU] = _charged([("stopwatch", _median(sample.run, runs), CPU)], power)
-                on |= {kernel.name: parts for kernel in kernels if (parts := _called(
+                starts[sample.names] = on | {kernel.name: parts for kernel in kernels if (parts := _called(
                     sample, kernel, backbone, runs, power, overhead
                 ))}  # fmt: skip
-                if on:
-                    costs[sample.names] = on
     finally:
         torch.set_num_threads(threads)
-    order: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(steps.elements(backbone))}
-    return Measured(dict(sorted(costs.items(), key=lambda item: order.get(item[0], len(order)))))
+    order = [(name,) for name in steps.elements(backbone)]
+    found = {names: starts[names] for names in order if starts[names]}
+    return Measured(found | _blocks(backbone, kernels, starts))
+
+
+def _blocks(
+    backbone: Backbone, kernels: Sequence[Kernel], starts: dict[Names, dict[str, Parts]]
+) -> dict[Names, dict[str, Parts]]:
+    """The cost of each block on the kernels that run it in fewer starts than it has steps."""
+    known, found = calls(backbone), dict[Names, dict[str, Parts]]()
+    for block in steps.blocks(backbone):
+        for kernel in kernels:
+            runs = covering(block, known, kernel.runs)
+            if runs is not None and len(runs) < len(block):
+                found.setdefault(block, {})[kernel.name] = _sum([starts[one][kernel.name] for one in runs])
+    return found
+
+
+def _sum(costs: Sequence[Parts]) -> Parts:
+    """The parts of several costs, those of a source added up."""
+    found: dict[str, tuple[int, int]] = {}
+    for source, time_ns, energy in (part for parts in costs for part in parts):
+        spent = found.get(source, (0, 0))
+        found[source] = spent[0] + time_ns, spent[1] + energy
+    return [(source, *spent) for source, spent in found.items()]
 
 
 def _called(
     sample: Sample, kernel: Kernel, backbone: Backbone, runs: int, power: Power | None, overhead: Overhead
 ) -> Parts:
-    """The cost of a step on a kernel; empty where the kernel cannot run it."""
+    """The cost of one start of a kernel; empty where the kernel cannot run it."""
     call = calls(backbone).get(sample.names)
-    if call is None or kernel.refusal(call) is not None:
+    if call is None or not kernel.runs(call):
         return []
     host = Host.of(kernel, call, split(sample.chain), sample.x)
     around = _median(lambda: host.around(sample.x, sample.entered), runs)
@@ -193,28 +216,28 @@ def _median(work: Callable[[], Tensor], runs: int) -> int:
 
 
 def samples(backbone: Backbone) -> Iterator[Sample]:
-    """Every step, and every FFN as a whole, once, with the inputs of one random image in a random network."""
+    """Every step, and every run of `calls`, once, with the inputs of one random image in a random network."""
     generator = torch.Generator().manual_seed(0)
     model = Vig(backbone).eval()
     images = torch.randn(SEEN, backbone.channels, backbone.size, backbone.size, generator=generator)
-    seen: set[tuple[str, ...]] = set()
+    seen: set[Names] = set()
     for place, operator in enumerate(OPERATORS):
         width = backbone.widths[place % len(backbone.widths)]
         chain = stages(model, Subnet((Superblock(DEPTHS[0], operator, True, True, width),) * SUPERBLOCKS))
         with_own_statistics(model, lambda chain=chain: run(chain, images))  # type: ignore[misc]
-        for sample in _along(chain, images[:1]):
+        for sample in _along(chain, images[:1], calls(backbone)):
             if sample.names not in seen:
                 seen.add(sample.names)
                 yield sample
 
 
-def _along(chain: Sequence[Stage], image: Tensor) -> Iterator[Sample]:
-    """The steps of a network one by one, and the FFNs."""
+def _along(chain: Sequence[Stage], image: Tensor, known: Container[Names]) -> Iterator[Sample]:
+    """The steps of a network one by one, and the runs that are known."""
     x = entered = image
     for place, stage in enumerate(chain):
         entered = x if stage.opens else entered
-        yield Sample((stage,), x, entered)
-        pair = tuple(chain[place : place + 2])
-        if stage.width is not None and tuple(one.name for one in pair) == steps.ffn_steps(stage.width):
-            yield Sample(pair, x, entered)
+        for end in range(place + 1, len(chain) + 1):
+            sample = Sample(tuple(chain[place:end]), x, entered)
+            if len(sample.chain) == 1 or sample.names in known:
+                yield sample
         x = stage.run(x, entered)

@@ -40,12 +40,14 @@ class Part:
 
 
 def split(chain: Sequence[Stage]) -> Part:
-    """The parts of a step, or of the two steps of an FFN, whose batch norms have statistics."""
+    """The parts of a step, or of a run of steps (see `calls`), whose batch norms have statistics.
+
+    In a run the ReLU of a step stands between two of the kernel's layers, and the processor does what is left of the
+    first step and of the last.
+    """
     with torch.no_grad():
-        if len(chain) == 2:
-            return _ffn(*chain)
-        (stage,) = chain
-        return SPLITS[stage.name.rpartition("-")[0] or stage.name](stage)
+        parts = [SPLITS[stage.name.rpartition("-")[0] or stage.name](stage) for stage in chain]
+    return Part(tuple(one for part in parts for one in part.maps), parts[0].before, parts[-1].after)
 
 
 def _stem(stage: Stage) -> Part:
@@ -110,11 +112,6 @@ def _fc2(stage: Stage) -> Part:
     return Part(
         (_folded(layer, stage.width),), lambda x: (torch.relu(x), None), lambda x, entered, rows: entered + rows
     )
-
-
-def _ffn(first: Stage, second: Stage) -> Part:
-    maps = (*_fc1(first).maps, *_fc2(second).maps)
-    return Part(maps, lambda x: (x, None), lambda x, entered, rows: entered + rows)
 
 
 def _head(stage: Stage) -> Part:

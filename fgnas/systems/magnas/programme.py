@@ -13,64 +13,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import LayerParameters, Network
-from fgnas.systems.magnas.kernels import Call, Kernel
+from fgnas.systems.magnas.build import Index, Loaded, Reals, graph_of
+from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import Map
 from fgnas.tasks.nodes import GraphData
-
-Reals = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 AROUND = (0, 1)
 """Scales that are tried: the largest with which nothing is clipped, and twice that; of equally good ones the first."""
 
-
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """A step on a kernel. `accelerator` is the kernel's own hardware with the step's parameters."""
+    """A call on a kernel. `loaded` is the kernel's own hardware with the call's parameters."""
 
     kernel: Kernel
     call: Call
-    network: Network
-    accelerator: Accelerator
+    loaded: Loaded
 
     def graph(self, rows: Reals, index: Index | None, name: str = "") -> GraphData:
         """The call's input: rows [n, inputs], all of them sent, and the neighbours [n, K] of each, or None."""
-        return graph_of(rows, index, self.kernel, name)
+        return graph_of(rows, index, self.loaded.source.shape, name)
 
     def outputs(self, rows: Reals, index: Index | None) -> Reals:
         """[n, outputs] what the kernel gives for rows [n, inputs], by the integer reference."""
-        codes = reference.run(self.accelerator, encode(self.accelerator, self.graph(rows, index)))
-        return self.values(codes)
+        return self.values(self.loaded.run(rows, index))
 
-    def values(self, codes: NDArray[np.int64]) -> Reals:
+    def values(self, codes: Codes) -> Reals:
         """[n, outputs] the numbers that the kernel's codes [n, classes] stand for."""
         used = codes[:, : self.call.widths[-1]]
-        return self.accelerator.logit_format.value(used).astype(np.float32)
-
-
-def graph_of(rows: Reals, index: Index | None, kernel: Kernel, name: str = "") -> GraphData:
-    """Rows [n, inputs], zeros stored too, and the neighbours [n, K] of each; None for the row itself alone."""
-    count, width = rows.shape
-    sources = np.arange(count)[:, None] if index is None else index
-    columns = np.tile(np.arange(width, dtype=np.int32), count)
-    begins = np.arange(0, count * width + 1, width)
-    features = sp.csr_matrix((rows.ravel(), columns, begins), shape=(count, kernel.inputs))
-    degree = sources.shape[1]
-    nobody = np.zeros(count, bool)
-    return GraphData(
-        name=name, features=features, indptr=np.arange(0, count * degree + 1, degree),
-        sources=sources.ravel().astype(np.int64), labels=np.zeros(count, np.int64), classes=kernel.outputs,
-        train=nobody, val=nobody, test=nobody,
-    )  # fmt: skip
+        return self.loaded.source.logit_format.value(used).astype(np.float32)
 
 
 def calibrated(kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> Programme:
@@ -90,7 +65,8 @@ def programme(kernel: Kernel, call: Call, maps: Sequence[Map], scales: Sequence[
     """A step with given scales: that of its features, and of each layer's weights."""
     features, *weights = scales
     totals = list(itertools.accumulate(weights, initial=features))[1:]
-    widths = [kernel.inputs, *(layer.d or kernel.outputs for layer in kernel.design.layers)]
+    design, shape = kernel.build.design(call), kernel.build.shape(call)
+    widths = [shape.width_in, *(layer.d or shape.classes for layer in design.layers)]
     layers = [
         LayerParameters(
             weight=_padded(weight, widths[place], widths[place + 1])[:, None], bias=_padded(bias, widths[place + 1]),
@@ -98,8 +74,7 @@ def programme(kernel: Kernel, call: Call, maps: Sequence[Map], scales: Sequence[
         )
         for place, (weight, bias) in enumerate(maps)
     ]  # fmt: skip
-    network = Network(tuple(layers), features)
-    return Programme(kernel, call, network, lower(kernel.design, network, kernel.shape, name=kernel.name))
+    return Programme(kernel, call, kernel.build.load(call, Network(tuple(layers), features), kernel.name))
 
 
 def _padded(values: Reals, *shape: int) -> Reals:
@@ -107,12 +82,15 @@ def _padded(values: Reals, *shape: int) -> Reals:
 
 
 def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> list[tuple[Reals, Reals]]:
-    """What each layer's map gives, [n, width], and the layer itself: combined, with bias, a ReLU but the last."""
+    """What each layer's map gives, [n, width], and the layer itself: combined, with bias, a ReLU but the last.
+
+    The first layer receives from the neighbours, a further one from the row itself.
+    """
     found: list[tuple[Reals, Reals]] = []
     for place, (weight, bias) in enumerate(maps):
         mapped = rows @ weight
         combined = mapped
-        if index is not None:
+        if index is not None and not found:
             gathered = mapped[index]
             combined = gathered.max(axis=1) if call.aggregation == "max" else gathered.sum(axis=1)
         rows = combined + bias
@@ -125,7 +103,7 @@ def _scales(
     kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None
 ) -> Iterator[tuple[int, ...]]:
     """Scales of the features and of each layer's weights, around the largest without clipping."""
-    layers = kernel.design.layers
+    layers = kernel.build.design(call).layers
     results = floats(call, maps, rows, index)
     own = _largest_scale(rows, layers[0].ai)
     totals = []

@@ -7,6 +7,7 @@ limit on latency that of least energy within it, and with one on energy the fast
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +29,20 @@ POWER = Quantity("power_w", "Power", "W")
 
 @dataclass(frozen=True)
 class Mapping:
-    """A setting of the platform, and the unit of every step."""
+    """A setting of the platform, and the unit of every step.
+
+    Attributes:
+        parts: steps that are mapped as one, from the first to the last; a unit may run them in fewer starts.
+    """
 
     setting: str
     units: tuple[str, ...]
+    parts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Mapping:
+        """The mapping of plain values."""
+        return cls(content["setting"], tuple(content["units"]), tuple(content["parts"]))
 
 
 class MappedTarget:
@@ -62,15 +73,12 @@ class MappedTarget:
         return self.mapping_of(subnet, answer, preferred(answer))
 
     def mapping_of(self, subnet: Subnet, answer: Answer, point: Point) -> Mapping:
-        """A point of a subnet's answer with the unit of every step; a block is mapped as one."""
+        """A point of a subnet's answer with the unit of every step."""
+        sizes = [len(item["steps"]) if isinstance(item, dict) else 1 for item in steps_of(subnet, self.backbone)]
+        parts = sizes if self.options.granularity == "block" else [1] * sum(sizes)
         chosen = [answer.platform.units[unit] for unit in point.mapping]
-        if self.options.granularity == "layer":
-            return Mapping(point.setting, tuple(chosen))
-        items = steps_of(subnet, self.backbone)
-        return Mapping(point.setting, tuple(
-            unit for item, unit in zip(items, chosen, strict=True)
-            for _ in (item["steps"] if isinstance(item, dict) else [item])
-        ))  # fmt: skip
+        units = [unit for unit, size in zip(chosen, parts, strict=True) for _ in range(size)]
+        return Mapping(point.setting, tuple(units), tuple(parts))
 
     def _price(self, subnet: Subnet) -> tuple[float, ...]:
         answer = self.mapped(subnet)
@@ -84,4 +92,3 @@ def preferred(answer: Answer) -> Point:
     if answer.nearest is not None:
         return answer.nearest
     return answer.points[answer.chosen()]
-

@@ -50,11 +50,11 @@ class Job:
 
 @dataclass(frozen=True)
 class MappedJob:
-    """A mapped subnet to score, its steps on kernels in fixed point: the unit of every step, and the kernels."""
+    """A mapped subnet to score, its steps on kernels in fixed point."""
 
     source: Source
     subnet: Subnet
-    units: tuple[str, ...]
+    mapping: Mapping
     kernels: tuple[Kernel, ...]
     splits: tuple[str, ...] = ("val",)
 
@@ -104,7 +104,7 @@ class SupernetTrainer:
     def _mapped_job(self, subnet: Subnet, mapping: Mapping, *splits: str) -> MappedJob | None:
         """The job of a mapped subnet; None where it runs on no kernel."""
         used = tuple(kernel for name, kernel in self.kernels.items() if name in mapping.units)
-        return MappedJob(self._source, subnet, mapping.units, used, splits) if used else None
+        return MappedJob(self._source, subnet, mapping, used, splits) if used else None
 
     def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
         """Continue after these trials."""
@@ -152,7 +152,7 @@ def run_mapped(job: MappedJob) -> tuple[float, ...]:
     """The accuracy of a mapped subnet on each split: a pure function of the job, in one thread."""
     data, model = opened(job.source)
     kernels = {kernel.name: kernel for kernel in job.kernels}
-    subnet = mapped_subnet(model, job.subnet, data, job.units, kernels)
+    subnet = mapped_subnet(model, job.subnet, data, job.mapping, kernels)
     found = tuple(subnet.accuracy(data, split) for split in job.splits)
     model.forget()
     return found

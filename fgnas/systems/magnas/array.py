@@ -1,0 +1,284 @@
+"""A kernel that is a multiplier array: a call is a programme of descriptors, so one build runs every call that fits.
+
+A layer may be a map, a sum or a maximum, and two layers are an FFN, the head, or GIN with the map behind it. The
+descriptors name the widths of the call itself: nothing is padded.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fgnas import design as designs
+from fgnas.backends import array as project
+from fgnas.design import Design, Layer
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.array import lowering, reference
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoding import (
+    EncodedArray,
+    deal_graph,
+    encode_array,
+    own_words,
+    result_words,
+)
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
+from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
+from fgnas.hardware.array.programme import LARGEST_INDEX
+from fgnas.hardware.array.refill import StreamRefill, edge_refill, feature_refill
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.network import LayerParameters, Network
+from fgnas.systems.magnas.build import Beats, Index, Reals, Sizes, graph_of
+from fgnas.systems.magnas.calls import Call
+from fgnas.tasks.nodes import GraphData
+
+LONGEST = 2
+"""Maps of the longest call."""
+MOST_COLUMNS = 8
+"""Units side by side in a hidden layer at most; with one, two, four and eight an array has seven of eight modes."""
+
+
+class Facts(BaseModel):
+    """What a kernel's file says of an array: its units, its memory port, and one format for all values and weights."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    units: int = Field(ge=1, le=LARGEST_UNITS, description=f"units of {LANES} multipliers")
+    beat_bits: Literal[128, 256, 512] = Field(default=128, description="width of the memory port")
+    ai: int = Field(description="integer bits of features, without the sign")
+    af: int = Field(description="fraction bits of features")
+    wi: int = Field(description="integer bits of weights, without the sign")
+    wf: int = Field(description="fraction bits of weights")
+
+
+@dataclass(frozen=True)
+class ArrayBuild:
+    """The smallest array that runs every call within its sizes; see `Build`. All widths but the first are outputs."""
+
+    facts: Facts
+    sizes: Sizes
+    FIELD: ClassVar[str] = "array"
+
+    @classmethod
+    def of(cls, content: object, sizes: Sizes, source: str) -> ArrayBuild:
+        """The array of its facts."""
+        try:
+            facts = Facts.model_validate(json.loads(content) if isinstance(content, str) else content)
+            build = cls(facts, sizes)
+            build.engine  # noqa: B018 - what is too large is refused here
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in ("array", *first["loc"]))
+            raise UserError(f"{source}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+        return build
+
+    def to_json(self) -> str:
+        """The facts."""
+        return self.facts.model_dump_json()
+
+    @property
+    def engine(self) -> Engine:
+        """The array as it is built."""
+        return _engine(self)
+
+    def design(self, call: Call) -> Design:
+        """The call's own widths, with as many units side by side as make it fastest."""
+        return self.arranged(call, _columns(self, call))
+
+    def arranged(self, call: Call, columns: tuple[int, ...]) -> Design:
+        """The call's own widths, with so many units side by side in each hidden layer."""
+        last, f = len(call.widths) - 2, self.facts
+        layers = tuple(
+            Layer(
+                d=None if place == last else call.widths[place + 1], attention="constant",
+                aggregation="max" if place == 0 and call.aggregation == "max" else "add", k=1,
+                activation=None if place == last else "relu", t_in=1, t_out=1, t_attn=None, t_aggr=1,
+                t_act=None if place == last else 1, ai=f.ai, af=f.af, wi=f.wi, wf=f.wf,
+            )
+            for place in range(last + 1)
+        )  # fmt: skip
+        array = designs.Array(units=f.units, columns=columns, beat_bits=f.beat_bits)
+        return Design(layers=layers, dsp=LANES * f.units, array=array)
+
+    def shape(self, call: Call) -> GraphShape:
+        """The call's own widths."""
+        return self.sizes.shape(call.widths[0], call.widths[-1])
+
+    def refusal(self, call: Call) -> str | None:
+        """A call within the sizes is a programme."""
+        if len(call.widths) - 1 > LONGEST:
+            return f"it runs {LONGEST} layers, not {len(call.widths) - 1}"
+        sizes = self.sizes
+        wanted = [("inputs", call.widths[0], sizes.inputs), ("outputs", max(call.widths[1:]), sizes.outputs)]
+        wanted += [("nodes", call.nodes, sizes.nodes), ("neighbours", call.neighbours, sizes.neighbours)]
+        return next((f"it has {held} {what}, not {most}" for what, most, held in wanted if most > held), None)
+
+    def cycles(self, call: Call) -> int:
+        """Those of the cycle model."""
+        return _cycles(self, call, _columns(self, call))
+
+    def load(self, call: Call, network: Network, name: str) -> LoadedArray:
+        """The programme of a network on the array."""
+        return _loaded(self, call, self.design(call), network, name)
+
+
+def _loaded(build: ArrayBuild, call: Call, design: Design, network: Network, name: str) -> LoadedArray:
+    assert design.array is not None
+    source = lower(design, network, build.shape(call), name=name)
+    return LoadedArray(lowering.lower(source, build.engine, design.array.columns), network, call.nodes)
+
+
+@functools.cache
+def _columns(build: ArrayBuild, call: Call) -> tuple[int, ...]:
+    """Units side by side in each hidden layer of the fastest arrangement, the fewest of equally fast ones."""
+    return min(_arrangements(build, call), key=lambda columns: _cycles(build, call, columns))
+
+
+def _arrangements(build: ArrayBuild, call: Call) -> Iterator[tuple[int, ...]]:
+    """Every choice of units side by side that leaves none of them without columns."""
+    source = _empty(build, call, (1,) * (len(call.widths) - 2))
+    most = [min(MOST_COLUMNS, default_columns(layer, build.facts.units)) for layer in source.layers[:-1]]
+    yield from itertools.product(*([1 << place for place in range(one.bit_length())] for one in most))
+
+
+@functools.cache
+def _cycles(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> int:
+    design = build.arranged(call, columns)
+    loaded = _loaded(build, call, design, _zeros(call), "")
+    return total_cycles(loaded.encoded(*_any_input(call)))
+
+
+def _any_input(call: Call) -> tuple[Reals, Index | None]:
+    """Rows and neighbours: every feature is sent, zeros too, so the cycles depend on no value."""
+    index = None if call.neighbours == 1 else np.zeros((call.nodes, call.neighbours), np.int64)
+    return np.zeros((call.nodes, call.widths[0]), np.float32), index
+
+
+def _zeros(call: Call) -> Network:
+    """Parameters of a call in which everything is 0."""
+    return Network(tuple(
+        LayerParameters(np.zeros((inputs, 1, outputs), np.float32), np.zeros(outputs, np.float32))
+        for inputs, outputs in itertools.pairwise(call.widths)
+    ))  # fmt: skip
+
+
+def _empty(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> Accelerator:
+    return lower(build.arranged(call, columns), _zeros(call), build.shape(call))
+
+
+@functools.cache
+def _engine(build: ArrayBuild) -> Engine:
+    """What the largest calls need together: of one layer and of more, in every arrangement."""
+    sizes, found = build.sizes, []
+    for layers in range(1, LONGEST + 1):
+        call = Call(sizes.nodes, (sizes.inputs, *(sizes.outputs,) * layers), sizes.neighbours, "max")
+        data = graph_of(*_any_input(call), build.shape(call))
+        for columns in _arrangements(build, call):
+            source = _empty(build, call, columns)
+            plans = plan_layers(source, build.facts.units, columns)
+            dealt = deal_graph(plans, data, _alone(data, layers - 1))
+            words = result_words(plans, dealt), own_words(plans, dealt)
+            found.append(smallest_engine(source, plans, *words, build.facts.beat_bits))
+    return joined(found)
+
+
+def _alone(data: GraphData, layers: int) -> tuple[GraphData, ...]:
+    """The graphs of further layers, in which every row receives from itself alone."""
+    empty = sp.csr_matrix(data.features.shape, dtype=np.float32)
+    one = replace(data, features=empty, indptr=np.arange(data.nodes + 1), sources=np.arange(data.nodes))
+    return (one,) * layers
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedArray:
+    """A call's programme on an array; see `Loaded`.
+
+    Attributes:
+        accelerator: the network on its engine.
+        nodes: rows of a call.
+    """
+
+    accelerator: ArrayAccelerator
+    network: Network
+    nodes: int
+
+    @property
+    def source(self) -> Accelerator:
+        """The quantised network."""
+        return self.accelerator.source
+
+    def further(self, data: GraphData) -> Sequence[GraphData]:
+        """The graphs of the layers behind the first."""
+        return _alone(data, len(self.source.layers) - 1)
+
+    def encoded(self, rows: Reals, index: Index | None) -> EncodedArray:
+        """Everything that is sent for a call."""
+        data = graph_of(rows, index, self.source.shape)
+        return encode_array(self.accelerator, data, self.further(data))
+
+    def run(self, rows: Reals, index: Index | None) -> Codes:
+        """Calls that do not depend on each other run as one graph, on an array whose memories are as deep as any."""
+        engine = self.accelerator.engine
+        deep = replace(engine, table_words=LARGEST_INDEX + 1, own_words=LARGEST_INDEX + 1)
+        wide = replace(self, accelerator=replace(self.accelerator, engine=deep))
+        tiles = max(max(plan.tiles, plan.write_tiles) for plan in self.accelerator.plans)
+        held = (LARGEST_INDEX - self.accelerator.results_base) // tiles - engine.units
+        step = max(1, held // self.nodes) * self.nodes
+        found = []
+        for first in range(0, len(rows), step):
+            part = None if index is None else index[first : first + step] - first
+            encoded = wide.encoded(rows[first : first + step], part)
+            found.append(reference.run(encoded))
+        return np.concatenate(found)
+
+    def regions(self, rows: Reals, index: Index | None) -> ArrayRegions:
+        """Regions with the places of these rows and neighbours."""
+        encoded = self.encoded(rows, index)
+        answer = np.zeros_like(reference.run_region(encoded))
+        return ArrayRegions(encoded, feature_refill(encoded), edge_refill(encoded), answer.tobytes())
+
+    def write(self, data: GraphData, directory: Path, specification: Specification) -> None:
+        """The whole project."""
+        project.write_project(self.accelerator, data, directory, specification, self.network, self.further(data))
+
+    def write_step(self, data: GraphData, folder: Path, specification: Specification) -> None:
+        """Vectors, price and weights."""
+        project.write_step(self.accelerator, data, folder, specification, self.network, self.further(data))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRegions:
+    """The array's regions; see `Regions`."""
+
+    encoded: EncodedArray
+    sent: StreamRefill
+    received: StreamRefill
+    answer: bytes
+
+    def features(self, codes: Codes) -> Beats:
+        """The codes in their entries."""
+        return self.sent.fill(codes)
+
+    def edges(self, index: Index) -> Beats:
+        """The words of the sources in their entries."""
+        return self.received.fill(index)
+
+    def read(self, answer: bytes) -> Codes:
+        """Rows in the order of the nodes."""
+        beat_bytes = self.encoded.accelerator.engine.beat_bits // 8
+        return self.encoded.read_logits(np.frombuffer(answer, np.uint8).reshape(-1, beat_bytes))

@@ -1,0 +1,145 @@
+"""What a kernel is built as: the protocol that the pipeline and the multiplier array keep.
+
+A build is hardware with its sizes, and runs some calls. A loaded one has the parameters of one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fgnas.design import Design
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape, ceil_div
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.network import Network
+from fgnas.systems.magnas.calls import Call
+from fgnas.tasks.nodes import GraphData
+
+Reals = NDArray[np.float32]
+Index = NDArray[np.int64]
+Beats = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The largest call that a build holds.
+
+    Attributes:
+        inputs, outputs: features of a node that a call reads, and that one of its layers gives.
+        nodes, neighbours: the most that a graph may have, and a node in it.
+    """
+
+    inputs: int
+    outputs: int
+    nodes: int
+    neighbours: int
+
+    def shape(self, inputs: int, outputs: int) -> GraphShape:
+        """The facts of graphs with these features; capacities are rounded up as `GraphShape.of` rounds them."""
+        degrees = 1 << max(1, (self.neighbours - 1).bit_length())
+        return GraphShape(inputs, outputs, max(1, ceil_div(self.nodes, 1024)) * 1024, degrees)
+
+
+class Regions(Protocol):
+    """What the processor writes for a call and reads after it, for inputs that have equal places in memory.
+
+    Attributes:
+        answer: a region as the kernel writes it, in place of one.
+    """
+
+    @property
+    def answer(self) -> bytes: ...
+
+    def features(self, codes: Codes) -> Beats:
+        """The feature region of codes [n * inputs], row by row."""
+
+    def edges(self, index: NDArray[np.int64]) -> Beats:
+        """The graph region of neighbours [n * K], row by row."""
+
+    def read(self, answer: bytes) -> Codes:
+        """[n, classes] the codes in a region that the kernel wrote."""
+
+
+class Loaded(Protocol):
+    """A build with the parameters of one call.
+
+    Attributes:
+        source: the call's network in integers, from which formats and scales are taken.
+        network: its float parameters.
+    """
+
+    @property
+    def source(self) -> Accelerator: ...
+
+    @property
+    def network(self) -> Network: ...
+
+    def run(self, rows: Reals, index: Index | None) -> Codes:
+        """[n, classes] what the kernel gives for rows [n, inputs], by the integer reference."""
+
+    def regions(self, rows: Reals, index: Index | None) -> Regions:
+        """The regions of a call with such rows and neighbours."""
+
+    def write(self, data: GraphData, directory: Path, specification: Specification) -> None:
+        """Write the kernel's project, with this call as its test vectors."""
+
+    def write_step(self, data: GraphData, folder: Path, specification: Specification) -> None:
+        """Write this call below a project of the same build: as test vectors alone."""
+
+
+class Build(Protocol):
+    """Hardware with its sizes; equal ones are the same hardware, whatever they are called.
+
+    Attributes:
+        FIELD: of a kernel's file, whose content the build is made from.
+    """
+
+    FIELD: ClassVar[str]
+
+    @property
+    def sizes(self) -> Sizes: ...
+
+    @classmethod
+    def of(cls, content: object, sizes: Sizes, source: str) -> Self:
+        """The build of a field's content, or of its text. Raises UserError that begins with the source."""
+
+    def to_json(self) -> str:
+        """The field's content as one line of JSON."""
+
+    def refusal(self, call: Call) -> str | None:
+        """Why the build cannot run a call; None if it can."""
+
+    def cycles(self, call: Call) -> int:
+        """From the accepted start write to the interrupt, with the reference memory: exact."""
+
+    def design(self, call: Call) -> Design:
+        """The layers that a call runs as: their formats and widths."""
+
+    def shape(self, call: Call) -> GraphShape:
+        """The facts of a call's graphs."""
+
+    def load(self, call: Call, network: Network, name: str) -> Loaded:
+        """The build with the parameters of a call's network."""
+
+
+def graph_of(rows: Reals, index: Index | None, shape: GraphShape, name: str = "") -> GraphData:
+    """Rows [n, inputs], zeros stored too, and the neighbours [n, K] of each; None for the row itself alone."""
+    count, width = rows.shape
+    sources = np.arange(count)[:, None] if index is None else index
+    columns = np.tile(np.arange(width, dtype=np.int32), count)
+    begins = np.arange(0, count * width + 1, width)
+    features = sp.csr_matrix((rows.ravel(), columns, begins), shape=(count, shape.width_in))
+    degree = sources.shape[1]
+    nobody = np.zeros(count, bool)
+    return GraphData(
+        name=name, features=features, indptr=np.arange(0, count * degree + 1, degree),
+        sources=sources.ravel().astype(np.int64), labels=np.zeros(count, np.int64), classes=shape.classes,
+        train=nobody, val=nobody, test=nobody,
+    )  # fmt: skip
