@@ -49,13 +49,17 @@ def backbone():
 
 @pytest.fixture(scope="module")
 def board(backbone, tmp_path_factory):
-    """Two units; the operators and the head only on the processor, all else on a kernel of one layer as well."""
+    """Two units; the operators and the head only on the processor, all else on a kernel of one layer as well.
+
+    The kernel is best for the stem, so every subnet needs both.
+    """
     rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("board") / "board.toml"
     text = HEADER
     kernel = load_kernel(kernel_file(path.parent, "dense"), backbone)
     for name, count in elements(backbone).items():
         cpu, there = rng.integers(20, 90, 2).tolist(), [*rng.integers(5, 40, 1).tolist(), 90]
         text += f'[steps.{name}]\nelements = {count}\non.cpu = {{source = "invented", cost = {cpu}}}\n'
+        there = [5, 1] if name == "stem" else there
         if name != "head" and ("-" not in name or name.startswith("fc")):
             text += f'on.kernel = {{source = "invented", cost = {there}}}\n'
     text += "[builds.kernel]\n" + "".join(f"{name} = {json.dumps(fact)}\n" for name, fact in kernel.to_dict().items())
