@@ -15,12 +15,13 @@ EXACT = ("add", "max")
 
 
 def random_source(
-    rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT
-) -> Accelerator:
+    rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT,
+    attentions: tuple[str, ...] = ("gcn", "constant"),
+) -> Accelerator:  # fmt: skip
     """A quantised network of operators that the array runs."""
 
     def plain() -> Choices:
-        attention, aggregation = str(rng.choice(["gcn", "constant"])), str(rng.choice(aggregations))
+        attention, aggregation = str(rng.choice(attentions)), str(rng.choice(aggregations))
         return {"attention": attention, "aggregation": aggregation, "t_attn": None}
 
     hidden = [

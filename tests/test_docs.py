@@ -1,6 +1,7 @@
 """The documentation is true: its code runs, its commands parse, its targets exist, its links resolve."""
 
 import argparse
+import json
 import re
 import shlex
 import shutil
@@ -68,8 +69,10 @@ def test_the_cycles_in_the_readme_are_those_of_its_design() -> None:
 
 @pytest.mark.parametrize("page", with_blocks("json"), ids=name)
 def test_json_blocks_are_designs(page: Path) -> None:
+    """But for the kernel that is an array, which tests/systems/test_magnas_kernels.py loads."""
     for text in blocks(page, "json"):
-        Design.from_json(text, name(page))
+        if [*json.loads(text)][0] != "array":
+            Design.from_json(text, name(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

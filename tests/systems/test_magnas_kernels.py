@@ -215,6 +215,35 @@ def test_a_platform_of_a_processor_and_kernels(tmp_path, capsys):
     assert chain.cost[0, 1, 0] == spent["fc1-9"]["dense"] + spent["fc2-9"]["dense"]
 
 
+def test_an_array_is_charged_for_runs(tmp_path, capsys):
+    """Each block that it runs in fewer starts than steps is the sum of its starts; the others are not stated twice."""
+    files = [kernel_file(tmp_path, name) for name in ("array", "dense")]
+    out = tmp_path / "board.toml"
+    command = ["platform", "--out", str(out), "--runs", "1", "--json"]
+    assert main([*command, *(word for file in files for word in ("--kernel", str(file)))]) == 0
+    spent = json.loads(capsys.readouterr().out)["nanoseconds"]
+    platform = find_platform(str(out))
+    grapher = {(*pre, f"gin-{count}", "post") for pre in ((), ("pre",)) for count in (3, 4, 5, 6)}
+    assert {one.steps: [*one.on] for one in platform.together} == dict.fromkeys(
+        grapher | {(f"fc1-{width}", f"fc2-{width}") for width in (9, 19, 32)}, ["array"]
+    )
+    assert "the array's model" in platform.sources["array-cycles"].about
+    build = Kernel.of("array", platform.builds["array"]).build
+    pre, run = build.cycles(Call(16, (32, 32))), build.cycles(Call(16, (32, 64, 32), 4, "add"))
+    whole = next(one for one in platform.together if one.steps == ("pre", "gin-4", "post")).on["array"]
+    parts = {part.source: part.cost for part in whole}
+    assert [*parts] == ["around", "call", "array-cycles"]
+    assert parts["call"] == (14000, 0) and parts["array-cycles"] == (10 * (pre + run), 0)
+    model = [{"block": "grapher", "steps": ["pre", "gin-4", "post"]}]
+    blocks = platform.with_model("net", "a Grapher", model).chain("net")
+    layers = platform.with_model("net", "a Grapher", model).chain("net", "layer")
+    assert blocks.cost[0, :, 0].tolist() == [
+        spent["pre"]["array"] + spent["gin-4+post"]["array"],
+        sum(spent[name]["dense"] for name in ("pre", "gin-4", "post")),
+    ]
+    assert layers.cost[:, 0, 0].tolist() == [spent[name]["array"] for name in ("pre", "gin-4", "post")]
+
+
 @pytest.mark.parametrize(("facts", "layers", "message"), [
     ({"lanes": 3}, None, "unknown field 'lanes'; a kernel has design, inputs, outputs"),
     ({"inputs": 0}, None, "inputs must be a whole number above zero, not 0"),
@@ -255,14 +284,15 @@ def test_a_design_of_an_array_is_no_pipeline(backbone, tmp_path):
         load_kernel(path, backbone)
 
 
-def test_the_page_s_kernel_and_those_of_the_benchmark(backbone, tmp_path):
+def test_the_page_s_kernels_and_those_of_the_benchmark(backbone, tmp_path):
     """Each file in the docs and in benchmarks/kernels is a kernel with its power."""
     text = (ROOT / "docs" / "mapping.md").read_text(encoding="utf-8")
-    found = re.search(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    (tmp_path / "page.json").write_text(found[1], encoding="utf-8")
-    files = [tmp_path / "page.json", *sorted((ROOT / "benchmarks" / "kernels").glob("*.json"))]
-    assert [path.stem for path in files] == ["page", "ffn", "max", "sum"]
+    found = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert ["array" in json.loads(one) for one in found] == [False, True]
+    for place, content in enumerate(found):
+        (tmp_path / f"page-{place}.json").write_text(content, encoding="utf-8")
+    files = [*sorted(tmp_path.iterdir()), *sorted((ROOT / "benchmarks" / "kernels").glob("*.json"))]
+    assert [path.stem for path in files] == ["page-0", "page-1", "ffn", "max", "sum"]
     for path in files:
         kernel = load_kernel(path, backbone)
         assert kernel.watts == 0.9 and any(kernel.runs(call) for call in calls(backbone).values())

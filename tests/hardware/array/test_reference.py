@@ -12,6 +12,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.cycles import multiplications
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Target
@@ -27,6 +28,46 @@ def test_logits_are_those_of_the_pipeline(seed: int) -> None:
     source = random_source(rng, 1 + seed % 3, data)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_layer_may_have_its_own_graph(seed: int) -> None:
+    """Layer by layer as the pipeline's reference computes it; the cycles are those of each layer's edges."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 2 + seed % 2, data)
+    whole = random_array(rng, source, data)
+    deep = replace(whole, engine=replace(whole.engine, table_words=1 << 14, own_words=1 << 14))
+    limit = max(1, source.shape.degree_capacity // 2)
+    further = []
+    for _ in source.layers[1:]:
+        degrees = rng.integers(1, limit + 1, data.nodes)
+        indptr = np.concatenate([[0], np.cumsum(degrees)])
+        further.append(replace(data, indptr=indptr, sources=rng.integers(0, data.nodes, indptr[-1])))
+    encoded = encode_array(deep, data, further)
+    x = encode(source, data).features
+    for layer, given in zip(source.layers, (data, *further), strict=True):
+        graph = encode(source, given)
+        y = pipeline.aggregate(layer, graph, pipeline.linear(layer, x))
+        x = pipeline.head_mean(layer, source.logit_format, y) if layer.geometry.last else pipeline.activate(layer, y)
+    assert np.array_equal(reference.run(encoded), x)
+    edges = [len(one.sources) for one in (data, *further)]
+    messages = [count * layer.geometry.features * layer.geometry.gcn
+                for count, layer in zip(edges, source.layers, strict=True)]  # fmt: skip
+    own = encode_array(deep, data)
+    repeated = [edges[0] * layer.geometry.features * layer.geometry.gcn for layer in source.layers]
+    assert multiplications(encoded) - multiplications(own) == sum(messages) - sum(repeated)
+
+
+def test_a_graph_beyond_the_neighbourhoods_of_the_network_is_refused() -> None:
+    """That of a further layer, too."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 12, 9, 4, 20)
+    source = random_source(rng, 2, data)
+    most = source.shape.degree_capacity + 1
+    full = replace(data, indptr=np.arange(13) * most, sources=np.zeros(12 * most, np.int64))
+    with pytest.raises(UserError, match="largest neighbourhood"):
+        encode_array(fit(source, data, 2), data, (full,))
 
 
 def test_a_deep_network_gets_room_for_its_programme() -> None:
