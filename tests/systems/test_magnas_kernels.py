@@ -17,8 +17,8 @@ from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.pricing import price_accelerator
 from fgnas.mapping.platform import find_platform
 from fgnas.networks.vision.vig import Backbone
-from fgnas.systems.magnas.array import LoadedArray
-from fgnas.systems.magnas.build import graph_of
+from fgnas.systems.magnas.array import ArrayBuild, Facts, LoadedArray
+from fgnas.systems.magnas.build import Sizes, graph_of
 from fgnas.systems.magnas.calls import Call, calls
 from fgnas.systems.magnas.host import Host, flat
 from fgnas.systems.magnas.kernels import Kernel, load_kernel
@@ -81,6 +81,21 @@ def test_why_an_array_refuses_a_call(kernels, call, why):
     assert kernels["array"].build.refusal(call) == why
     if why is None:
         assert kernels["array"].build.cycles(call) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_array_holds_every_call_within_its_sizes(seed):
+    """Any number of units and widths, and the largest of everything: its engine is made from the sizes alone."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs, nodes, neighbours = (int(rng.integers(1, most + 1)) for most in (80, 64, 40, 9))
+    units, beat_bits = int(rng.choice([1, 2, 3, 6, 8, 16])), (128, 256, 512)[seed % 3]
+    facts = Facts(units=units, beat_bits=beat_bits, ai=2, af=5, wi=1, wf=6)
+    build = ArrayBuild(facts, Sizes(inputs, outputs, nodes, neighbours))
+    for layers in (1, 1, 2, 2, 2):
+        widths = (int(rng.integers(1, inputs + 1)), *rng.integers(1, outputs + 1, layers).tolist())
+        count = int(rng.integers(1, neighbours + 1))
+        call = Call(int(rng.integers(1, nodes + 1)), widths, count, str(rng.choice(["add", "max"])))
+        assert build.refusal(call) is None and build.cycles(call) > 0
 
 
 def test_the_width_between_two_layers(kernels):
