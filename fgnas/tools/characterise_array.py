@@ -89,7 +89,8 @@ def _drawn(rng: np.random.Generator) -> ArrayAccelerator:
     results = max(_rounded(nodes, plan.combine.m) * plan.tiles for plan in plans)
     own = max((ceil_div(nodes, plan.aggregate.m) * plan.row_tiles for plan in plans if not plan.last), default=0)
     engine = smallest_engine(source, plans, results, own, beat_bits)
-    return ArrayAccelerator(source, engine, plans)
+    written = 1 << (nodes % engine.banks.bit_length())  # words of H a cycle: a power of two, up to the banks
+    return ArrayAccelerator(source, replace(engine, results=written), plans)
 
 
 def _rounded(nodes: int, groups: int) -> int:

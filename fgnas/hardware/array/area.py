@@ -73,6 +73,7 @@ class EngineColumns:
     queue_words: Ints
     programme: Ints
     beat_bits: Ints
+    results: Ints
 
     @property
     def banks(self) -> Ints:
@@ -124,7 +125,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
     """The parameters of engines as columns."""
 
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-             "sum_bits", "queue_words", "programme", "beat_bits")  # fmt: skip
+             "sum_bits", "queue_words", "programme", "beat_bits", "results")  # fmt: skip
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
     modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
@@ -159,6 +160,7 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "word bits": e.word_bits,
         "word bits * (banks > 1)": e.word_bits * (e.banks > 1),
         "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
+        "word bits * (results = 4)": e.word_bits * (e.results == 4),
         "log2 banks": ceil_log2(e.banks),
         "log2 tiles": ceil_log2(e.tiles),
         "log2 bias words": ceil_log2(e.bias_words),
@@ -235,6 +237,8 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
         "columns * word bits": columns * e.word_bits,
         "columns * units * word bits": columns * e.units * e.word_bits,
         "log2 columns * columns * word bits": ceil_log2(columns) * columns * e.word_bits,
+        "(results - 1) * columns * word bits": (e.results - 1) * columns * e.word_bits,
+        "(results - 1) * units": (e.results - 1) * e.units,
         "units * (modes - 1)": e.units * (modes - 1),
         "(beat bits = 256) * units": (e.beat_bits == 256) * e.units,
         "(beat bits = 512) * units": (e.beat_bits == 512) * e.units,
@@ -255,7 +259,7 @@ def _fixed(e: EngineColumns, family: str) -> Terms:
 LOGIC: dict[str, tuple[str, ...]] = {
     "array_unit": (
         "luts of memories", "(maximum) * sum bits", "right shifts", "bits shifted out", "word bits * (banks > 1)",
-        "word bits * (banks = 4)", "log2 bias words", "(own rows in block RAM)", "(tables)", "(tables) * bits",
+        "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words", "(own rows in block RAM)", "(tables)", "(tables) * bits",
         "(tables) * word bits * (banks of codes - 1)",
     ),
     "array_gather": (

@@ -78,9 +78,7 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     cycles. Raises UserError where the network fits none.
     """
     check_network(source)
-    # Only of engines that write one word of H a cycle are LUTs and flip-flops modelled.
-    modelled = 1 if {"lut", "ff"} & room.limits.keys() else table_banks(room.beat_bits)
-    offered = arrangements(source, room.multipliers // LANES, modelled)
+    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
     prices = _prices(source, data, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
     problem: UserError | None = None

@@ -225,6 +225,7 @@ class ArrayPricer:
             table_words=table_depth(weights + results, self.beat_bits), own_words=own_depth(own),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
+            results=candidates.results,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
         lut, ff = lut_ff(built, self.family)
