@@ -259,8 +259,8 @@ def _fixed(e: EngineColumns, family: str) -> Terms:
 LOGIC: dict[str, tuple[str, ...]] = {
     "array_unit": (
         "luts of memories", "(maximum) * sum bits", "right shifts", "bits shifted out", "word bits * (banks > 1)",
-        "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words", "(own rows in block RAM)", "(tables)", "(tables) * bits",
-        "(tables) * word bits * (banks of codes - 1)",
+        "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words", "(own rows in block RAM)",
+        "(tables)", "(tables) * bits", "(tables) * word bits * (banks of codes - 1)",
     ),
     "array_gather": (
         "units", "units * sum bits * (k > 1)", "units * sum bits * (several k > 1)", "units / k * sum bits",
