@@ -16,8 +16,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,6 +42,7 @@ from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import fgnas_space
+from fgnas.tools import measurements
 from fgnas.tools.synth import count_cells, synthesise
 
 SEED = 1
@@ -87,7 +87,7 @@ def characterise(
     family: str,
     folder: Path,
     workers: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: measurements.Progress = lambda done, total: None,
     most: int | None = None,
 ) -> Path:
     """Measure the missing points, at most `most` of an operator, fit, and write the family's table.
@@ -96,13 +96,7 @@ def characterise(
     """
     folder.mkdir(parents=True, exist_ok=True)
     batches = [*waiting(family, folder, most)]
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(measure, batch, family, folder) for batch in batches]
-        for done, future in enumerate(as_completed(futures), 1):
-            if future.exception():
-                pool.shutdown(cancel_futures=True)
-            future.result()
-            progress(done, len(batches))
+    measurements.measure_all(batches, functools.partial(measure, family=family, folder=folder), workers, progress)
     return write_table(family, folder)
 
 
@@ -174,15 +168,12 @@ def memory_bits(names: Sequence[str], point: Point) -> int:
 
 def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
     """The measured points of an operator: [{point, lut, ff}]."""
-    place = place_of(module, family, folder)
-    if not place.is_file():
-        return []
-    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    return measurements.read(place_of(module, family, folder))
 
 
 def place_of(module: str, family: str, folder: Path) -> Path:
-    """The file of an operator's sizes; a changed source has a file of its own."""
-    return folder / family / f"{module}-{source_digest(module)}.jsonl"
+    """The file of an operator's sizes."""
+    return measurements.place_of(folder, family, module, source_digest(module))
 
 
 @functools.cache
@@ -214,10 +205,7 @@ def measure(batch: Batch, family: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         sizes = MEASURES.get(batch.module, _modules)(batch, family, Path(scratch))
     rows = [{"point": point, **size} for point, size in zip(batch.points, sizes, strict=True)]
-    place = place_of(batch.module, family, folder)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("a", encoding="utf-8") as output:
-        output.writelines(json.dumps(row) + "\n" for row in rows)
+    measurements.append(place_of(batch.module, family, folder), rows)
 
 
 def _modules(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:

@@ -15,8 +15,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +36,7 @@ from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.network import Network
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
+from fgnas.tools import measurements
 from fgnas.tools.characterise import FIRST_FAMILY, SHAPES, code_digest, fit_terms, random_network
 from fgnas.tools.synth import count_cells, synthesise
 
@@ -126,11 +126,8 @@ def measure(batch: Batch, family: str, folder: Path) -> None:
     """Synthesise a batch and append its sizes to the module's file."""
     with tempfile.TemporaryDirectory() as scratch:
         sizes = (_fixed if batch.module == "fixed" else _instances)(batch, family, Path(scratch))
-    place = place_of(batch.module, family, folder)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("a", encoding="utf-8") as output:
-        for array, size in zip(batch.arrays, sizes, strict=True):
-            output.write(json.dumps({"engine": array.engine.summary(), **size}) + "\n")
+    rows = [{"engine": array.engine.summary(), **size} for array, size in zip(batch.arrays, sizes, strict=True)]
+    measurements.append(place_of(batch.module, family, folder), rows)
 
 
 def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
@@ -221,15 +218,12 @@ def waiting(family: str, folder: Path) -> Iterator[Batch]:
 
 def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
     """The measured points of a module: [{engine, lut, ff}]."""
-    place = place_of(module, family, folder)
-    if not place.is_file():
-        return []
-    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    return measurements.read(place_of(module, family, folder))
 
 
 def place_of(module: str, family: str, folder: Path) -> Path:
-    """The file of a module's sizes; a changed source has a file of its own."""
-    return folder / family / f"{module}-{source_digest(module)}.jsonl"
+    """The file of a module's sizes."""
+    return measurements.place_of(folder, family, module, source_digest(module))
 
 
 @functools.cache
@@ -243,17 +237,11 @@ def source_digest(module: str) -> str:
 
 
 def characterise(
-    family: str, folder: Path, workers: int = 1, progress: Callable[[str], None] = lambda told: None
+    family: str, folder: Path, workers: int = 1, progress: measurements.Progress = lambda done, total: None
 ) -> Path:
     """Measure the missing points, fit, and write the family's table; returns its path."""
     batches = [*waiting(family, folder)]
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(measure, batch, family, folder) for batch in batches]
-        for done, future in enumerate(as_completed(futures), 1):
-            if future.exception():
-                pool.shutdown(cancel_futures=True)
-            future.result()
-            progress(f"{family}: {done}/{len(batches)}")
+    measurements.measure_all(batches, functools.partial(measure, family=family, folder=folder), workers, progress)
     return write_table(family, folder)
 
 
@@ -310,7 +298,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=folder, help="default: %(default)s")
     options = parser.parse_args()
     for family in options.families:
-        print(characterise(family, options.folder, options.workers, functools.partial(print, flush=True)))
+        print(characterise(family, options.folder, options.workers, functools.partial(_show, family)))
+
+
+def _show(family: str, done: int, total: int) -> None:
+    print(f"{family}: {done}/{total}", flush=True)
 
 
 if __name__ == "__main__":

@@ -35,13 +35,13 @@ from fgnas.hardware.array.encoding import (
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
 from fgnas.hardware.array.programme import LARGEST_INDEX
-from fgnas.hardware.array.refill import StreamRefill, edge_refill, feature_refill
+from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.network import LayerParameters, Network
-from fgnas.systems.magnas.build import Beats, Index, Reals, Sizes, graph_of
+from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call
 from fgnas.tasks.nodes import GraphData
 
@@ -250,7 +250,7 @@ class LoadedArray:
         """Regions with the places of these rows and neighbours."""
         encoded = self.encoded(rows, index)
         answer = np.zeros_like(reference.run_region(encoded))
-        return ArrayRegions(encoded, feature_refill(encoded), edge_refill(encoded), answer.tobytes())
+        return ArrayRegions(feature_refill(encoded), edge_refill(encoded), answer.tobytes(), encoded)
 
     def write(self, data: GraphData, directory: Path, specification: Specification) -> None:
         """The whole project."""
@@ -262,21 +262,10 @@ class LoadedArray:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRegions:
+class ArrayRegions(FilledRegions):
     """The array's regions; see `Regions`."""
 
     encoded: EncodedArray
-    sent: StreamRefill
-    received: StreamRefill
-    answer: bytes
-
-    def features(self, codes: Codes) -> Beats:
-        """The codes in their entries."""
-        return self.sent.fill(codes)
-
-    def edges(self, index: Index) -> Beats:
-        """The words of the sources in their entries."""
-        return self.received.fill(index)
 
     def read(self, answer: bytes) -> Codes:
         """Rows in the order of the nodes."""

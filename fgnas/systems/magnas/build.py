@@ -67,6 +67,30 @@ class Regions(Protocol):
         """[n, classes] the codes in a region that the kernel wrote."""
 
 
+class Filled(Protocol):
+    """A region whose places of one kind are filled anew for every call."""
+
+    def fill(self, values: Codes) -> Beats:
+        """The region with these values."""
+
+
+@dataclass(frozen=True, eq=False)
+class FilledRegions:
+    """The part of `Regions` that every build shares: the places of features and of neighbours."""
+
+    sent: Filled
+    received: Filled
+    answer: bytes
+
+    def features(self, codes: Codes) -> Beats:
+        """The codes in their places."""
+        return self.sent.fill(codes)
+
+    def edges(self, index: Index) -> Beats:
+        """The neighbours in theirs."""
+        return self.received.fill(index)
+
+
 class Loaded(Protocol):
     """A build with the parameters of one call.
 

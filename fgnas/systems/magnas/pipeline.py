@@ -26,9 +26,9 @@ from fgnas.hardware.pipeline.geometry import GraphShape, geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.hardware.pipeline.refill import Refill, edge_refill, feature_refill
+from fgnas.hardware.pipeline.refill import edge_refill, feature_refill
 from fgnas.network import Network
-from fgnas.systems.magnas.build import Beats, Index, Reals, Sizes, graph_of
+from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call
 from fgnas.tasks.nodes import GraphData
 
@@ -119,7 +119,7 @@ class LoadedPipeline:
         graph = encode(self.source, graph_of(rows, index, self.source.shape))
         answer = logit_rows(self.source, np.zeros((len(rows), self.source.shape.classes), np.int64))
         sent, received = feature_refill(self.source, graph), edge_refill(graph)
-        return PipelineRegions(self.source, len(rows), sent, received, answer.tobytes())
+        return PipelineRegions(sent, received, answer.tobytes(), self.source, len(rows))
 
     def write(self, data: GraphData, directory: Path, specification: Specification) -> None:
         """The whole project."""
@@ -131,22 +131,11 @@ class LoadedPipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class PipelineRegions:
+class PipelineRegions(FilledRegions):
     """The pipeline's regions; see `Regions`."""
 
     source: Accelerator
     nodes: int
-    sent: Refill
-    received: Refill
-    answer: bytes
-
-    def features(self, codes: Codes) -> Beats:
-        """The codes in their beats."""
-        return self.sent.fill(codes)
-
-    def edges(self, index: Index) -> Beats:
-        """The sources in their beats."""
-        return self.received.fill(index)
 
     def read(self, answer: bytes) -> Codes:
         """Rows of whole beats."""
