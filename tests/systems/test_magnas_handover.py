@@ -192,6 +192,12 @@ def test_what_cannot_be_built_is_said_in_one_line(delivered, written, model, dat
         mapped_subnet(model, SUBNET, data, wrong, kernels)
 
 
+def test_a_mapping_of_another_version_is_refused_in_one_line():
+    content = {name: value for name, value in asdict(MAPPING).items() if name != "parts"}
+    with pytest.raises(UserError, match="the run's mapping has no 'parts'.*: search again"):
+        Mapping.of(content)
+
+
 def test_steps_that_are_mapped_alone_run_alone(model, data, kernels):
     """As the platform charges them: layer by layer, no two steps are one start. The integers are the pipelines'."""
     alone = replace(ON_ARRAY, units=(*ON_ARRAY.units[:4], *["cpu"] * (COUNT - 4)), parts=(1,) * COUNT)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fgnas.costs import Costs, Quantity
+from fgnas.errors import UserError
 from fgnas.mapping.options import MapOptions
 from fgnas.mapping.platform import Platform
 from fgnas.mapping.study import Answer, Point, solve
@@ -41,8 +42,12 @@ class Mapping:
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Mapping:
-        """The mapping of plain values."""
-        return cls(content["setting"], tuple(content["units"]), tuple(content["parts"]))
+        """The mapping of plain values. Raises UserError for those of another version of this package."""
+        try:
+            return cls(content["setting"], tuple(content["units"]), tuple(content["parts"]))
+        except KeyError as error:
+            cause = f"the run's mapping has no {error}, because another version of fgnas wrote it"
+            raise UserError(f"{cause}: search again") from None
 
 
 class MappedTarget:
