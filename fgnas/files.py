@@ -1,9 +1,20 @@
-"""Atomic replacement of files: a reader sees the old content or the new, even after a full disk or a power cut."""
+"""Files of users and runs: one line for what cannot be read; a reader sees the old content or the new, even after a
+full disk or a power cut."""
 
 import json
 import os
 from pathlib import Path
 from typing import Any
+
+from fgnas.errors import UserError
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a user's file, which a message calls `what`. Raises UserError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the {what} {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def replace_file(path: Path, content: bytes | str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from fgnas.errors import UserError
+from fgnas.files import read_text
 from fgnas.mapping.chain import NO_SHORTCUT, Chain
 from fgnas.mapping.options import SHIPPED, shipped
 
@@ -358,9 +359,7 @@ def find_platform(name: str) -> Platform:
     if not name.endswith(".toml") and name not in shipped():
         raise UserError(f"unknown platform {name!r}; known: {', '.join(shipped())}; or name a .toml file of your own")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the platform {path}: {getattr(error, 'strerror', None) or error}") from None
+        table = tomllib.loads(read_text(path, "platform"))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: not TOML ({error})") from None
     try:

@@ -116,8 +116,7 @@ def waiting(family: str, folder: Path, most: int | None = None) -> Iterable[Batc
 
 def shipped(family: str) -> dict[str, Any]:
     """The family's table as the package has it; empty if there is none."""
-    place = CHARACTERISATION / f"{family}.json"
-    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+    return measurements.table(CHARACTERISATION / f"{family}.json")
 
 
 def is_current(module: str, names: Sequence[str], table: dict[str, Any]) -> bool:

@@ -247,8 +247,7 @@ def characterise(
 
 def shipped(family: str) -> dict[str, Any]:
     """The family's table as the package has it; empty if there is none."""
-    place = MEASURED / f"{family}.json"
-    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+    return measurements.table(MEASURED / f"{family}.json")
 
 
 def is_current(module: str, table: dict[str, Any]) -> bool:

@@ -25,6 +25,11 @@ def read(place: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
 
 
+def table(place: Path) -> dict[str, Any]:
+    """A family's table of coefficients; empty if there is none."""
+    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+
+
 def append(place: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Add points to a file."""
     place.parent.mkdir(parents=True, exist_ok=True)

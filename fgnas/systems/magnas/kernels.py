@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fgnas.errors import UserError
+from fgnas.files import read_text
 from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.array import ArrayBuild
 from fgnas.systems.magnas.build import Build, Sizes
@@ -97,9 +98,7 @@ def load_kernel(path: Path, backbone: Backbone) -> Kernel:
 def _read(path: Path) -> tuple[str, Any, dict[str, Any]]:
     """The field of the build, its content, and the checked other fields of a kernel's file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the kernel {path}: {getattr(error, 'strerror', None) or error}") from None
+        content = json.loads(read_text(path, "kernel"))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}: not JSON ({error})") from None
     if not isinstance(content, dict):
