@@ -115,7 +115,7 @@ def code_version() -> str:
     return digest(("hardware", "networks", *SEARCHING))
 
 
-SEARCHING = ("engine", "searchers", "systems/fgnas", "space.py", "costs.py")
+SEARCHING = ("engine", "searchers", "systems/fgnas", "space.py", "costs.py", "pareto.py")
 """Code that decides which designs a search draws and chooses."""
 
 

@@ -40,7 +40,7 @@ BUILD = Path(__file__).parent.parent / "build" / "gcos"
 NETWORKS = (*SCORING, "networks/finetuning.py", "networks/supernet.py", "systems/gcos", "systems/fgnas/jobs.py",
             "systems/fgnas/trainer.py", "space.py")  # fmt: skip
 """Code that trains and scores; of the array's model, the prices count."""
-SEARCHES = (*NETWORKS, "engine", "costs.py", "searchers/breeding", "searchers/learning",
+SEARCHES = (*NETWORKS, "engine", "costs.py", "pareto.py", "searchers/breeding", "searchers/learning",
             *(f"searchers/{name}.py" for name in ("evolution", "pool", "random", "reinforce")))  # fmt: skip
 """Code that also searches and chooses."""
 WIDTHS = (8, 16, 64, 256)

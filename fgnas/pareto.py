@@ -43,6 +43,23 @@ def hypervolume(objectives: ArrayLike, reference: Sequence[float]) -> float:
     return float(moocore.hypervolume(inside, ref=corner, maximise=True)) if len(inside) else 0.0
 
 
+def covering(objectives: ArrayLike, chosen: Sequence[int], count: int) -> list[int]:
+    """Choose `count` rows of the front of [n, finite objectives], or as many as there are, beside those chosen before.
+
+    Each is the row that adds most hypervolume to those before it; of equal ones the first. The reference is the front's
+    worst value of each objective, so that an end of the front, good in one objective alone, adds nothing.
+    """
+    points, members = _checked(objectives), np.flatnonzero(front(objectives)).tolist()
+    nadir = points[members].min(axis=0, initial=np.inf)
+    left = [place for place in members if place not in chosen]
+    found: list[int] = []
+    while left and len(found) < count:
+        before = [*chosen, *found]
+        found.append(max(left, key=lambda place: hypervolume(points[[*before, place]], nadir)))
+        left.remove(found[-1])
+    return found
+
+
 def crowding(objectives: ArrayLike, of_rank: NDArray[np.int64]) -> NDArray[np.float64]:
     """Crowding distance of the rows of [n, objectives] among those of equal rank; [n].
 

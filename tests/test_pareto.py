@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fgnas.pareto import crowding, front, hypervolume, ranks
+from fgnas.pareto import covering, crowding, front, hypervolume, ranks
 
 VALUES = st.sampled_from([-np.inf, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, np.inf])
 
@@ -65,6 +65,29 @@ def test_infinite_volumes() -> None:
     assert hypervolume([[np.inf, 1]], [0, 0]) == np.inf
     # The row reaches the reference in its second objective, so it encloses nothing.
     assert hypervolume([[np.inf, 0], [2, 3]], [0, 0]) == 6
+
+
+def test_a_front_is_covered_from_its_knee_and_its_ends_come_last() -> None:
+    #              the best    beaten   close to it  the knee  cheap    the cheapest
+    objectives = [[9.0, 0.0], [8.0, 0.0], [8.9, 1.0], [8.0, 6.0], [3, 8.0], [1.0, 9.0]]
+    assert covering(objectives, [0, 1], 9) == [3, 4, 2, 5]
+    assert covering(objectives, [0, 3], 2) == [4, 2]
+    assert covering(objectives, [], 1) == [3]
+    assert covering(objectives, [], 0) == covering(np.zeros((0, 2)), [], 3) == []
+
+
+@given(points(st.integers(-3, 3).map(float), most=8), st.integers(0, 4))
+def test_covering_takes_what_adds_most(objectives, count) -> None:
+    chosen, members = [0][: len(objectives)], np.flatnonzero(front(objectives))
+    found = covering(objectives, chosen, count)
+    assert len(found) == min(count, len(set(members) - set(chosen))) == len(set(found) - set(chosen))
+    for place, one in enumerate(found):
+        before = [*chosen, *found[:place]]
+        volumes = [
+            hypervolume(objectives[[*before, other]], objectives[members].min(axis=0))
+            for other in (one, *(set(members) - set(before)))
+        ]
+        assert volumes[0] == max(volumes) and one in members
 
 
 @pytest.mark.parametrize("objectives", [[1.0, 2.0], [[], []], [[0.0, np.nan]], 3.0])

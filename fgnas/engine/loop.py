@@ -171,10 +171,11 @@ class SearchLoop:
 
 
 def with_front(ranked: Sequence[Trial], objectives: Objectives, count: int) -> list[Trial]:
-    """Half of `count` by rank, then those on the front of the objectives, [ranked, objectives], then the others."""
-    half, members = count - count // 2, pareto.front(objectives)
-    order = sorted(range(len(ranked)), key=lambda place: (place >= half, place >= half and not members[place], place))
-    return [ranked[place] for place in order[:count]]
+    """Half of `count` by rank; then those that cover the front of the objectives, [ranked, objectives]; then others."""
+    half = range(min(count - count // 2, len(ranked)))
+    ahead = [*half, *pareto.covering(objectives, half, count // 2)]
+    behind = [place for place in range(len(ranked)) if place not in ahead]
+    return [ranked[place] for place in [*ahead, *behind][:count]]
 
 
 def leaders(trials: Sequence[Trial], count: int, ranking: str) -> list[Trial]:
