@@ -49,13 +49,19 @@ class SupernetRecipe:
     Attributes:
         updates: steps of Adam, each with the gradient on all training nodes.
         paths: uniform networks whose gradients an update adds up.
+        learning_rate: of the first update; it falls to zero along half a cosine. With a constant rate the last few
+            updates decide which networks look good.
     """
 
     updates: int = 600
     paths: int = 16
-    learning_rate: float = 0.01
+    learning_rate: float = 0.0025
     weight_decay: float = 5e-4
     dropout: float = 0.6
+
+    def rate(self, update: int) -> float:
+        """The learning rate of an update, counted from 0."""
+        return self.learning_rate * (1 + math.cos(math.pi * update / self.updates)) / 2
 
 
 @dataclass(frozen=True)
@@ -184,9 +190,10 @@ class _State:
 
     def step(self, gradient: Reals, recipe: SupernetRecipe) -> None:
         """One step of Adam along the gradient."""
+        rate = recipe.rate(self.updates)
         self.updates += 1
         arrays = (self.supernet.flat, gradient, self.mean, self.square)
-        kernels.adam(*arrays, recipe.learning_rate, recipe.weight_decay, self.updates, BETAS)
+        kernels.adam(*arrays, rate, recipe.weight_decay, self.updates, BETAS)
 
 
 def _gradient(

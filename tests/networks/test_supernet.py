@@ -84,6 +84,12 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
     np.testing.assert_allclose(found, wanted.flat, atol=2e-6)
 
 
+def test_the_learning_rate_falls_along_half_a_cosine() -> None:
+    recipe = SupernetRecipe(updates=4, learning_rate=0.2)
+    rates = [recipe.rate(update) for update in range(4)]
+    assert rates == pytest.approx([0.2, 0.1 + 0.1 / 2**0.5, 0.1, 0.1 - 0.1 / 2**0.5])
+
+
 class Killed(Exception):
     pass
 
