@@ -90,7 +90,7 @@ def main() -> None:
     """Run what is missing, and write after each search."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", help=f"of {', '.join(map(str, ROWS))}; default: all", metavar="N,N")
-    parser.add_argument("--methods", help="the first N of the methods; default: all", type=int, default=len(METHODS))
+    parser.add_argument("--methods", help=f"of 1 to {len(METHODS)}; default: all", metavar="N,N")
     parser.add_argument("--trainings", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
@@ -98,8 +98,9 @@ def main() -> None:
     record = Record("methods", behaviour())
     record.note(options={"trainings": options.trainings, "seeds": options.seeds})
     numbers = [int(number) for number in options.rows.split(",")] if options.rows else list(ROWS)
+    methods = [list(METHODS)[int(number) - 1] for number in options.methods.split(",")] if options.methods else METHODS
     with Sharing(options.workers) as sharing:
-        tasks = itertools.product(range(options.seeds), numbers, list(METHODS)[: options.methods])
+        tasks = itertools.product(range(options.seeds), numbers, methods)
         for seed, number, method in tasks:
             given = METHODS[method] | {"children": MOST_CHILDREN, "trainings": options.trainings, "seed": seed}
             wanted = options_of(*ROWS[number], **given)
