@@ -15,13 +15,13 @@ options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 kernels = $(foreach kernel,$(KERNELS),--kernel '$(kernel)')
 target_options := FPGA CLOCK_MHZ
-search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
+search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS RESULTS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
 	PLATFORM GRANULARITY ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME DISTINCT
 map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS SECONDS PYTHON
+known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS ONLY METHODS COUNT SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))

@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from fgnas import systems
 from fgnas.cli import parser
 
 ROOT = Path(__file__).parents[1]
@@ -19,14 +21,17 @@ def dry(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", "-n", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=False)
 
 
-def options_of(command: str) -> set[str]:
-    """The long options of a command."""
-    commands = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+def options_of(command: str, system: str = systems.DEFAULT) -> set[str]:
+    """The long options of a command, of a search those of a system."""
+    commands = next(action for action in parser(system)._actions if isinstance(action, argparse._SubParsersAction))
     actions = commands.choices[command]._actions
     return {name for action in actions for name in action.option_strings if name.startswith("--")}
 
 
-@pytest.mark.parametrize("option", sorted(options_of("search") - {"--help", "--json", "--quiet"}))
+SEARCHED = set().union(*(options_of("search", name) for name in systems.names()))
+
+
+@pytest.mark.parametrize("option", sorted(SEARCHED - {"--help", "--json", "--quiet"}))
 def test_every_option_of_search_is_a_variable(option: str) -> None:
     variable = option.removeprefix("--").replace("-", "_").upper()
     words = dry("search", f"{variable}=x").stdout.split()
@@ -60,6 +65,14 @@ def test_every_option_of_map_is_a_variable(option: str) -> None:
 def test_what_make_runs(arguments: list[str], command: str) -> None:
     lines = dry(*arguments).stdout.splitlines()
     assert command in [" ".join(line.split()).removeprefix(".venv/bin/") for line in lines]
+
+
+def test_every_variable_that_a_target_reads_may_be_given() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    read = {name for names in re.findall(r"call options?,([A-Z_ ]+)", text) for name in names.split()}
+    assert {"ROWS", "COUNT", "SEEDS"} <= read
+    for name in sorted(read):
+        assert dry("help", f"{name}=x").returncode == 0, name
 
 
 def test_a_misspelt_variable_is_refused_by_name() -> None:
