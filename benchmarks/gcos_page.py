@@ -95,25 +95,33 @@ Searches = dict[str, dict[str, Any]]
 
 def line(method: str, found: Searches, ours: Searches, everything: dict[str, float]) -> dict[str, Any]:
     """Means of a method over its searches, and the gains of Algorithm 1 over it."""
-    points = [[one["volume"]] for one in found.values()]
+    volumes, own_volumes = ({seed: one["volume"] for seed, one in each.items()} for each in (found, ours))
     best = [max((p[0] for p in one["points"] if p[1] <= beside.CYCLES), default=None) for one in found.values()]
     own = shares(found, everything)
     names = ("children", "search_s", "supernet_s")
     return {
-        "method": method, "searches": len(found), "volume": float(np.mean(points)),
-        "best": mean(one for one in best if one is not None), "share": mean(one[0] for one in own),
-        "gap": difference([[one["volume"]] for one in ours.values()], points),
-        "share_gap": difference(shares(ours, everything), own) if own else None,
+        "method": method, "searches": len(found), "volume": mean(volumes.values()),
+        "best": mean(one for one in best if one is not None), "share": mean(own.values()),
+        "gap": gain(own_volumes, volumes), "share_gap": gain(shares(ours, everything), own),
         **{name: float(np.mean([one[name] for one in found.values()])) for name in names},
     }  # fmt: skip
 
 
-def shares(found: Searches, everything: dict[str, float]) -> list[list[float]]:
-    """What searches evaluated, each as a share of the whole space's volume by the same supernet."""
-    return [
-        [one["searched"] / everything[seed]] for seed, one in found.items()
+def shares(found: Searches, everything: dict[str, float]) -> dict[str, float]:
+    """What searches evaluated by their seeds, each as a share of the whole space's volume by the same supernet."""
+    return {
+        seed: one["searched"] / everything[seed] for seed, one in found.items()
         if one["searched"] is not None and seed in everything
-    ]  # fmt: skip
+    }  # fmt: skip
+
+
+def gain(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float] | None:
+    """The mean difference over the seeds that both have, with its interval; None without one.
+
+    Searches of one seed share a supernet and their retrainings, so its luck is no part of a difference.
+    """
+    gaps = [[ours[seed] - theirs[seed]] for seed in ours if seed in theirs]
+    return difference(gaps, [[0.0]] * len(gaps)) if gaps else None
 
 
 def verdict(others: Sequence[dict[str, Any]], gap: str) -> dict[str, list[str]]:

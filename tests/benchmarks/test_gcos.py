@@ -151,6 +151,13 @@ def test_who_wins_is_said(gcos_page, beside) -> None:
     assert gcos_page.compared(swapped, {})["leaders"]["better"] == ["random"]
 
 
+def test_searches_of_a_seed_share_their_luck(gcos_page) -> None:
+    lucky = {"0": 0.1, "1": 0.3, "2": 0.2}
+    found = gcos_page.gain({seed: volume + 0.01 for seed, volume in lucky.items()} | {"3": 9.0}, lucky)
+    assert found["low"] == pytest.approx(0.01) and found["high"] == pytest.approx(0.01)
+    assert gcos_page.gain(lucky, {}) is None
+
+
 def test_ours_are_chosen_by_validation(gcos_page, beside) -> None:
     rows = {row["name"]: row for row in gcos_page.frontier(gcos_page.points(record(beside), "cora"))}
     small, large = rows["GCN, 16"], rows["GCN, 64"]
