@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any
 
 import gcos_beside
+import gcos_choices
 import gcos_figures
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from pages import write_page
 import fgnas
 from fgnas.api.rankings import correlations, measured, tau, uniform
 from fgnas.design import Design
+from fgnas.engine.contracts import Candidate
 from fgnas.engine.jobs import Processes, Workers
 from fgnas.engine.run import configuration, cpu_name
 from fgnas.engine.store import RunStore
@@ -37,7 +39,7 @@ from fgnas.systems.gcos.trainer import SUPERNET
 
 CODE: dict[str, Sequence[str]] = {
     "figure 1": NETWORKS, "figure 8": (), "compared": SEARCHES, "timed": SEARCHES, "ranked": NETWORKS,
-    "figure 7": SEARCHES, "delivered": SEARCHES,
+    "choices": NETWORKS, "figure 7": SEARCHES, "delivered": SEARCHES,
 }  # fmt: skip
 """Part -> the code on which it depends beside the array's model, in the order in which the parts are run."""
 LAYOUT = "each part has its own"
@@ -90,8 +92,10 @@ def cheapest(run: fgnas.api.Run) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, Any]:
-    """Kendall's tau of the supernet and of short trainings, against networks trained alone with two seeds."""
+def measured_networks(
+    dataset: str, networks: int, workers: int, code: str
+) -> tuple[list[Candidate], list[dict[str, Any]]]:
+    """Uniform networks; and of each its score by the supernet, and its accuracies when trained alone with two seeds."""
     options = Options(dataset=dataset, retrain_epochs=Options.epochs)
     parts, name = composed(options), f"ranked-{dataset}-{code}"
     known = (BUILD / name / "config.json").is_file()
@@ -99,11 +103,18 @@ def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, An
         BUILD, name, configuration(SYSTEM, asdict(options), parts)
     )  # fmt: skip
     shutil.copy(supernet_of(dataset, options.seed)[0], store.folder / SUPERNET)
-    candidates, epochs = uniform(parts, networks, options.seed), gcos_beside.EPOCHS
+    candidates = uniform(parts, networks, options.seed)
     with Workers(lambda: Processes(workers)) as pool:
         parts.trainer.prepare(store, pool)
-        found = measured(store, parts.trainer, pool, candidates, 2)
-        short = composed(Options(dataset=dataset, scoring="training", epochs=epochs)).trainer.score(candidates, pool)
+        return candidates, measured(store, parts.trainer, pool, candidates, 2)
+
+
+def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, Any]:
+    """Kendall's tau of the supernet and of short trainings, against networks trained alone with two seeds."""
+    candidates, found = measured_networks(dataset, networks, workers, code)
+    with Workers(lambda: Processes(workers)) as pool:
+        given = Options(dataset=dataset, scoring="training", epochs=gcos_beside.EPOCHS)
+        short = composed(given).trainer.score(candidates, pool)
     scores, alone = np.array([one["score"] for one in found]), np.array([one["alone"] for one in found]).T
     trained, means = np.array([one.values["val"] for one in short]), alone.mean(axis=0)
     better = np.argsort(-means, kind="stable")[: (len(means) + 1) // 2]
@@ -112,9 +123,15 @@ def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, An
     }  # fmt: skip
 
 
+def by_paths(dataset: str, networks: int, workers: int, code: str) -> dict[str, float]:
+    """Kendall's tau of supernets that were trained otherwise, against the networks of `ranked`."""
+    candidates, found = measured_networks(dataset, networks, workers, code)
+    return gcos_choices.ranks_by_paths(dataset, candidates, np.array([np.mean(one["alone"]) for one in found]))
+
+
 def tasks(part: str, options: argparse.Namespace, record: dict[str, Any], code: str) -> list[Task]:
     """The results of a part by key, each with what makes it."""
-    make = functools.partial
+    make, given = functools.partial, (options.networks, options.workers, code)
     seeds = list(itertools.product(range(options.seeds), gcos_beside.METHODS))
     match part:
         case "figure 1":
@@ -128,8 +145,11 @@ def tasks(part: str, options: argparse.Namespace, record: dict[str, Any], code: 
         case "timed":
             return [(f"{name} | {seed}", make(timed, record, name, seed)) for seed, name in seeds]
         case "ranked":
-            given = options.networks, options.workers, code
             return [(dataset, make(ranked, dataset, *given)) for dataset in DATASETS]
+        case "choices":
+            made = [(f"paths | {one}", make(by_paths, one, *given)) for one in DATASETS]
+            made += [(f"bits | {one}", make(gcos_choices.bits, one)) for one in DATASETS]
+            return made + [(f"groups | {one}", make(gcos_choices.imbalance, one)) for one in DATASETS]
         case "figure 7":
             return [(f"{dataset} | {name}", one) for dataset in DATASETS for name, one in frontier(dataset)]
         case _:

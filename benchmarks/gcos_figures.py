@@ -63,10 +63,10 @@ CLOCKS: dict[int, Callable[[], float]] = {1: time.process_time, 2: time.perf_cou
 PASSES = 40
 
 
-def handmade(attention: Any, aggregation: Any, features: int) -> Design:
+def handmade(attention: Any, aggregation: Any, features: int, bits: int = BITS) -> Design:
     """A network of two equal layers with relu between them, on the first of all engines."""
     space = SPACES["g-cos"](1, 128).restrict(
-        attention=(attention,), aggregation=(aggregation,), d=(features,), activation=("relu",), bits=(BITS,)
+        attention=(attention,), aggregation=(aggregation,), d=(features,), activation=("relu",), bits=(bits,)
     )
     return space.candidate(np.zeros(len(space.decisions), np.int16))
 

@@ -52,7 +52,7 @@ def page(record: dict[str, Any]) -> str:
         delivered=delivered(record.get("delivered", {})), ranked=record.get("ranked", {}), **options,
         **{part: compared(record.get(part, {}), volumes) for part in ("compared", "timed")},
         scores=mean(one["scores"] for one in everything.values()), pairs=record.get("figure 1", {}), fronts=fronts,
-        speeds=speeds(record.get("figure 8", {})),
+        speeds=speeds(record.get("figure 8", {})), choices=choices(record.get("choices", {})),
         published=PUBLISHED, machine=record["machine"], defaults=defaults, beside=beside, figures=figures,
     )  # fmt: skip
 
@@ -64,6 +64,18 @@ def delivered(results: dict[str, Any]) -> list[dict[str, Any]]:
         if found := results.get(aim.name):
             rows.append({"aim": aim, "tested": statistics_of(found.get("test", [])), **found})
     return rows
+
+
+def choices(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What was measured of each choice, by graph; empty where nothing was."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, one in results.items():
+        choice, dataset = key.split(" | ")
+        found.setdefault(choice, {})[dataset] = one
+    for one in found.get("bits", {}).values():
+        for measured in one.values():
+            measured["val"] = statistics_of(measured["val"])
+    return found
 
 
 # --- ways to search ---

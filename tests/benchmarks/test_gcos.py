@@ -151,6 +151,29 @@ def test_who_wins_is_said(gcos_page, beside) -> None:
     assert gcos_page.compared(swapped, {})["leaders"]["better"] == ["random"]
 
 
+def test_the_fullest_group_is_set_against_the_mean() -> None:
+    choices = importlib.import_module("gcos_choices")
+    loads = np.array([[4, 1], [2, 1], [2, 1], [0, 1]])
+    assert choices.over_mean(loads, 1) == [0.0, 0.0]
+    # Rows of 4 | 2, 2 entries; the fourth row goes to the group with fewer rows.
+    assert choices.over_mean(loads, 2) == [0.0, 0.0]
+    assert choices.over_mean(np.array([[3, 1], [1, 1]]), 2) == [0.5, 0.0]
+
+
+def test_choices_that_were_not_taken_are_on_the_page(gcos_page, beside) -> None:
+    measured = {
+        "paths | cora": {"16 | 600": 0.66, "1 | 600": 0.4}, "groups | cora": {"2": [0.001, 0.002]},
+        "bits | cora": {"float": {"val": [0.8, 0.82]}, "6": {"val": [0.78, 0.8], "cycles": 15_755.0}},
+    }  # fmt: skip
+    text = gcos_page.page(record(beside) | {"choices": measured})
+    rows = (
+        "| 1 | 600 | 0.400 |", "| 2 | 0.10%, 0.20% |", "| cora | float | 81.00% ± 1.41% | – |",
+        "| cora | 6 bits | 79.00% ± 1.41% | 15,755 |",
+    )  # fmt: skip
+    for row in rows:
+        assert row in text, row
+
+
 def test_searches_of_a_seed_share_their_luck(gcos_page) -> None:
     lucky = {"0": 0.1, "1": 0.3, "2": 0.2}
     found = gcos_page.gain({seed: volume + 0.01 for seed, volume in lucky.items()} | {"3": 9.0}, lucky)
