@@ -102,13 +102,16 @@ def test_hypervolume_by_hand(beside) -> None:
 
 
 def test_evaluations_that_are_affordable(beside) -> None:
-    def one(supernet: float, search: float) -> dict:
-        return {"supernet_s": supernet, "search_s": search, "children": 100}
+    def one(supernet: float, search: float, children: int = 600) -> dict:
+        return {"supernet_s": supernet, "search_s": search, "children": children}
 
-    record = {f"{beside.OURS} | 0": one(9.0, 1.0), f"{beside.SHORT} | 0": one(0.0, 5.0), "random | 0": one(9.0, 2.0)}
-    assert beside.affordable(record, beside.OURS) == 100
-    assert beside.affordable(record, beside.SHORT) == 200
-    assert beside.affordable(record, "random") == 50
+    record = {f"{beside.OURS} | 0": one(9.0, 1.0), f"{beside.SHORT} | 0": one(0.0, 5.0), "random | 0": one(9.0, 2.0),
+              "one engine | 0": one(9.0, 10.0, 432)}  # fmt: skip
+    assert beside.affordable(record, beside.OURS) == 600
+    assert beside.affordable(record, beside.SHORT) == 1200
+    assert beside.affordable(record, "random") == 300
+    # It found all of its 432 designs, and then spent nine seconds on looking for more.
+    assert beside.affordable(record, "one engine") == 600
 
 
 # --- the page ---
