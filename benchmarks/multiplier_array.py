@@ -69,8 +69,8 @@ def source_of(data: GraphData) -> Accelerator:
     return lowered(design(), data, np.random.default_rng(0))
 
 
-def lowered(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: bool = True) -> Accelerator:
-    """A design with normal weights, and random scales or none."""
+def random_network(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: bool = True) -> Network:
+    """Normal weights, and random scales or none."""
     width, layers = data.width_in, []
     for layer in chosen.layers:
         d = layer.d or data.classes
@@ -79,7 +79,12 @@ def lowered(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: b
         scales = rng.integers(-2, 4, 3).tolist() if scaled else []
         layers.append(LayerParameters(weight, bias, None, None, *scales))
         width = layer.k * d
-    return lower(chosen, Network(tuple(layers), int(rng.integers(0, 4))), GraphShape.of(data), data.name)
+    return Network(tuple(layers), int(rng.integers(0, 4)))
+
+
+def lowered(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: bool = True) -> Accelerator:
+    """A design with random weights, lowered for the graph."""
+    return lower(chosen, random_network(chosen, data, rng, scaled), GraphShape.of(data), data.name)
 
 
 def lost_most(encoded: EncodedArray) -> str:

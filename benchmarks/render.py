@@ -7,6 +7,7 @@ from typing import Any
 
 import array_area
 import array_cpp
+import array_random
 import block_ram
 import calibration
 import controllers
@@ -45,6 +46,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{array_area.NAME}.md": (array_area.NAME, array_area.page),
     f"{array_area.NAME}.svg": (array_area.NAME, hardware_model.figure),
     "multiplier-array-cpp.md": ("multiplier-array-cpp", array_cpp.page),
+    f"{array_random.NAME}.md": (array_random.NAME, array_random.page),
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),

@@ -44,12 +44,11 @@ def assert_exact(array: ArrayAccelerator, data: GraphData, folder: Path, **optio
     return report
 
 
-@pytest.mark.parametrize("seed", [1, 13])
-def test_random_networks(seed: int, tmp_path: Path) -> None:
+def test_a_random_network_runs_twice(tmp_path: Path) -> None:
     """Logits and the cycles of every phase; a second run without a reset gives the same."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     data = random_data(rng)
-    array = random_array(rng, random_source(rng, 1 + seed % 3, data), data)
+    array = random_array(rng, random_source(rng, 2, data), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
