@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fgnas.costs import feasible
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
+from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.searchers.pool import PoolSettings, fitness
 from fgnas.space import Space
@@ -22,7 +23,6 @@ from fgnas.systems import fgnas as pipelines
 from fgnas.systems.gcos.composition import composed
 from fgnas.systems.gcos.options import Options
 from fgnas.systems.gcos.space import SPACES, ArraySpace
-from fgnas.systems.gcos.target import BUILDABLE
 from fgnas.tasks.nodes import load
 
 Floats = NDArray[np.float64]

@@ -367,9 +367,11 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
             ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
             ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"), ("Multipliers", "multipliers"),
             ("Multiplications that the network needs", "multiplications"), ("Share of multiplier cycles", "busy"),
-        )
+        ) if name in prices
     ]  # fmt: skip
     _show_table("Traffic", ("", "Used"), rows)
+    if "peak_beats" not in prices:
+        return
     rates = [(label, f"{beats:,}", f"{mb_s:,}") for label, beats, mb_s in peak_rows(prices, specification.port_bits)]
     _show_table("Peak traffic", ("", "Beats a cycle", "MB/s"), rates)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -27,6 +27,7 @@ from fgnas.design import (
     SCHEMA,
     Activation,
     Aggregation,
+    Array,
     Attention,
     Design,
     Layer,
@@ -49,22 +50,57 @@ BOUNDS: dict[str, tuple[int, int]] = {
     for name, field in Layer.model_fields.items() if name not in TEXTS
 }  # fmt: skip
 """Least and greatest value of each field that is a number."""
+ARRAY_OPTIONS: dict[str, tuple[int, ...]] = {
+    name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", "results")
+}
+UNITS = tuple(getattr(one, side) for one, side in zip(Array.model_fields["units"].metadata, ("ge", "le"), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayColumns:
+    """The multiplier arrays of n designs with the same number of layers, [n] each.
+
+    Attributes:
+        units, beat_bits, results: as in `Array`.
+        columns: those of each hidden layer.
+    """
+
+    units: NDArray[np.int64]
+    beat_bits: NDArray[np.int64]
+    results: NDArray[np.int64]
+    columns: tuple[NDArray[np.int64], ...]
+
+    def part(self, chosen: Any) -> ArrayColumns:
+        """The arrays that a mask, a slice or places choose."""
+        columns = tuple(one[chosen] for one in self.columns)
+        return ArrayColumns(self.units[chosen], self.beat_bits[chosen], self.results[chosen], columns)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ArrayColumns]) -> ArrayColumns:
+        """The arrays of several tables, one after the other."""
+        units, beat_bits, results = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in ("units", "beat_bits", "results")
+        )
+        columns = zip(*(one.columns for one in parts), strict=True)
+        return cls(units, beat_bits, results, tuple(np.concatenate(one) for one in columns))
 
 
 @dataclass(frozen=True, eq=False)
 class DesignTable:
-    """Designs with the same number of layers.
+    """Designs with the same number of layers, all with an array or all without.
 
     Attributes:
         places: [n] their places among all designs of the file.
         codes: [layers, fields, n] values of the fields of `Layer`, in order: numbers (0: absent), or places of texts
             among their options (behind the last: absent).
         dsp: [n] their DSP budgets.
+        array: their multiplier arrays; None for pipelines.
     """
 
     places: NDArray[np.int64]
     codes: NDArray[np.int16]
     dsp: NDArray[np.int64]
+    array: ArrayColumns | None = None
 
     def columns(self) -> Columns:
         """The columns of the designs, as `columns_of` returns them."""
@@ -79,29 +115,33 @@ class DesignTable:
         """The table in order, in parts of `size` designs; the last may be smaller."""
         for first in range(0, len(self.places), size):
             part = slice(first, first + size)
-            yield DesignTable(self.places[part], self.codes[:, :, part], self.dsp[part])
+            array = None if self.array is None else self.array.part(part)
+            yield DesignTable(self.places[part], self.codes[:, :, part], self.dsp[part], array)
+
+    @classmethod
+    def joined(cls, parts: Sequence[DesignTable]) -> DesignTable:
+        """The tables of one kind and one number of layers, one after the other."""
+        arrays = [one.array for one in parts if one.array is not None]
+        return cls(
+            np.concatenate([one.places for one in parts]), np.concatenate([one.codes for one in parts], axis=2),
+            np.concatenate([one.dsp for one in parts]), ArrayColumns.joined(arrays) if arrays else None,
+        )  # fmt: skip
 
 
 def read_tables(path: Path, run: Callable[..., Iterable[Any]] = map) -> list[DesignTable]:
-    """The designs of a .jsonl file, one a line, by their number of layers; blank lines are skipped.
+    """The designs of a .jsonl file, one a line, by their number of layers and kind; blank lines are skipped.
 
     `run` does what `map` does, perhaps in other processes. Raises UserError, with file and line, for a file that cannot
     be read and for the first line that holds no design.
     """
-    found: dict[int, list[DesignTable]] = {}
+    found: dict[tuple[int, bool], list[DesignTable]] = {}
     count = 0
     for tables in run(partial(_tables_of, source=str(path)), _blocks(path)):
         for table in tables:
-            places = table.places + count
-            found.setdefault(len(table.codes), []).append(DesignTable(places, table.codes, table.dsp))
+            moved = replace(table, places=table.places + count)
+            found.setdefault((len(table.codes), table.array is not None), []).append(moved)
         count += sum(len(table.places) for table in tables)
-    return [
-        DesignTable(
-            np.concatenate([one.places for one in tables]), np.concatenate([one.codes for one in tables], axis=2),
-            np.concatenate([one.dsp for one in tables]),
-        )
-        for _, tables in sorted(found.items())
-    ]  # fmt: skip
+    return [DesignTable.joined(tables) for _, tables in sorted(found.items(), key=itemgetter(0))]
 
 
 def _blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
@@ -121,23 +161,22 @@ def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTabl
     found = _parsed([line for _, line in block])
     if found is not None:
         return found
-    designs = [Design.from_json(line, f"{source}:{number}") for number, line in block]
-    for (number, _), design in zip(block, designs, strict=True):
-        check_pipeline(design, f"{source}:{number}")
-    counts = np.array([len(design.layers) for design in designs])
+    return tables_of([Design.from_json(line, f"{source}:{number}") for number, line in block])
+
+
+def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
+    """The tables of designs, by their number of layers and kind."""
+    kinds = [(len(design.layers), design.array is not None) for design in designs]
     tables = []
-    for count in np.unique(counts):
-        places = np.flatnonzero(counts == count)
+    for kind in sorted(set(kinds)):
+        places = [place for place, one in enumerate(kinds) if one == kind]
         group = [designs[place] for place in places]
-        codes = _codes_of(columns_of(group), int(count))
-        tables.append(DesignTable(places, codes, np.array([design.dsp for design in group])))
+        arrays = [design.array.model_dump() for design in group if design.array is not None]
+        tables.append(DesignTable(
+            np.array(places), _codes_of(columns_of(group), kind[0]), np.array([design.dsp for design in group]),
+            _array_columns(arrays, kind[0] - 1) if arrays else None,
+        ))  # fmt: skip
     return tables
-
-
-def check_pipeline(design: Design, source: str) -> None:
-    """Raise UserError for a design that is no pipeline."""
-    if design.array is not None:
-        raise UserError(f"{source} is a multiplier array, not a pipeline: `fgnas hls` writes it with its price")
 
 
 def _codes_of(columns: Columns, layers: int) -> NDArray[np.int16]:
@@ -157,26 +196,62 @@ def _parsed(lines: Sequence[str]) -> list[DesignTable] | None:
         return None
     try:
         rows = list(map(orjson.loads, lines))
-        if set(map(type, rows)) != {dict} or set(map(len, rows)) != {3}:
+        if set(map(type, rows)) != {dict}:
             return None
-        schemas, layers, budgets = zip(*map(itemgetter("schema", "layers", "dsp"), rows), strict=True)
-        if set(schemas) != {SCHEMA} or set(map(type, schemas + budgets)) != {int} or set(map(type, layers)) != {list}:
-            return None
-        dsp = np.array(budgets, np.int64)
-        counts = np.array(list(map(len, layers)))
-        if dsp.min() < 0 or counts.min() < 1 or counts.max() > MOST_LAYERS:
-            return None
+        sizes = np.array(list(map(len, rows)))
         tables = []
-        for count in np.unique(counts):
-            places = np.flatnonzero(counts == count)
-            codes = np.empty((count, len(NAMES), len(places)), np.int16)
-            group = layers if len(places) == len(layers) else [layers[place] for place in places]
-            for layer, dicts in enumerate(zip(*group, strict=True)):
-                _fill(codes[layer], dicts, layer == count - 1)
-            tables.append(DesignTable(places, codes, dsp[places]))
+        for size in np.unique(sizes):  # three fields, or four with an array
+            places = np.flatnonzero(sizes == size)
+            tables += _parsed_group(rows if len(places) == len(rows) else [rows[place] for place in places], places)
     except (ValueError, KeyError, TypeError, OverflowError):
         return None  # orjson's error is a ValueError
     return tables
+
+
+def _parsed_group(rows: Sequence[dict[str, Any]], numbers: NDArray[np.int64]) -> list[DesignTable]:
+    """The tables of objects with as many fields, at these places. Raises ValueError for any but plain right designs."""
+    fields = {3: ("schema", "layers", "dsp"), 4: ("schema", "layers", "dsp", "array")}[len(rows[0])]
+    schemas, layers, budgets, *arrays = zip(*map(itemgetter(*fields), rows), strict=True)
+    if set(schemas) != {SCHEMA} or set(map(type, schemas + budgets)) != {int} or set(map(type, layers)) != {list}:
+        raise ValueError("schema, dsp or layers")
+    dsp = np.array(budgets, np.int64)
+    counts = np.array(list(map(len, layers)))
+    if dsp.min() < 0 or counts.min() < 1 or counts.max() > MOST_LAYERS:
+        raise ValueError("dsp or layers")
+    tables = []
+    for count in np.unique(counts):
+        places = np.flatnonzero(counts == count)
+        codes = np.empty((count, len(NAMES), len(places)), np.int16)
+        group = layers if len(places) == len(layers) else [layers[place] for place in places]
+        for layer, dicts in enumerate(zip(*group, strict=True)):
+            _fill(codes[layer], dicts, layer == count - 1)
+        array = _array_columns([arrays[0][place] for place in places], int(count) - 1) if arrays else None
+        tables.append(DesignTable(numbers[places], codes, dsp[places], array))
+    return tables
+
+
+def _array_columns(arrays: Sequence[dict[str, Any]], hidden: int) -> ArrayColumns:
+    """The columns of arrays. Raises ValueError, TypeError or KeyError for anything but plain right ones."""
+    if not set(map(len, arrays)) <= {3, 4} or any(len(one) == 4 and "results" not in one for one in arrays):
+        raise ValueError("not an array")
+    lists = [one["columns"] for one in arrays]
+    if any(len(one) != hidden for one in lists) or not {type(n) for one in lists for n in one} <= {int}:
+        raise ValueError("columns")
+    units, beat_bits, results = (
+        np.array(_whole([one.get(name, absent) for one in arrays]), np.int64)
+        for name, absent in (("units", None), ("beat_bits", None), ("results", 1))
+    )
+    right = np.isin(beat_bits, ARRAY_OPTIONS["beat_bits"]) & np.isin(results, ARRAY_OPTIONS["results"])
+    if not right.all() or units.min() < UNITS[0] or units.max() > UNITS[1]:
+        raise ValueError("units, beat_bits or results")
+    columns = np.array(lists, np.int64).reshape(len(arrays), hidden)
+    return ArrayColumns(units, beat_bits, results, tuple(columns.T))
+
+
+def _whole(values: list[Any]) -> list[int]:
+    if set(map(type, values)) != {int}:
+        raise ValueError("no whole numbers")
+    return values
 
 
 def _fill(codes: NDArray[np.int16], layers: Sequence[dict[str, Any]], last: bool) -> None:

@@ -91,13 +91,38 @@ def test_workers_change_no_price(call, designs, elsewhere, monkeypatch):
     assert refused(call("price", "mixed.jsonl", "--workers", 2), "mixed.jsonl:4", "not JSON")
 
 
+def test_arrays_are_priced_among_pipelines(call, designs, elsewhere, monkeypatch):
+    """In the order of the file, with the costs of either kind; what no array runs is refused by its place."""
+    gcn = {"attention": "gcn", "t_attn": None, "k": 1}
+    array = {"units": 4, "columns": [1], "beat_bits": 256}
+    made = {**designs[0], "array": array, "layers": [{**layer, **gcn} for layer in designs[0]["layers"]]}
+    lines = [json.dumps(one) for one in (made, designs[1], {**made, "array": {**array, "units": 8}})]
+    (elsewhere / "mixed.jsonl").write_text("\n".join(lines))
+    alone = call("price", "mixed.jsonl", "--dsp", 40, "--workers", 1)
+    four, pipeline, eight = map(json.loads, alone[1].splitlines())
+    assert (four["multipliers"], four["dsp"], eight["dsp"]) == (32, 32, 64)
+    assert four["feasible"] and eight["violations"] == ["dsp 64 is over 40"]
+    assert four["latency_cycles"] > eight["latency_cycles"] and four["multiplications"] == eight["multiplications"]
+    assert four["busy"] == round(four["multiplications"] / (32 * four["latency_cycles"]), 4)
+    assert "peak_beats" in pipeline and "peak_beats" not in four and set(four) - set(pipeline) == {"beat_bits"}
+    monkeypatch.setattr(pricing, "WORTH_WORKERS", 0)
+    assert call("price", "mixed.jsonl", "--dsp", 40, "--workers", 2) == alone
+    (elsewhere / "one.json").write_text(lines[0])
+    assert json.loads(call("price", "one.json", "--dsp", 40, "--json")[1]) == four
+    code, out, _ = call("price", "one.json")
+    assert code == 0 and "Share of multiplier cycles" in out and "Util%" in out
+    made["array"]["columns"] = [3]
+    (elsewhere / "mixed.jsonl").write_text("\n".join([lines[1], json.dumps(made)]))
+    assert refused(call("price", "mixed.jsonl"), "design 2: array: columns must be powers of two")
+
+
 def test_a_worker_that_dies_is_told(call, designs, monkeypatch):
     monkeypatch.setattr(pricing, "WORTH_WORKERS", 0)
     monkeypatch.setattr(pricing, "_priced_lines", _dies)
     assert refused(call("price", "some.jsonl", "--workers", 2), "some.jsonl died", "--workers 1")
 
 
-def _dies(table, pricer, given):
+def _dies(table, pricers, given):
     os._exit(1)
 
 

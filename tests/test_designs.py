@@ -9,7 +9,7 @@ import pytest
 from support import random_design
 
 from fgnas import designs as module
-from fgnas.design import Design, columns_of
+from fgnas.design import Array, Design, columns_of
 from fgnas.designs import read_tables
 from fgnas.errors import UserError
 
@@ -105,10 +105,59 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
         read_tables(written(tmp_path / "e.jsonl", ["{"]))
 
 
-def test_an_array_is_no_pipeline(tmp_path: Path) -> None:
-    """It would be priced as one: the line is named instead."""
-    design = random_design(np.random.default_rng(0), 2)
-    content = design.to_dict() | {"array": {"units": 4, "columns": [1], "beat_bits": 128}}
-    path = written(tmp_path / "d.jsonl", [design.to_json(), json.dumps(content)])
-    with pytest.raises(UserError, match=r"d\.jsonl:2 is a multiplier array, not a pipeline"):
+ARRAY: dict[str, Any] = {"units": 4, "columns": [1], "beat_bits": 128}
+
+
+def with_array(rng: np.random.Generator, layers: int) -> Design:
+    array = {"units": int(rng.integers(1, 129)), "columns": rng.choice([1, 2, 4], layers - 1).tolist(),
+             "beat_bits": int(rng.choice([128, 256, 512])), "results": int(rng.choice([1, 2, 4]))}  # fmt: skip
+    return random_design(rng, layers).model_copy(update={"array": Array.model_validate(array)})
+
+
+@pytest.mark.parametrize("block", [1, 7, 4096])
+def test_arrays_among_pipelines(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of either kind, in the file's order; the quick way reads the arrays that `Design` reads."""
+    monkeypatch.setattr(module, "BLOCK", block)
+    rng = np.random.default_rng(block)
+    made = [with_array(rng, int(rng.integers(1, 4))) for _ in range(30)]
+    made += [random_design(rng, 2) for _ in range(10)]
+    lines = [made[place].to_json() for place in rng.permutation(len(made))]
+    assert module._parsed(lines) is not None
+    path = written(tmp_path / "d.jsonl", lines)
+    assert_same(read_back(path), lines)
+    found = {}
+    for table in read_tables(path):
+        for one in table.split(1):
+            found[int(one.places[0])] = one.array
+    for place, line in enumerate(lines):
+        own, read = Design.from_json(line).array, found[place]
+        assert (own is None) == (read is None)
+        if own is not None and read is not None:
+            given = {name: int(getattr(read, name)[0]) for name in ("units", "beat_bits", "results")}
+            assert own == Array.model_validate(given | {"columns": [int(one[0]) for one in read.columns]})
+
+
+def test_an_array_in_another_spelling(tmp_path: Path) -> None:
+    """A null array is none; an array under `design` is read one by one."""
+    plain = random_design(np.random.default_rng(0), 2).to_dict()
+    lines = [json.dumps(plain | {"array": None}), json.dumps({"rank": 1, "design": plain | {"array": ARRAY}})]
+    pipelines, arrays = read_tables(written(tmp_path / "d.jsonl", lines))
+    assert (pipelines.array, pipelines.places.tolist(), arrays.places.tolist()) == (None, [0], [1])
+    assert arrays.array is not None and arrays.array.results.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"units": 0}, {"units": 129}, {"units": 4.0}, {"units": True}, {"columns": []}, {"columns": [1, 1]},
+     {"columns": ["x"]}, {"columns": 1}, {"beat_bits": 64}, {"beat_bits": "128"}, {"results": 3}, {"rows": 1},
+     {"results": 1, "rows": 1}, {"beat_bits": None}],
+)  # fmt: skip
+def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], tmp_path: Path) -> None:
+    plain = random_design(np.random.default_rng(0), 2).to_dict()
+    right, wrong = (json.dumps(plain | {"array": array}) for array in (ARRAY, ARRAY | change))
+    path = written(tmp_path / "d.jsonl", [right, wrong])
+    with pytest.raises(UserError) as expected:
+        Design.from_json(wrong, f"{path}:2")
+    with pytest.raises(UserError) as found:
         read_tables(path)
+    assert str(found.value) == str(expected.value)

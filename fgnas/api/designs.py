@@ -22,8 +22,7 @@ from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.backends.targets import Request, find_target, target_of
-from fgnas.design import columns_of
-from fgnas.designs import check_pipeline
+from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
@@ -31,7 +30,7 @@ from fgnas.hardware.pipeline import accelerator as hardware
 from fgnas.hardware.pipeline import lowering, reference
 from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.network import Network
 from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options
@@ -178,18 +177,13 @@ def _one_thread() -> None:
 def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:
     """The price of each design, in order; `limits` as `specification` takes them.
 
-    Designs with the same number of layers are priced together.
+    Designs of one target with the same number of layers are priced together.
     """
-    given = specification(**limits)
-    for design in designs:
-        check_pipeline(design.choices, design.label)
-    pricer = Pricer(data_of(data), given.family, given.beat_cycles)
+    given, found = specification(**limits), data_of(data)
     rows: list[dict[str, Any]] = [{}] * len(designs)
-    for layers in sorted({len(design.choices.layers) for design in designs}):
-        places = [place for place, design in enumerate(designs) if len(design.choices.layers) == layers]
-        group = [designs[place].choices for place in places]
-        found = pricer.price(columns_of(group), np.array([design.dsp for design in group]))
-        for place, row in zip(places, found.rows(given), strict=True):
+    for table in tables_of([design.choices for design in designs]):
+        priced = find_target(target_of(table)).pricer(found, given)(table).rows(given)
+        for place, row in zip(table.places.tolist(), priced, strict=True):
             rows[place] = row
     return rows
 

@@ -6,16 +6,17 @@ import functools
 import gc
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fgnas.api.data import Data, data_of
+from fgnas.backends.targets import TablePricer, find_target, target_of
 from fgnas.designs import DesignTable, read_tables
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Specification
 
 
 def specification(fpga: str | None = None, **limits: Any) -> Specification:
@@ -45,16 +46,17 @@ def price_lines(
             tables = read_tables(Path(path), run)
         if not tables:
             return
-        pricer = Pricer(data_of(data()), given.family, given.beat_cycles)
+        found = data_of(data())
+        pricers = {name: find_target(name).pricer(found, given) for name in set(map(target_of, tables))}
         size = min(BLOCK, -(-sum(len(table.places) for table in tables) // processes))
-        priced = run(functools.partial(_priced_lines, pricer=pricer, given=given), _parts(tables, size))
+        priced = run(functools.partial(_priced_lines, pricers=pricers, given=given), _parts(tables, size))
         if len(tables) == 1:
             yield from priced
             return
-        # Designs with different numbers of layers are priced apart, and printed in the order of the file.
+        # Designs of different targets or numbers of layers are priced apart, and printed in the order of the file.
         lines = [""] * sum(len(table.places) for table in tables)
-        for part, found in zip(_parts(tables, size), priced, strict=True):
-            for place, line in zip(part.places.tolist(), found, strict=True):
+        for part, printed in zip(_parts(tables, size), priced, strict=True):
+            for place, line in zip(part.places.tolist(), printed, strict=True):
                 lines[place] = line
         yield lines
 
@@ -63,9 +65,9 @@ def _parts(tables: Sequence[DesignTable], size: int) -> Iterator[DesignTable]:
     return itertools.chain.from_iterable(table.split(size) for table in tables)
 
 
-def _priced_lines(table: DesignTable, pricer: Pricer, given: Specification) -> list[str]:
+def _priced_lines(table: DesignTable, pricers: Mapping[str, TablePricer], given: Specification) -> list[str]:
     with _uncollected():
-        return pricer.price(table.columns(), table.dsp).lines(given)
+        return pricers[target_of(table)](table).lines(given)
 
 
 @contextmanager

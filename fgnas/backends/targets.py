@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fgnas.backends import array, project
 from fgnas.backends.project import DEFAULT_COMPILER
 from fgnas.design import Design
+from fgnas.designs import DesignTable
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -82,29 +85,54 @@ def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayA
     return fastest(accelerator, data, Room(most, beat_bits, guarded, limits.family))
 
 
+TablePricer = Callable[[DesignTable], Priced]
+
+
+def _pipeline_pricer(data: GraphData, given: Specification) -> TablePricer:
+    return partial(_priced_pipelines, Pricer(data, given.family, given.beat_cycles))
+
+
+def _priced_pipelines(pricer: Pricer, table: DesignTable) -> Priced:
+    return pricer.price(table.columns(), table.dsp)
+
+
+def _array_pricer(data: GraphData, given: Specification) -> TablePricer:
+    return partial(_priced_arrays, ArrayDesignPricer(data, given.family))
+
+
+def _priced_arrays(pricer: ArrayDesignPricer, table: DesignTable) -> Priced:
+    assert table.array is not None
+    columns = table.columns()
+    check_arrays(columns, table.array, table.places)
+    return ArrayDesignPrices(pricer.price(columns, table.array), table.array.beat_bits)
+
+
 @dataclass(frozen=True)
 class Target:
     """One kind of hardware.
 
     Attributes:
+        pricer: of a graph and a specification; it prices tables of designs that were made for this hardware. It can be
+            sent to another process.
         write: writes a project; returns its files.
         resources: what the model counts for the accelerator of a project's report/accelerator.json, on a family, by
             name.
     """
 
+    pricer: Callable[[GraphData, Specification], TablePricer]
     write: Callable[[Accelerator, GraphData, Path, Request], list[Path]]
     resources: Callable[[dict[str, Any], str], dict[str, float]]
 
 
 DEFAULT_TARGET = "pipeline"
 TARGETS = {
-    "array": Target(_array, array_resources),
-    DEFAULT_TARGET: Target(_pipeline, pipeline_resources),
+    "array": Target(_array_pricer, _array, array_resources),
+    DEFAULT_TARGET: Target(_pipeline_pricer, _pipeline, pipeline_resources),
 }
 
 
-def target_of(design: Design) -> str:
-    """The name of the hardware that a design was made for."""
+def target_of(design: Design | DesignTable) -> str:
+    """The name of the hardware that a design, or each of a table, was made for."""
     return DEFAULT_TARGET if design.array is None else "array"
 
 

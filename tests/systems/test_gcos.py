@@ -20,13 +20,14 @@ from fgnas.cli import main
 from fgnas.costs import feasible
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.systems.gcos.jobs import array_accuracy, tied
 from fgnas.systems.gcos.space import find_space, most_columns
-from fgnas.systems.gcos.target import BUILDABLE, ArrayTarget
+from fgnas.systems.gcos.target import ArrayTarget
 
 SMALL: dict[str, Any] = {
     "dataset": "graph.npz", "updates": 25, "paths": 4, "children": 45, "leaders": 3, "retrain_seeds": 2,
@@ -137,8 +138,10 @@ def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
     assert main(["hls", "runs/whole/best.json", "--out", "again", "--quiet"]) == 0
     assert json.loads(Path("again/design.json").read_text()) == whole.best["design"]
     assert_ranked(capsys)
-    assert main(["price", "runs/whole/best.json"]) == 2
-    assert "is a multiplier array, not a pipeline" in capsys.readouterr().err
+    assert main(["price", "runs/whole/best.json", "--json"]) == 0
+    row, costs = json.loads(capsys.readouterr().out), whole.best["costs"]
+    for name in ("latency_cycles", "lut", "ff", "dsp", "bram36", "memory_bytes"):
+        assert row[name] == costs[name], "the price of the search"
 
 
 def assert_ranked(capsys: pytest.CaptureFixture[str]) -> None:

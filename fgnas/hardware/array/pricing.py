@@ -97,6 +97,7 @@ class ArrayPrices:
         bram36: block RAMs of the smallest engine, halves counted.
         lut, ff: those of the smallest engine, by the model of its modules.
         tiles: words of the longest row that a unit holds or makes.
+        activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
     """
 
@@ -109,6 +110,7 @@ class ArrayPrices:
     lut: Ints
     ff: Ints
     tiles: Ints
+    activation_words: Ints
     memory_bytes: Ints
 
 
@@ -234,8 +236,9 @@ class ArrayPricer:
         )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(
-            total, LANES * units, needed, weights + results, own, bram36, lut, ff, longest, memory_bytes
-        )
+            total, LANES * units, needed, weights + results, own, bram36, lut, ff, longest, candidates.tables,
+            memory_bytes,
+        )  # fmt: skip
 
     def _weight_loads(self, words: Ints, places: Ints, bits: Ints) -> tuple[Ints, Ints]:
         return self._loads(words, places, bits, table_banks(self.beat_bits))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -107,8 +108,27 @@ class Specification:
         return cls(**content)
 
 
+class Priced(ABC):
+    """Prices of n designs of one target, by name."""
+
+    @abstractmethod
+    def columns(self, specification: Specification) -> dict[str, list[Any]]:
+        """The prices as plain JSON values, [n] each by name; equal dictionaries are one object."""
+
+    def rows(self, specification: Specification) -> list[dict[str, Any]]:
+        """The price of each design as plain JSON values."""
+        columns = self.columns(specification)
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def lines(self, specification: Specification) -> list[str]:
+        """The price of each design as a line of JSON with sorted keys: `rows`, several times as fast."""
+        columns = sorted(self.columns(specification).items())
+        line = "{" + ", ".join(f"{json.dumps(name)}: %s" for name, _ in columns) + "}\n"
+        return [line % values for values in zip(*(_json_texts(column) for _, column in columns), strict=True)]
+
+
 @dataclass(frozen=True, eq=False)
-class Prices:
+class Prices(Priced):
     """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
 
     bram36 counts halves. peak_beats is the highest rate of each phase, see `fgnas.hardware.pipeline.traffic`, and
@@ -136,17 +156,6 @@ class Prices:
     def feasible(self, specification: Specification) -> Bools:
         """[n] whether every limit is kept."""
         return feasible(self.named(), specification.bounds())
-
-    def rows(self, specification: Specification) -> list[dict[str, Any]]:
-        """The price of each design as plain JSON values."""
-        columns = self.columns(specification)
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def lines(self, specification: Specification) -> list[str]:
-        """The price of each design as a line of JSON with sorted keys: `rows`, several times as fast."""
-        columns = sorted(self.columns(specification).items())
-        line = "{" + ", ".join(f"{json.dumps(name)}: %s" for name, _ in columns) + "}\n"
-        return [line % values for values in zip(*(_json_texts(column) for _, column in columns), strict=True)]
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
         """The prices as plain JSON values, [n] each by name; equal dictionaries are one object."""

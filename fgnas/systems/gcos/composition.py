@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from fgnas import progress
 from fgnas.engine.contracts import Composition
+from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.supernet import SupernetRecipe
@@ -13,7 +14,7 @@ from fgnas.networks.training import recipe_for
 from fgnas.systems.fgnas.composition import objectives_of
 from fgnas.systems.gcos.options import Options
 from fgnas.systems.gcos.space import find_space
-from fgnas.systems.gcos.target import BUILDABLE, ArrayTarget
+from fgnas.systems.gcos.target import ArrayTarget
 from fgnas.systems.gcos.trainer import ArrayTrainer, SupernetTrainer
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tasks.notes import untold

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.design import Array, Design, Layer
+from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, RESULTS, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import ceil_div
-from fgnas.space import Choice, Rows, Space
+from fgnas.space import Choice, Columns, Rows, Space
 
 LAYERS = 2
 """As in the paper."""
@@ -75,6 +76,16 @@ class ArraySpace(Space):
                     options[changed[:, place]] <= most, changed[:, place], fits.argmax(axis=1)
                 )
         return changed
+
+    def designs(self, rows: Rows) -> tuple[Columns, ArrayColumns]:
+        """The networks of n rows as the columns of designs, as far as an array's price depends on them; the arrays."""
+        values = self.columns(self.repaired(rows))
+        bits, beat_bits = values["bits"][0], values["beat_bits"][0]
+        formats = np.array([FORMATS[one] for one in FORMATS]).T[:, np.searchsorted(list(FORMATS), bits)]
+        numbers = {"k": np.ones_like(bits), "ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
+        written = np.array([self.written(one) for one in BEAT_BITS])[np.searchsorted(BEAT_BITS, beat_bits)]
+        arrays = ArrayColumns(values["units"][0], beat_bits, written, tuple(values["columns"][: self.layers - 1]))
+        return values | {name: [one] * self.layers for name, one in numbers.items()}, arrays
 
     def candidate(self, row: NDArray[np.int16]) -> Design:
         """The design of one row."""

@@ -1,0 +1,170 @@
+"""Designs with an array of their own, priced by the thousand on one graph, before any is trained or lowered.
+
+Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale;
+LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the price is known.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.costs import Limit, feasible, violations, whole
+from fgnas.designs import ArrayColumns
+from fgnas.errors import UserError
+from fgnas.hardware import wire
+from fgnas.hardware.array.engine import LANES, MOST_ACTIVATION_WORDS, MOST_TILES, table_banks
+from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX
+from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.pricing import Priced, Specification
+from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.space import Columns
+from fgnas.tasks.nodes import GraphData
+
+BUILDABLE = (
+    Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
+    Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
+          f"which holds {LARGEST_INDEX + 1:,}"),
+)  # fmt: skip
+"""What any array holds of a network with one activation table."""
+HELD = (
+    *BUILDABLE,
+    Limit("activation_words", MOST_ACTIVATION_WORDS, lambda value: f"activation tables take {value:g} words of a unit, "
+          f"which holds {MOST_ACTIVATION_WORDS}"),
+)  # fmt: skip
+"""What any array holds."""
+
+RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
+    (
+        "an array does not run attention gat; choose gcn",
+        lambda columns, _: np.any([one == "gat" for one in columns["attention"]], axis=0),
+    ),
+    ("an array runs one head in the last layer", lambda columns, _: columns["k"][-1] > 1),
+    (
+        "array: columns must be powers of two that divide the units",
+        lambda _, arrays: functools.reduce(
+            np.logical_or, [_not_dividing(n, arrays.units) for n in arrays.columns], np.zeros(len(arrays.units), bool)
+        ),
+    ),
+    (
+        "array: results must be at most 1, 2 or 4 behind a port of 128, 256 or 512 bits",
+        lambda _, arrays: arrays.results > np.array([table_banks(bits) for bits in arrays.beat_bits.tolist()]),
+    ),
+)
+"""Rules between a network and its array: a message, and where it is broken."""
+
+
+def _not_dividing(n: Ints, units: Ints) -> NDArray[np.bool_]:
+    positive = np.maximum(n, 1)
+    return (n < 1) | (positive & (positive - 1) != 0) | (units % positive != 0)
+
+
+def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
+    """Raise UserError for the first network that no array runs as it is arranged; `places` among all designs."""
+    for message, broken in RULES:
+        wrong = broken(columns, arrays)
+        if wrong.any():
+            raise UserError(f"design {int(places[wrong.argmax()]) + 1}: {message}")
+
+
+def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> Candidates:
+    """Networks on their arrays, for formats without a scale."""
+    none = np.zeros_like(arrays.units)
+    depth = len(columns["k"])
+    k, ai, af, wi, wf = ([one.astype(np.int64) for one in columns[name]] for name in ("k", "ai", "af", "wi", "wf"))
+    hidden = [heads * d.astype(np.int64) for heads, d in zip(k[:-1], columns["d"][:-1], strict=True)]
+    gcn, mean, most = (
+        [one == option for one in columns[name]]
+        for name, option in (("attention", "gcn"), ("aggregation", "mean"), ("aggregation", "max"))
+    )
+    value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
+    degree_bits = ceil_log2(np.array([shape.degree_capacity]))
+    sums, shifts = [], []
+    for layer, width in enumerate([none + shape.width_in, *hidden]):
+        before = max(layer - 1, 0)  # X has the format of the first layer's values
+        sums += [value[before] + weight[layer] + ceil_log2(width), wire.COEFFICIENT_BITS + value[layer] + degree_bits]
+        rounded = np.where(gcn[layer] | mean[layer], wire.COEFFICIENT_FRACTION_BITS, 0)
+        extra = wire.LOGIT_EXTRA_BITS if layer == depth - 1 else 0
+        shifts += [af[before] + wf[layer] - af[layer], rounded - extra]
+    # Relu on values and results of one format needs no table.
+    tables = [
+        np.where(activation == "relu", 0, ceil_div(1 << bits, LANES))
+        for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
+    ]
+    return Candidates(
+        units=arrays.units, features=[*hidden, none + shape.classes], columns=arrays.columns, weighted=gcn,
+        bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
+        results=arrays.results, maximum=np.any(most, axis=0), sum_bits=functools.reduce(np.maximum, sums),
+        shifts=shifts,
+    )  # fmt: skip
+
+
+class ArrayDesignPricer:
+    """Prices designs with their arrays, for one graph, on one family of devices."""
+
+    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY) -> None:
+        if not data.nodes:
+            raise UserError(f"{data.name} has no node: an array has nothing to compute")
+        self.data, self.family = data, family
+        self.shape = GraphShape.of(data)
+        self.pricers = {bits: ArrayPricer(data, beat_bits=bits, family=family) for bits in BEAT_BITS}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, which finds the cycles of phases again."""
+        return ArrayDesignPricer, (self.data, self.family)
+
+    def price(self, columns: Columns, arrays: ArrayColumns) -> ArrayPrices:
+        """Prices of n designs, for which `check_arrays` holds."""
+        found: dict[str, NDArray[Any]] = {}
+        for beat_bits, pricer in self.pricers.items():
+            here = arrays.beat_bits == beat_bits
+            if not here.any():
+                continue
+            own = {name: [values[here] for values in parts] for name, parts in columns.items()}
+            prices = pricer.price(candidates_of(own, arrays.part(here), self.shape))
+            for one in fields(prices):
+                values = getattr(prices, one.name)
+                found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values
+        return ArrayPrices(**found)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayDesignPrices(Priced):
+    """The prices of n designs with arrays behind ports of `beat_bits`, [n]."""
+
+    prices: ArrayPrices
+    beat_bits: Ints
+
+    def named(self) -> dict[str, NDArray[Any]]:
+        """The prices that a limit may bound, by name, [n] each."""
+        kept = vars(self.prices)
+        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.multipliers}
+        return renamed | {name: values for name, values in kept.items() if name != "cycles"}
+
+    def columns(self, specification: Specification) -> dict[str, list[Any]]:
+        """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates."""
+        found, limits = self.prices, (*specification.bounds(), *HELD)
+        kept = feasible(self.named(), limits).tolist()
+        none: list[str] = []
+        return {
+            "latency_cycles": found.cycles.tolist(),
+            "latency_ms": (found.cycles / specification.clock_mhz / 1000.0).tolist(),
+            "lut": found.lut.tolist(),
+            "ff": found.ff.tolist(),
+            "dsp": found.multipliers.tolist(),
+            "bram36": [whole(bram36) for bram36 in found.bram36.tolist()],
+            "memory_bytes": found.memory_bytes.tolist(),
+            "memory_mb_s": np.round(found.memory_bytes * specification.clock_mhz / found.cycles, 1).tolist(),
+            "beat_bits": self.beat_bits.tolist(),
+            "multipliers": found.multipliers.tolist(),
+            "multiplications": found.multiplications.tolist(),
+            "busy": np.round(found.multiplications / (found.multipliers * found.cycles), 4).tolist(),
+            "feasible": kept,
+            "violations": [none if ok else violations(self.named(), limits, i) for i, ok in enumerate(kept)],
+        }

@@ -1,0 +1,167 @@
+"""Prices of designs with their arrays against the array that is written for each, and designs that no array runs."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import random_design, random_graph, random_network
+
+from fgnas.design import Array, Design, columns_of
+from fgnas.designs import tables_of
+from fgnas.errors import UserError
+from fgnas.hardware.array.designs import (
+    ArrayDesignPricer,
+    ArrayDesignPrices,
+    candidates_of,
+    check_arrays,
+)
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
+
+UNITS = (1, 2, 3, 4, 6, 8, 12, 16)
+
+
+def with_array(rng: np.random.Generator, layers: int) -> Design:
+    """A random design of operators that the array runs, with any array; formats differ among layers."""
+    own = [
+        {"attention": str(rng.choice(["gcn", "constant"])), "t_attn": None, "d": int(rng.choice([3, 8, 12, 24])),
+         "k": int(rng.choice([1, 2]))}
+        for _ in range(layers)
+    ]  # fmt: skip
+    own[-1] |= {"k": 1, "d": None}
+    units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
+    columns = [int(rng.choice([n for n in (1, 2, 4) if units % n == 0])) for _ in range(layers - 1)]
+    results = int(rng.choice([one for one in (1, 2, 4) if one <= beat_bits // 128]))
+    array = Array.model_validate({"units": units, "columns": columns, "beat_bits": beat_bits, "results": results})
+    return random_design(rng, layers, tuple(own)).model_copy(update={"array": array})
+
+
+def without_scales(network: Network) -> Network:
+    layers = (replace(one, weight_scale=0, value_scale=0, output_scale=0) for one in network.layers)
+    return Network(tuple(layers), 0)
+
+
+def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
+    """The price in the project of a design whose network has no scale."""
+    from fgnas.backends.array import price
+
+    assert design.array is not None
+    source = lower(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
+    own = design.array
+    array = fit(source, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)
+    return price(encode_array(array, data), Specification())
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_prices_are_those_of_the_project(layers: int) -> None:
+    """Priced together, and each that can be built is as its report/price.json says; also in another process."""
+    rng = np.random.default_rng(layers)
+    data = random_graph(rng, 50, 30, 9, 150)
+    designs = [with_array(rng, layers) for _ in range(25)]
+    (table,) = tables_of(designs)
+    assert table.array is not None
+    columns = table.columns()
+    check_arrays(columns, table.array, table.places)
+    pricer = pickle.loads(pickle.dumps(ArrayDesignPricer(data)))
+    rows = ArrayDesignPrices(pricer.price(columns, table.array), table.array.beat_bits).rows(Specification())
+    built = 0
+    for design, row in zip(designs, rows, strict=True):
+        if not row["feasible"]:
+            with pytest.raises(UserError):
+                written(design, data, rng)
+            continue
+        project = written(design, data, rng)
+        names = ("latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "multipliers", "multiplications")
+        assert {name: row[name] for name in names} == {name: project[name] for name in names}, design.to_json()
+        assert row["busy"] == round(project["busy"], 4)
+        assert row["beat_bits"] == design.array.beat_bits and not row["violations"]
+        built += 1
+    assert built >= 15
+
+
+def changed(design: Design, **array: object) -> Design:
+    assert design.array is not None
+    return design.model_copy(update={"array": design.array.model_copy(update=array)})
+
+
+def test_what_no_array_runs_is_refused_by_its_place() -> None:
+    rng = np.random.default_rng(7)
+    right = changed(with_array(rng, 2), units=6, columns=(2,), beat_bits=256, results=2)
+    layers = right.layers
+    heads = right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update={"k": 2}))})
+    attending = layers[0].model_copy(update={"attention": "gat", "t_attn": 1})
+    gat = right.model_copy(update={"layers": (attending, layers[1])})
+    dividing = "powers of two that divide the units"
+    wrong = [
+        ("an array does not run attention gat", gat), ("one head in the last layer", heads),
+        ("results must be at most 1, 2 or 4", changed(right, results=4)),
+        *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
+    ]  # fmt: skip
+    for message, design in wrong:
+        (table,) = tables_of([right, design, right])
+        with pytest.raises(UserError, match=f"^design 2: .*{message}"):
+            check_arrays(table.columns(), table.array, table.places)
+    (table,) = tables_of([right])
+    check_arrays(table.columns(), table.array, table.places)
+
+
+def test_what_no_unit_holds_is_a_violation() -> None:
+    """A row of 16 words, a table beyond 16,384 words, three tables of 1,024 results."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 400, 700, 5, 900)
+    plain = {"attention": "gcn", "t_attn": None, "k": 1, "ai": 3, "af": 6, "activation": "tanh", "d": 8}
+    last = {"attention": "gcn", "t_attn": None, "k": 1, "d": None, "activation": None}
+    four = {"units": 4, "beat_bits": 128}
+    wide, deep = (
+        random_design(rng, len(layers), layers).model_copy(
+            update={"array": Array.model_validate(four | {"columns": (1,) * (len(layers) - 1)})}
+        )
+        for layers in ((plain | {"d": 128}, last), (plain, plain, plain, last))
+    )
+    found = []
+    for design in (wide, deep):
+        (table,) = tables_of([design])
+        prices = ArrayDesignPricer(data).price(table.columns(), table.array)
+        found += ArrayDesignPrices(prices, table.array.beat_bits).rows(Specification(lut=10))
+    assert not any(row["feasible"] for row in found)
+    assert found[0]["violations"][1] == "a row takes 16 words of a unit, which holds 8"
+    assert found[0]["violations"][2].endswith("words of a unit, which holds 16,384")
+    assert found[1]["violations"][1:] == ["activation tables take 384 words of a unit, which holds 256"]
+    assert all("is over 10" in row["violations"][0] for row in found)
+
+
+def test_formats_decide_shifts_sums_and_tables() -> None:
+    """Two layers by hand: 3 + 4 and 2 + 2 bits, a graph of width 9 and at most 4 neighbours with itself."""
+    rng = np.random.default_rng(0)
+    hidden = {"attention": "gcn", "aggregation": "mean", "t_attn": None, "k": 2, "d": 5, "activation": "elu", "ai": 3,
+              "af": 4, "wi": 1, "wf": 3}  # fmt: skip
+    last = {"attention": "constant", "aggregation": "max", "t_attn": None, "k": 1, "ai": 2, "af": 2, "wi": 0, "wf": 5}
+    design = random_design(rng, 2, (hidden, last)).model_copy(update={"array": with_array(rng, 2).array})
+    design = changed(design, units=2, columns=(2,), beat_bits=128, results=1)
+    (table,) = tables_of([design])
+    shape = GraphShape(width_in=9, classes=3, node_capacity=1024, degree_capacity=4)
+    found = candidates_of(columns_of([design]), table.array, shape)
+    one = {name: int(getattr(found, name)[0]) for name in ("units", "bits", "tables", "passes", "results", "sum_bits")}
+    # elu looks up 256 results, 8 in a word; 9 features take 4 more bits, ten values of Z too; 4 neighbours take 2.
+    # Coefficients have 8 fraction bits, logits 4 more than values.
+    sums = max(8 + 5 + 4, 9 + 8 + 2, 8 + 6 + 4, 9 + 5 + 2)
+    assert one == {"units": 2, "bits": 8, "tables": 32, "passes": 1, "results": 1, "sum_bits": sums}
+    assert [int(shift[0]) for shift in found.shifts] == [3, 8, 4 + 5 - 2, -4]
+    assert [int(width[0]) for width in found.features] == [10, 3]
+    assert [bool(one[0]) for one in found.weighted] == [True, False] and found.maximum[0]
+
+
+def test_a_graph_without_a_node_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    data = random_graph(rng, 4, 3, 2, 3)
+    empty = replace(
+        data, features=data.features[:0], indptr=data.indptr[:1], sources=data.sources[:0], labels=data.labels[:0]
+    )
+    with pytest.raises(UserError, match="random has no node"):
+        ArrayDesignPricer(empty)
