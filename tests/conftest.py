@@ -40,13 +40,24 @@ def four_nodes() -> GraphData:
     )  # fmt: skip
 
 
+def planetoid(name: str, raw: str) -> GraphData:
+    """A graph of FGNAS_DATA_ROOT, if it is there; tests never download."""
+    root = os.environ.get("FGNAS_DATA_ROOT")
+    if not root or not (Path(root) / "Planetoid" / raw / "raw" / f"ind.{name}.graph").is_file():
+        pytest.skip(f"FGNAS_DATA_ROOT names no folder that holds Planetoid/{raw}/raw")
+    return load(name)
+
+
 @pytest.fixture(scope="session")
 def cora() -> GraphData:
-    """Cora, if FGNAS_DATA_ROOT holds it; tests never download."""
-    root = os.environ.get("FGNAS_DATA_ROOT")
-    if not root or not (Path(root) / "Planetoid" / "Cora" / "raw" / "ind.cora.graph").is_file():
-        pytest.skip("FGNAS_DATA_ROOT names no folder that holds Planetoid/Cora/raw")
-    return load("cora")
+    """Cora, if FGNAS_DATA_ROOT holds it."""
+    return planetoid("cora", "Cora")
+
+
+@pytest.fixture(scope="session")
+def citeseer() -> GraphData:
+    """CiteSeer, if FGNAS_DATA_ROOT holds it."""
+    return planetoid("citeseer", "CiteSeer")
 
 
 class InPlace(Executor):

@@ -12,6 +12,7 @@ from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
+from fgnas.cli import main
 from fgnas.design import Array
 from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
@@ -123,6 +124,34 @@ def with_edges(data: GraphData, ends: np.ndarray) -> GraphData:
         data.name, data.features, np.concatenate([given, ends], axis=1), data.labels, data.train, data.val, data.test,
         data.classes,
     )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_few_block_rams_on_citeseer(citeseer: GraphData, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """64 hidden features in 6 bits and 80 block RAMs: too few for any array of one pass, enough for four passes."""
+    gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
+           "ai": 1, "af": 4, "wi": 1, "wf": 4}  # fmt: skip
+    layers = [{**gcn, "d": 64, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]
+    design = {"schema": 1, "layers": layers, "dsp": 16}
+    one_pass = [{"units": units, "columns": [n], "beat_bits": 128} for units, n in ((1, 1), (2, 1), (2, 2))]
+    lines = [json.dumps(design | {"array": array}) for array in one_pass]
+    (tmp_path / "one-pass.jsonl").write_text("\n".join(lines))
+    (tmp_path / "design.json").write_text(json.dumps(design))
+    assert main(["price", str(tmp_path / "one-pass.jsonl"), "--dataset", "citeseer", "--bram36", "80"]) == 0
+    for row in map(json.loads, capsys.readouterr().out.splitlines()):
+        assert not row["feasible"] and row["bram36"] >= 125 and row["violations"][0].endswith("is over 80")
+
+    project = str(tmp_path / "p")
+    sized = ["--target", "array", "--multipliers", "16", "--bram36", "80", "--out", project]
+    assert main(["hls", str(tmp_path / "design.json"), "--dataset", "citeseer", *sized, "--quiet"]) == 0
+    price = json.loads((tmp_path / "p" / "report" / "price.json").read_text())
+    written = json.loads((tmp_path / "p" / "report" / "accelerator.json").read_text())
+    assert (price["bram36"], written["layers"][0]["passes"]) == (62, 4)
+    capsys.readouterr()
+    assert main(["sim", project, "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["mismatches"], found["cycle_difference"], found["phase_differences"]) == (0, 0, 0)
+    assert found["logits"] == citeseer.nodes * citeseer.classes and found["cycles"] == price["latency_cycles"]
 
 
 def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
