@@ -18,15 +18,16 @@ from fgnas.costs import Limit, feasible, violations, whole
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, MOST_ACTIVATION_WORDS, MOST_TILES, table_banks
+from fgnas.hardware.array.engine import LANES, MOST_TILES, table_banks
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX
+from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.pricing import Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 
+MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
     Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "

@@ -21,7 +21,6 @@ VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 MOST_TILES = 8
 """Words that an entry meets, one after the other."""
-MOST_ACTIVATION_WORDS = 256
 RESULTS = (1, 2, 4)
 """Words of H that an engine may write into its tables in a cycle."""
 QUEUE_WORDS = 32
@@ -110,8 +109,7 @@ class Engine:
             and self.table_words % table_banks(self.beat_bits) == 0,
             "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,
             "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
-            f"activation tables take 0 to {MOST_ACTIVATION_WORDS} words":
-            0 <= self.activation_words <= MOST_ACTIVATION_WORDS,
+            "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
