@@ -43,7 +43,7 @@ HELD = (
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
-        "an array does not run attention gat; choose gcn",
+        "the price of an array with attention gat is not known; choose gcn",
         lambda columns, _: np.any([one == "gat" for one in columns["attention"]], axis=0),
     ),
     ("an array runs one head in the last layer", lambda columns, _: columns["k"][-1] > 1),

@@ -99,7 +99,7 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     gat = right.model_copy(update={"layers": (attending, layers[1])})
     dividing = "powers of two that divide the units"
     wrong = [
-        ("an array does not run attention gat", gat), ("one head in the last layer", heads),
+        ("an array with attention gat is not known", gat), ("one head in the last layer", heads),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
     ]  # fmt: skip
