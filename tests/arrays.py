@@ -12,6 +12,8 @@ from fgnas.tasks.nodes import GraphData
 
 EXACT = ("add", "max")
 """Aggregations whose integers are those of the pipeline; a mean is rounded into the coefficients."""
+SCORED = ("gat", "gat", "gcn", "constant")
+"""Attentions of networks most of whose layers have scores."""
 
 
 def random_source(
@@ -22,7 +24,7 @@ def random_source(
 
     def plain() -> Choices:
         attention, aggregation = str(rng.choice(attentions)), str(rng.choice(aggregations))
-        return {"attention": attention, "aggregation": aggregation, "t_attn": None}
+        return {"attention": attention, "aggregation": aggregation, "t_attn": 2 if attention == "gat" else None}
 
     hidden = [
         {**plain(), "d": int(rng.choice([3, 4, 8, 12, 16, 24])), "k": int(rng.choice([1, 2]))}
@@ -43,11 +45,12 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
     widest = [default_columns(layer, units) for layer in source.layers[:-1]]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
-    maximum = source.layers[-1].geometry.maximum
-    split = 1 if maximum else int(rng.choice([1, 2, 4]))
+    last = source.layers[-1].geometry
+    split = 1 if last.maximum or last.gat else int(rng.choice([1, 2, 4]))
     beat_bits = int(rng.choice(BEAT_BITS))
     whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
-    held = 1 if whole.plans[0].last else whole.plans[0].tiles
+    first = whole.plans[0]
+    held = 1 if first.last else first.tiles // (first.head_tiles if first.attends else 1)
     passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
     results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
     return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes, results)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine
-from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, ENTRY, entries_per_beat
+from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, entries_per_beat, stored_bits
 from fgnas.hardware.memories import DISTRIBUTED, build
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.resources import (
@@ -248,7 +248,7 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
 def _sequencer(e: EngineColumns, family: str) -> Terms:
     return {
         **is_one_of("beat bits", e.beat_bits, 256, 512),
-        "programme.luts": build(DISTRIBUTED[family], e.programme, DESCRIPTOR.bits + 0 * e.units).units,
+        "programme.luts": build(DISTRIBUTED[family], e.programme, stored_bits(False) + 0 * e.units).units,
     }
 
 

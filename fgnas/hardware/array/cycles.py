@@ -8,15 +8,18 @@ and whether the queues of results have room. `_issue` steps through a phase cycl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.programme import (
+    Attention,
     Descriptor,
     Operation,
     Target,
@@ -29,6 +32,10 @@ from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CY
 
 RESULT_CYCLES = 10
 """From the issue of a row's last entry to the cycle in which its result may leave the queue."""
+COEFFICIENT_CYCLES = 3
+"""What an engine with attention takes longer, in every phase: an entry's coefficient is worked out."""
+QUOTIENT_CYCLES = 3
+"""What a quotient takes beside a cycle for each of its bits."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
 END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3}
@@ -48,6 +55,8 @@ class Stream:
         parts: beats of a slot row; together: slot rows of a beat; both 0 where no beats are read.
         results: words of logits that leave together, those of neighbouring groups; or words that go to the tables in a
             cycle, each of a group that many apart.
+        before: cycles of an entry before its first word: a word of scores is read.
+        latency: from the issue of a row's last entry to the cycle in which its result may leave.
     """
 
     target: Target
@@ -56,12 +65,22 @@ class Stream:
     parts: int
     together: int
     results: int = 1
+    before: int = 0
+    latency: int = RESULT_CYCLES
+
+
+def result_cycles(softmax: Any, messages: Any, bits: Any) -> Any:
+    """The latency of a `Stream` on an engine with or without attention whose numbers have so many bits; messages that
+    are weighted by scores are divided. Integers, or arrays of them."""
+    quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
+    return RESULT_CYCLES + softmax * COEFFICIENT_CYCLES + messages * quotient
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     """The facts of a compute descriptor."""
     mode = engine.modes[descriptor.mode]
-    takers, sparse = mode.takers, descriptor.operation == Operation.SPARSE
+    takers, sparse = mode.takers, descriptor.streams
+    messages = descriptor.is_step(Attention.MESSAGES)
     return Stream(
         Target(descriptor.target),
         descriptor.tiles,
@@ -71,6 +90,8 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         engine.table_writes(mode, descriptor.target_tiles)
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),
+        int(messages),
+        result_cycles(engine.softmax is not None, messages, engine.bits),
     )
 
 
@@ -78,7 +99,7 @@ def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = 
     """Cycles of a compute phase from its first to the first of the next; `ends` [slot rows, m]: where rows end."""
     last = _issue(
         ends, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
-        stream.results, read_latency + FETCH_CYCLES,
+        stream.results, read_latency + FETCH_CYCLES, stream.before, stream.latency,
     )  # fmt: skip
     return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
 
@@ -107,7 +128,7 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
     found = [START_CYCLES + read_latency + FETCH_CYCLES + fetched * len(programme) + DECODE_CYCLES - 1]
     for number, descriptor in enumerate(programme):
         mode = engine.modes[descriptor.mode]
-        if descriptor.operation == Operation.LOAD:
+        if not descriptor.computes:
             found.append(load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency))
             continue
         ends = _ends(encoded, number, descriptor, mode)
@@ -122,13 +143,22 @@ def phase_names(encoded: EncodedArray) -> list[str]:
         if d.operation == Operation.LOAD:
             names.append(f"load {Target(d.target).name.lower()}{f' {layer}' if layer >= 0 else ''}")
         else:
-            names.append(f"{'combine' if d.target == Target.TABLE else 'aggregate'} {layer}")
+            names.append(f"{_work(d)} {layer}")
     return [f"{name}, pass {names[:place].count(name) + 1}" if names.count(name) > 1 else name
             for place, name in enumerate(names)]  # fmt: skip
 
 
+def _work(descriptor: Descriptor) -> str:
+    """What a compute descriptor does, in a word."""
+    if descriptor.is_step(Attention.SCORES):
+        return "score"
+    if descriptor.is_step(Attention.MAXIMA):
+        return "maximum"
+    return "combine" if descriptor.target == Target.TABLE else "aggregate"
+
+
 def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
-    if descriptor.operation == Operation.DENSE:
+    if not descriptor.streams:
         return dense_ends(descriptor.count, descriptor.entries, mode.m)
     return encoded.schedules[number].last.astype(bool)
 
@@ -149,10 +179,16 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
     A pass has its share of the layer's.
     """
     needed, plans = _needed(encoded), encoded.accelerator.plans
-    return [0] + [
-        0 if one.operation == Operation.LOAD else int(needed[layer][one.target != Target.TABLE]) // plans[layer].passes
-        for one, layer in zip(encoded.programme, encoded.layers, strict=True)
-    ]
+    found = [0]
+    for one, layer in zip(encoded.programme, encoded.layers, strict=True):
+        if not one.computes:
+            found.append(0)
+            continue
+        combined, gathered = needed[layer]
+        scores = work.of_scores(encoded.accelerator.source.layers[layer].geometry, encoded.nodes)
+        of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
+        found.append(int(of_phase) // plans[layer].passes)
+    return found
 
 
 def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
@@ -173,7 +209,7 @@ def busy(encoded: EncodedArray, cycles: int) -> float:
 @numba.njit(cache=True)
 def _issue(
     ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, results: int,
-    first_beat: int,
+    first_beat: int, before: int, latency: int,
 ) -> int:  # pragma: no cover - compiled
     """The cycle in which the last result of a phase leaves its queue, counted from the phase's first.
 
@@ -182,14 +218,14 @@ def _issue(
     slots, groups = ends.shape
     count, words = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     popped_tile = np.zeros(groups, np.int64)
-    arriving = np.zeros((16, groups), np.int64)
+    arriving = np.zeros((latency + 1, groups), np.int64)
     slot = tile = part = place = popped = 0
     pointers, turn = np.zeros(results, np.int64), 0
     rows_left = int(ends.sum())
     cycle, last_pop = 0, 0
     while slot < slots or rows_left > 0:
         cycle += 1
-        here = arriving[cycle % 16]
+        here = arriving[cycle % (latency + 1)]
         for g in range(groups):
             words[g] += here[g]
             here[g] = 0
@@ -232,14 +268,14 @@ def _issue(
                         pointers[share] = g + 1 if g + 1 < groups else 0
                         break
         if issued:
-            ready = arriving[(cycle + 10) % 16]
+            ready = arriving[(cycle + latency) % (latency + 1)]
             for g in range(groups):
-                if ends[slot, g]:
+                if ends[slot, g] and tile >= before:
                     ready[g] += 1
-                    if tile == tiles - 1:
+                    if tile == before + tiles - 1:
                         count[g] += 1
             tile += 1
-            if tile == tiles:
+            if tile == before + tiles:
                 tile = 0
                 part = 0
                 slot += 1

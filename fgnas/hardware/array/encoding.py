@@ -16,6 +16,7 @@ from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator, LayerPlan, lower, plan_layers, smallest_engine
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import (
+    Attention,
     Beats,
     Descriptor,
     Operation,
@@ -26,10 +27,13 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
-IMAGES = ("weight", "bias", "activation")
-TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION}
+TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
+"""The memories that a network is loaded into, by the name of their image."""
+REPEATED = 2
+"""The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +71,37 @@ def graphs_of(layers: int, data: GraphData, further: Sequence[GraphData]) -> tup
 
 def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
     """Words of a unit's table that the largest H takes."""
-    return max(
-        combined.groups * combined.depth * plan.tiles
-        for plan, combined in ((plan, dealt.combined(index)) for index, plan in enumerate(plans))
-    )
+    return max(held_rows(plan, dealt.combined(index)) * plan.pitch for index, plan in enumerate(plans))
 
 
-def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+def held_rows(plan: LayerPlan, combined: Deal) -> int:
+    """Rows of H that a table holds: as many for every group that makes them, and with attention for every group that
+    makes their scores."""
+    made = combined.groups * combined.depth
+    return score_rows(plan, combined) * plan.aggregate.m if plan.attends else made
+
+
+def score_rows(plan: LayerPlan, combined: Deal) -> int:
+    """Rows of H of which each group of an aggregation makes the scores."""
+    return int(ceil_div(combined.groups * combined.depth, plan.aggregate.m))
+
+
+def own_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
     """Words of a unit's own rows that the largest Z takes; 0 without one."""
     depths = [one.depth * plan.row_tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
     return max(depths, default=0)
+
+
+def maxima_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's own rows that the largest scores of rows take, behind Z; 0 without attention."""
+    depths = [one.depth for plan, one in zip(plans, dealt.layers, strict=True) if plan.attends]
+    return max(depths, default=0)
+
+
+def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's own rows: Z, the largest scores, and the vectors of all attentions."""
+    vectors = sum(plan.vector_words * plan.passes for plan in plans)
+    return own_rows(plans, dealt) + maxima_rows(plans, dealt) + vectors
 
 
 def fit(
@@ -232,8 +257,10 @@ class _Encoder:
         self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
         self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
-        for name in IMAGES:
-            self._load(accelerator.image(name), TARGETS[name])
+        self.maxima_base = own_rows(accelerator.plans, dealt)
+        self.vectors_base = self.maxima_base + maxima_rows(accelerator.plans, dealt)
+        for name, target in TARGETS.items():
+            self._load(accelerator.image(name), target, self.vectors_base if name == "vector" else 0)
 
     def regions(self) -> dict[str, Beats]:
         """The regions by name."""
@@ -273,8 +300,31 @@ class _Encoder:
             if part:
                 self._load(self.accelerator.pass_image(plan, part), Target.TABLE, plan.table_base, index)
             self._add(combine, index, combined)
+            if plan.attends:
+                self._attend(plan, part, aggregate, aggregated)
             moved = {} if plan.last else {"target_base": part * plan.tiles}
             self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **moved), index, aggregated)
+
+    def _attend(self, plan: LayerPlan, part: int, aggregate: Descriptor, schedule: Schedule) -> None:
+        """The scores of a layer's nodes, behind their rows of H, and the largest of every row of an aggregation."""
+        index = plan.layer.index
+        self._add(replace(
+            aggregate, attention=Attention.SCORES, region=0, offset=0, beats=0, tiles=1, entries=plan.vector_words,
+            count=score_rows(plan, self.dealt.combined(index)), table_base=self.accelerator.results_base + 1,
+            own_base=self.vectors_base + plan.vectors_base + part * plan.vector_words, target=Target.TABLE,
+            target_base=self.accelerator.results_base, target_tiles=plan.pitch,
+            target_columns=plan.aggregate.n.bit_length() - 1, result_beats=0,
+            shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits), **self._plain(plan),
+        ), index)  # fmt: skip
+        self._add(replace(
+            aggregate, attention=Attention.MAXIMA, tiles=1, target=Target.OWN, target_base=self.maxima_base,
+            target_tiles=1, result_beats=0, reduce=1, shift=self.engine.shift_number(0), **self._plain(plan),
+        ), index, schedule)  # fmt: skip
+
+    def _plain(self, plan: LayerPlan) -> dict[str, int]:
+        """No bias, no activation, numbers of H."""
+        return {"bias": 0, "bias_fine": 0, "activation": 0, "activation_base": 0,
+                "bits": plan.layer.value_format.width}  # fmt: skip
 
     def _combination(self, plan: LayerPlan) -> tuple[Descriptor, Schedule | None]:
         """X W, into the tables."""
@@ -287,8 +337,8 @@ class _Encoder:
             table_base=plan.table_base,
             limit=plan.weight_words,
             target=Target.TABLE,
-            target_base=self.accelerator.results_base,
-            target_tiles=plan.tiles,
+            target_base=self.accelerator.results_base + plan.attends,
+            target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1 if not plan.last else 0,
             shift=self.engine.shift_number(plan.layer.linear_shift),
             bits=plan.layer.value_format.width,
@@ -307,13 +357,14 @@ class _Encoder:
         index = plan.layer.index
         deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
         combined = self.dealt.combined(index)
+        attention = self._messages(plan) if plan.attends else {}
         common = Descriptor(
-            operation=Operation.SPARSE,
+            operation=Operation.ATTEND if plan.attends else Operation.SPARSE,
             mode=engine.mode_number(plan.aggregate),
             tiles=plan.tiles,
             count=0,
             table_base=self.accelerator.results_base,
-            limit=combined.groups * combined.depth * plan.tiles,
+            limit=held_rows(plan, combined) * plan.pitch,
             target=Target.LOGITS if plan.last else Target.OWN,
             target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
@@ -324,14 +375,26 @@ class _Encoder:
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
             bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
+            **attention,
         )
         ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
         schedule = pack(np.diff(graph.indptr), deal, plan.aggregate.k, ordered)
-        entries = (combined.position[graph.sources] * plan.tiles, coefficients(plan, self.given[index], graph))
+        sources = self_first(graph, index) if plan.attends else graph.sources
+        entries = (combined.position[sources] * plan.pitch, coefficients(plan, self.given[index], graph))
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, graph.indptr, entries,
-            bool(plan.layer.geometry.maximum),
+            repeats(plan), REPEATED if plan.attends else None,
         )  # fmt: skip
+
+    def _messages(self, plan: LayerPlan) -> dict[str, int]:
+        """The fields of a descriptor that weights messages by scores."""
+        assert self.engine.softmax is not None
+        return {
+            "attention": Attention.MESSAGES,
+            "head_tiles": plan.head_tiles,
+            "own_base": self.maxima_base,
+            "exponent_shift": self.engine.softmax.fraction_bits - plan.layer.value_format.fraction_bits,
+        }
 
     def _sparse(
         self,
@@ -343,20 +406,23 @@ class _Encoder:
         indptr: Ints,
         entries: tuple[Codes, Codes],
         repeat: bool,
+        again: int | None = None,
     ) -> tuple[Descriptor, Schedule]:
         """Add a stream; returns the descriptor that reads it."""
-        placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat)
+        placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
 
 
 def place_entries(
-    schedule: Schedule, deal: Deal, k: int, indptr: Ints, entries: tuple[Codes, Codes], repeat: bool
+    schedule: Schedule, deal: Deal, k: int, indptr: Ints, entries: tuple[Codes, Codes], repeat: bool,
+    again: int | None = None,
 ) -> tuple[Ints, Ints, Ints]:
     """[slot rows, m k] index, value and last of every entry.
 
     A taker without an entry gets the value 0, which adds nothing. With `repeat`, for a maximum, it gets the entry
-    that its row begins with, again.
+    that its row begins with, again; with `again`, the value of such an entry. Then a row of no node, which only makes
+    the groups come out even, gets an entry of the value 1.
     """
     slots, groups = schedule.ordinal.shape
     rows = deal.rows()
@@ -367,13 +433,14 @@ def place_entries(
     safe = np.where(present, place, 0)
     index, value = (np.where(present, part[safe] if len(part) else 0, 0) for part in entries)
     if repeat:
-        index, value = _repeated(schedule, row, first, index, value, entries)
+        index, value = _repeated(schedule, row, first, index, value, entries, again)
     last = np.broadcast_to(schedule.last[:, :, None], place.shape)
     return tuple(one.reshape(slots, groups * k) for one in (index, value, last))  # type: ignore[return-value]
 
 
 def _repeated(
-    schedule: Schedule, row: Ints, first: Ints, index: Codes, value: Codes, entries: tuple[Codes, Codes]
+    schedule: Schedule, row: Ints, first: Ints, index: Codes, value: Codes, entries: tuple[Codes, Codes],
+    again: int | None,
 ) -> tuple[Codes, Codes]:
     """Entries for a maximum: an idle slot before a row's end repeats the first entry of the row that continues."""
     slots, groups = row.shape
@@ -384,7 +451,27 @@ def _repeated(
     at = first[np.minimum(following, slots - 1), np.arange(groups)]
     for part, whole in ((index, entries[0]), (value, entries[1])):
         part[:, :, 0] = np.where(idle, whole[np.where(idle, at, 0)], part[:, :, 0])
+    if again is not None:
+        none = schedule.ordinal < 0
+        value[:, :, 0] = np.where(idle & none, again, np.where(row < 0, 1, value[:, :, 0]))
     return index, value
+
+
+def repeats(plan: LayerPlan) -> bool:
+    """Whether a taker of an aggregation that idles gets an entry again: a maximum is looked for."""
+    return plan.attends or bool(plan.layer.geometry.maximum)
+
+
+def self_first(graph: EncodedGraph, layer: int) -> Ints:
+    """[edges] `graph.sources` with every node's edge to itself in front of its row, where the unit reads its score.
+
+    Raises UserError where a node has none.
+    """
+    target = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    found = graph.sources[np.lexsort((graph.sources != target, target))]
+    if np.any(np.diff(graph.indptr) == 0) or np.any(found[graph.indptr[:-1]] != np.arange(graph.nodes)):
+        raise UserError(f"layer {layer}: attention needs an edge of every node to itself in its graph")
+    return found
 
 
 def coefficients(plan: LayerPlan, data: GraphData, graph: EncodedGraph) -> Codes:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from fgnas.errors import OTHER_VERSION, UserError
+from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
 from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.tables import exponentials
 
 LANES = 8
 """Multipliers of a unit."""
@@ -21,6 +23,8 @@ VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 MOST_TILES = 8
 """Words that an entry meets, one after the other."""
+HEADS = LANES // 2
+"""Heads whose scores a unit holds: a word has those of a node as a source and as a target."""
 RESULTS = (1, 2, 4)
 """Words of H that an engine may write into its tables in a cycle."""
 QUEUE_WORDS = 32
@@ -57,6 +61,25 @@ class Mode:
 
 
 @dataclass(frozen=True)
+class Softmax:
+    """What an engine with attention has beside: exponentials for each unit, and a divider for each lane.
+
+    Attributes:
+        fraction_bits: of the differences of scores that the table of exponentials takes.
+        words: of that table; coefficients beyond its end are 0.
+        sum_bits: width of a row's sum of coefficients.
+    """
+
+    fraction_bits: int
+    words: int
+    sum_bits: int
+
+    def coefficients(self) -> Codes:
+        """[words] c = RNE(256 exp(-D 2**-fraction_bits / 5)) by the difference D."""
+        return exponentials(self.fraction_bits, self.words)
+
+
+@dataclass(frozen=True)
 class Engine:
     """An array as it is built: S units of LANES multipliers, their memories and their modes.
 
@@ -75,6 +98,7 @@ class Engine:
         programme: descriptors that the kernel holds.
         beat_bits: width of the memory port.
         results: words of H that go to the tables in a cycle, where groups and rows allow it: see `table_writes`.
+        softmax: what attention with scores takes; None for an engine that does not run it.
     """
 
     units: int
@@ -92,6 +116,7 @@ class Engine:
     programme: int = 16
     beat_bits: int = wire.BEAT_BITS
     results: int = 1
+    softmax: Softmax | None = None
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -165,16 +190,19 @@ class Engine:
         return self.shifts.index(shift)
 
     def summary(self) -> dict[str, Any]:
-        """The engine as plain JSON values."""
-        return {**vars(self), "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers}
+        """The engine as plain JSON values; `softmax` where it has one."""
+        plain = {name: value for name, value in vars(self).items() if name != "softmax"}
+        softmax = {} if self.softmax is None else {"softmax": vars(self.softmax)}
+        return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax}
 
     @classmethod
     def of(cls, content: Any) -> Engine:
         """The engine that `summary` described. Raises UserError for anything else."""
         try:
-            given = {one.name: content[one.name] for one in fields(cls) if one.init}
+            given = {one.name: content[one.name] for one in fields(cls) if one.init and one.name != "softmax"}
             modes = tuple(Mode(**mode) for mode in content["modes"])
-            return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"])})
+            softmax = Softmax(**content["softmax"]) if "softmax" in content else None
+            return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"]), "softmax": softmax})
         except (KeyError, TypeError):
             raise UserError(OTHER_VERSION) from None
 
@@ -188,7 +216,17 @@ def joined(engines: Sequence[Engine]) -> Engine:
     }  # fmt: skip
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))
-    return replace(engines[0], modes=modes, shifts=shifts, **largest)
+    softmax = _joined_softmax([engine.softmax for engine in engines if engine.softmax is not None])
+    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, **largest)
+
+
+def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
+    """The finest table, as long as any of them is in its steps."""
+    if not given:
+        return None
+    finest = max(one.fraction_bits for one in given)
+    words = max(((one.words - 1) << (finest - one.fraction_bits)) + 1 for one in given)
+    return Softmax(finest, words, max(one.sum_bits for one in given))
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

@@ -1,7 +1,7 @@
 """Lowering: the layers of a quantised network become plans: modes, places in the memories, and words to load.
 
 The integers are those of `fgnas.hardware.pipeline`: the same codes, shifts and tables, so that both targets compute the
-same logits. Only a mean differs: the array has no divider, and the mean is rounded into the coefficients.
+same logits. Only a mean differs: it is rounded into the coefficients, since no divider is behind a sum.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Mode, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, table_banks
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2, next_power_of_two
+from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.tables import is_plain_relu
 
 LOADS = 3
-"""Descriptors that load a network: weights, biases, activation tables."""
+"""Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
+ABSENT = -1
+"""A place of a row that holds none of the network's features."""
 MOST_ROW_WORDS = (1 << DESCRIPTOR.place("target_tiles")[1]) - 1
 """Words of a row that a unit holds: what a descriptor can name."""
 LEAST_PROGRAMME = 16
@@ -48,6 +50,10 @@ class LayerPlan:
         table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
         activation: the function behind the bias.
         aggregate_shift: right shift that takes an aggregate to Y's fraction bits.
+        inputs: [elements] of a row of the combination's input: the layer's input at each place, or ABSENT.
+        columns: [elements] of a row of H: the layer's feature at each place, or ABSENT. Words are dealt to the n units
+            in turn, the words of a head to one unit.
+        vectors_base: first word of the attention's vectors, counted from the first of all layers.
     """
 
     layer: LayerAccelerator
@@ -61,6 +67,9 @@ class LayerPlan:
     activation_base: int
     activation: Activation
     aggregate_shift: int
+    inputs: Ints
+    columns: Ints
+    vectors_base: int = 0
     passes: int = 1
 
     @property
@@ -74,9 +83,37 @@ class LayerPlan:
         return self.layer.geometry.last
 
     @property
+    def attends(self) -> bool:
+        """Whether messages are weighted by scores."""
+        return bool(self.layer.geometry.gat)
+
+    @property
+    def pitch(self) -> int:
+        """Words of a row of H in a unit that reads it; with attention the first of them has the scores."""
+        return self.tiles + self.attends
+
+    @property
+    def head_tiles(self) -> int:
+        """Words of a head with attention."""
+        return ceil_div(self.layer.geometry.d, LANES)
+
+    @property
+    def vector_words(self) -> int:
+        """Words of the attention's vectors in a unit, of one pass: for every tile the source's and the target's."""
+        return 2 * self.tiles if self.attends else 0
+
+    @property
     def weight_words(self) -> int:
         """Words of W in a unit, of one pass."""
         return (self.layer.geometry.input_width if self.first else self.elements) * self.write_tiles
+
+    @property
+    def own_elements(self) -> int:
+        """Elements of a row of Z that the fullest unit holds; lanes behind the last of them hold no feature."""
+        g, n = self.layer.geometry, self.aggregate.n
+        if not self.attends:
+            return int(dense_elements(g.features, n))
+        return (self.row_tiles - self.head_tiles) * LANES + g.d
 
     @property
     def row_tiles(self) -> int:
@@ -91,26 +128,44 @@ class LayerPlan:
 
     def weight_image(self, place: int, part: int = 0) -> Codes:
         """[weight_words, LANES] W as the unit at a place of its group holds it in a pass."""
-        weight, n = self.layer.weight, self.combine.n
+        n = self.combine.n
         tile = part * self.write_tiles + np.arange(self.write_tiles)
         if self.first:
-            rows, column = np.arange(len(weight)), (tile * n + place % n) * LANES
+            rows, column = np.arange(len(self.inputs)), (tile * n + place % n) * LANES
         else:
             element, k = np.arange(self.elements), self.combine.k
             rows = (element // LANES * k + place % k) * LANES + element % LANES
             column = tile * LANES
         lanes = column[:, None] + np.arange(LANES)
-        high, wide = max(len(weight), int(rows.max()) + 1), max(weight.shape[1], int(lanes.max()) + 1)
-        padded = np.zeros((high, wide), np.int64)
-        padded[: len(weight), : weight.shape[1]] = weight
-        return padded[rows[:, None, None], lanes].reshape(-1, LANES)
+        padded = np.pad(self.layer.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
+        return padded[_held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)].reshape(-1, LANES)
 
     def bias_image(self, place: int) -> Codes:
         """[row_tiles, LANES] biases of the unit at a place of its group."""
+        features = self._features(place)
+        known = (features != ABSENT) & (features < len(self.layer.bias))  # no bias where a last layer's row is padded
+        return np.where(known, self.layer.bias[np.where(known, features, 0)], 0)
+
+    def vector_image(self, place: int) -> Codes:
+        """[vector_words * passes, LANES] vectors of the attention, of the unit at a place of its group.
+
+        Each pass has those of the source, then those of the target, a word for each of its tiles.
+        """
+        if not self.attends:
+            return np.zeros((0, LANES), np.int64)
+        g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
+        parts = []
+        for vectors in (self.layer.attention_source, self.layer.attention_target):
+            assert vectors is not None
+            flat = np.pad(vectors, ((0, 0), (0, g.d_padded - g.d))).ravel()
+            parts.append(np.append(flat, 0)[features])
+        return np.concatenate(parts, axis=1).reshape(-1, LANES)
+
+    def _features(self, place: int) -> Ints:
+        """[row_tiles, LANES] the layer's features in a row of the unit at a place of its group."""
         n = self.aggregate.n
-        padded = np.zeros(self.row_tiles * n * LANES, np.int64)
-        padded[: len(self.layer.bias)] = self.layer.bias
-        return padded.reshape(self.row_tiles, n, LANES)[:, place % n]
+        word = np.arange(self.row_tiles) * n + place % n
+        return _held(self.columns, word[:, None] * LANES + np.arange(LANES))
 
     def activation_image(self) -> Codes:
         """[activation_words, LANES] codes of Z by the unsigned bits of U, side by side."""
@@ -119,6 +174,11 @@ class LayerPlan:
         assert self.layer.activation_table is not None
         table = self.layer.activation_table
         return np.pad(table, (0, -len(table) % LANES)).reshape(-1, LANES)
+
+
+def _held(features: Ints, places: Ints) -> Ints:
+    """The features at places of a row; ABSENT beyond its end."""
+    return np.where(places < len(features), features[np.minimum(places, len(features) - 1)], ABSENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +209,7 @@ class ArrayAccelerator:
                 raise UserError(f"the network needs {name} of {wanted} at least, the engine has {found}")
         if any(plan.layer.geometry.maximum for plan in self.plans) and not self.engine.maximum:
             raise UserError("the network reduces by the maximum, which the engine does not offer")
+        _check_softmax(self.source, self.plans, self.engine)
 
     @property
     def places(self) -> int:
@@ -161,7 +222,8 @@ class ArrayAccelerator:
         return sum(plan.weight_words for plan in self.plans)
 
     def image(self, name: str) -> Codes:
-        """[places, words, LANES] what is loaded into the tables ("weight"), the biases or the activation tables.
+        """[places, words, LANES] what is loaded into the tables ("weight"), the biases ("bias"), the activation tables
+        ("activation"), or the own rows ("vector").
 
         Of weights it is the first pass of every layer.
         """
@@ -202,8 +264,8 @@ class ArrayAccelerator:
 def check_network(source: Accelerator) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
-        if layer.geometry.gat:
-            raise UserError(f"layer {layer.index}: the array does not run attention {layer.attention}; choose gcn")
+        if layer.geometry.gat and layer.geometry.mean:
+            raise UserError(f"layer {layer.index}: the array has no mean with attention gat; choose add or max")
         if layer.geometry.last and layer.geometry.k > 1:
             raise UserError(f"layer {layer.index}: the array runs one head in the last layer, not {layer.geometry.k}")
 
@@ -226,8 +288,46 @@ def sum_bits(source: Accelerator) -> int:
         longest = layer.geometry.input_width
         combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
         gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(source.shape.degree_capacity))
-        found = max(found, combined, gathered)
+        scores = layer.value_format.width + layer.weight_format.width + int(ceil_log2(layer.geometry.d))
+        found = max(found, combined, gathered, scores * layer.geometry.gat)
     return found
+
+
+def softmax_of(source: Accelerator) -> Softmax | None:
+    """The smallest softmax that runs a network's attentions: the table of the layer with the finest scores, as long as
+    that of any layer in its steps; None where no layer has scores."""
+    layers = [layer for layer in source.layers if layer.geometry.gat]
+    if not layers:
+        return None
+    finest = max(0, *(layer.value_format.fraction_bits for layer in layers))
+    words = max(
+        ((len(layer.exponential_table) - 1) << (finest - layer.value_format.fraction_bits)) + 1
+        for layer in layers
+        if layer.exponential_table is not None
+    )
+    return Softmax(finest, words, wire.COEFFICIENT_BITS + int(ceil_log2(source.shape.degree_capacity)))
+
+
+def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engine) -> None:
+    """Raise UserError where an engine does not run the attentions of a network."""
+    needed = softmax_of(source)
+    if needed is None:
+        return
+    if engine.softmax is None:
+        raise UserError("the network has attention with scores, which the engine does not offer")
+    for name in ("fraction_bits", "sum_bits"):
+        wanted, found = getattr(needed, name), getattr(engine.softmax, name)
+        if wanted > found:
+            raise UserError(f"the network needs softmax {name} of {wanted} at least, the engine has {found}")
+    reach = ((needed.words - 1) << (engine.softmax.fraction_bits - needed.fraction_bits)) + 1
+    if reach > engine.softmax.words:
+        raise UserError(f"the network needs {reach} exponentials, the engine has {engine.softmax.words}")
+    most = (1 << DESCRIPTOR.place("exponent_shift")[1]) - 1
+    for plan in plans:
+        shift = engine.softmax.fraction_bits - plan.layer.value_format.fraction_bits
+        if plan.attends and shift > most:
+            raise UserError(f"layer {plan.layer.index}: its scores have {shift} fraction bits fewer than the engine's "
+                            f"exponentials, {most} at most")  # fmt: skip
 
 
 def lower(
@@ -253,15 +353,17 @@ def plan_layers(
     if split > 1 and source.layers[-1].geometry.maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
     plans: list[LayerPlan] = []
-    table_base = bias_base = activation_base = 0
+    table_base = bias_base = activation_base = vectors_base = 0
     for layer, n in zip(source.layers, chosen, strict=True):
         g, parts = layer.geometry, 1 if plans else passes
+        _check_heads(layer, n, split if g.last else 1)
         before = plans[-1].aggregate if plans else None
         combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
         aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
-        words = ceil_div(g.features, LANES)
+        words = int(row_words(g.features, g.k * g.gat, g.d))
         held = ceil_div(words, n)
-        if held % parts or (g.last and parts > 1):
+        whole = ceil_div(g.d, LANES) if g.gat else 1
+        if held % (parts * whole) or (g.last and parts > 1):
             raise UserError(f"layer {layer.index}: a unit holds {held} words of a row, not in {parts} passes")
         plan = LayerPlan(
             layer=layer,
@@ -269,12 +371,15 @@ def plan_layers(
             aggregate=aggregate,
             write_tiles=held // parts if before is None else words,
             tiles=held // parts,
-            elements=0 if before is None else int(dense_elements(g.input_width, before.n)),
+            elements=0 if before is None else plans[-1].own_elements,
             table_base=table_base,
             bias_base=bias_base,
             activation_base=activation_base,
             activation=activation_of(layer),
             aggregate_shift=aggregate_shift(layer),
+            inputs=np.arange(g.input_width) if before is None else plans[-1].columns,
+            columns=_columns(layer, n),
+            vectors_base=vectors_base,
             passes=parts,
         )
         if plan.row_tiles > MOST_ROW_WORDS:
@@ -283,16 +388,52 @@ def plan_layers(
         table_base += plan.weight_words
         bias_base += plan.row_tiles
         activation_base += plan.activation_words
+        vectors_base += plan.vector_words * plan.passes
         plans.append(plan)
     if table_base > LARGEST_INDEX:
         raise UserError(f"the weights take {table_base} words of a unit, a table has {LARGEST_INDEX + 1} at most")
     return tuple(plans)
 
 
+def _check_heads(layer: LayerAccelerator, n: int, split: int) -> None:
+    """Raise UserError where the heads of an attention do not come out whole in n units side by side."""
+    g = layer.geometry
+    if not g.gat:
+        return
+    if split > 1:
+        raise UserError("units of a group add their sums: the largest score cannot be split among them")
+    if n > g.k:
+        raise UserError(f"layer {layer.index}: a head stays in one unit, {g.k} heads not in {n} units side by side")
+    if g.k // n > HEADS:
+        raise UserError(f"layer {layer.index}: a unit holds the scores of {HEADS} heads, not of {g.k // n}: "
+                        f"use more units side by side")  # fmt: skip
+
+
+def row_words(features: Any, heads: Any, d: Any) -> Any:
+    """Words of a row of H; where heads of d features have scores (else `heads` is 0), those of whole heads.
+
+    Integers, or arrays of them.
+    """
+    return np.where(heads > 0, heads * ceil_div(d, LANES), ceil_div(features, LANES))
+
+
+def _columns(layer: LayerAccelerator, n: int) -> Ints:
+    """The features of a row of H at their places; see `LayerPlan`."""
+    g = layer.geometry
+    if not g.gat:
+        return np.arange(g.features)
+    words = ceil_div(g.d, LANES)  # of a head; heads are dealt to the units in turn
+    word, lane = np.arange(g.k * words)[:, None], np.arange(LANES)
+    tile, unit = word // n, word % n
+    head, place = tile // words * n + unit, tile % words * LANES + lane
+    return np.where(place < g.d, head * g.d_padded + place, ABSENT).ravel()
+
+
 def default_columns(layer: LayerAccelerator, units: int) -> int:
-    """The largest power of two of units side by side, of which groups can be made, with columns for every unit."""
-    words = ceil_div(layer.geometry.features, LANES)
-    return min(units & -units, 1 << (words.bit_length() - 1))
+    """The largest power of two of units side by side, of which groups can be made, with columns for every unit; with
+    attention, with a head for every unit."""
+    parts = layer.geometry.k if layer.geometry.gat else ceil_div(layer.geometry.features, LANES)
+    return min(units & -units, 1 << (parts.bit_length() - 1))
 
 
 def dense_elements(width: Any, n: Any) -> Any:
@@ -331,7 +472,7 @@ def smallest_engine(
     Depths are rounded up where that costs no further block RAM.
     """
     modes = tuple(dict.fromkeys(mode for plan in plans for mode in (plan.combine, plan.aggregate)))
-    shifts = {shift for plan in plans for shift in (plan.layer.linear_shift, plan.aggregate_shift)}
+    shifts = {shift for plan in plans for shift in plan_shifts(plan)}
     return Engine(
         units=modes[0].units,
         bits=widest(source),
@@ -344,15 +485,31 @@ def smallest_engine(
         shifts=tuple(sorted(shifts)),
         maximum=any(plan.layer.geometry.maximum for plan in plans),
         sum_bits=sum_bits(source),
-        programme=int(programme_depth(LOADS + sum(descriptors(plan.passes) for plan in plans))),
+        programme=int(programme_depth(most_descriptors(plans))),
         beat_bits=beat_bits,
         results=results,
+        softmax=softmax_of(source),
     )
 
 
-def descriptors(passes: Any) -> Any:
-    """Descriptors of a layer: two a pass, and a load before every pass but the first. Integers, or arrays of them."""
-    return 3 * passes - 1
+def plan_shifts(plan: LayerPlan) -> tuple[int, ...]:
+    """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
+    attention = (plan.layer.weight_format.fraction_bits, 0) if plan.attends else ()
+    return (plan.layer.linear_shift, plan.aggregate_shift, *attention)
+
+
+def most_descriptors(plans: Sequence[LayerPlan]) -> int:
+    """Descriptors of a programme at most: an activation table may be missing."""
+    vectors = any(plan.attends for plan in plans)
+    return LOADS + vectors + sum(int(descriptors(plan.passes, plan.attends)) for plan in plans)
+
+
+def descriptors(passes: Any, attends: Any = 0) -> Any:
+    """Descriptors of a layer: two a pass, or four with attention, and a load before every pass but the first.
+
+    Integers, or arrays of them.
+    """
+    return (3 + 2 * attends) * passes - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -37,6 +37,7 @@ class Operation(IntEnum):
     LOAD = 0
     SPARSE = 1
     DENSE = 2
+    ATTEND = 3
 
 
 class Region(IntEnum):
@@ -65,18 +66,27 @@ class Activation(IntEnum):
     TABLE = 2
 
 
+class Attention(IntEnum):
+    """The steps of an attention, which follow the combination."""
+
+    SCORES = 0
+    MAXIMA = 1
+    MESSAGES = 2
+
+
 DESCRIPTOR = Layout((
-    Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 multiply elements of own rows"),
+    Field("operation", 2,
+          "0 load words, 1 multiply entries of a stream, 2 multiply elements of own rows, 3 a step of an attention"),
     Field("mode", 3, "number of the kernel mode (m, k, n)"),
     Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges"),
     Field("offset", 28, "first beat, counted from the start of the region"),
     Field("beats", 28, "beats to read"),
     Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
-    Field("entries", 12, "dense: elements of a row that a unit multiplies"),
+    Field("entries", 12, "dense: elements of a row that a unit multiplies; scores: words of vectors"),
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name"),
-    Field("own_base", 14, "dense: first word of the own rows"),
+    Field("own_base", 14, "dense: first word of the own rows; scores: of the vectors; messages: of the largest scores"),
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
@@ -94,8 +104,13 @@ DESCRIPTOR = Layout((
     Field("activation_base", 8, "first word of the activation table"),
     Field("bits", 5, "width that results saturate to"),
     Field("readout", 8, "rows that a graph's readout reduces; 0 without one"),
+    Field("attention", 2, "attention: 0 scores of the nodes, 1 the largest of every row, 2 messages weighted by them"),
+    Field("head_tiles", 4, "attention: words of a head"),
+    Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
+FIRST_OF_ATTENTION = "attention"
+"""Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
 LATER = ("accumulate", "scale", "residual", "readout")
 """Fields that the format has and no engine offers yet: a programme that sets one is refused."""
 
@@ -157,6 +172,9 @@ class Descriptor:
     activation_base: int = 0
     bits: int = 8
     readout: int = 0
+    attention: int = 0
+    head_tiles: int = 0
+    exponent_shift: int = 0
 
     def __post_init__(self) -> None:
         for field in DESCRIPTOR.fields:
@@ -164,12 +182,39 @@ class Descriptor:
             if not 0 <= value < 1 << field.bits:
                 raise ValueError(f"{field.name} is {value}, which {field.bits} bits do not hold")
 
+    @property
+    def computes(self) -> bool:
+        """Whether rows are multiplied, so that results leave."""
+        return self.operation != Operation.LOAD
+
+    @property
+    def streams(self) -> bool:
+        """Whether the entries are those of a stream."""
+        return self.operation == Operation.SPARSE or (
+            self.operation == Operation.ATTEND and self.attention != Attention.SCORES
+        )
+
+    def is_step(self, step: Attention) -> bool:
+        """Whether this is a certain step of an attention."""
+        return self.operation == Operation.ATTEND and self.attention == step
+
     def word(self) -> int:
         """The bits of the descriptor."""
         return sum(int(getattr(self, field.name)) << DESCRIPTOR.place(field.name)[0] for field in DESCRIPTOR.fields)
 
 
 assert {field.name for field in fields(Descriptor)} == {field.name for field in DESCRIPTOR.fields}
+
+
+def stored_fields(attention: bool) -> tuple[Field, ...]:
+    """The fields of a descriptor that an engine with or without attention stores."""
+    names = [field.name for field in DESCRIPTOR.fields]
+    return DESCRIPTOR.fields if attention else DESCRIPTOR.fields[: names.index(FIRST_OF_ATTENTION)]
+
+
+def stored_bits(attention: bool) -> int:
+    """Bits of a descriptor that an engine with or without attention stores."""
+    return sum(field.bits for field in stored_fields(attention))
 
 
 def entries_per_beat(beat_bits: int) -> int:

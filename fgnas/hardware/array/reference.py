@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fgnas.fixedpoint import Codes, shift_right_even
+from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
+from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray, read_image
-from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
 from fgnas.hardware.array.programme import (
     Activation,
+    Attention,
     Beats,
     Descriptor,
     Operation,
@@ -59,15 +61,19 @@ class Machine:
                 self._load(descriptor, mode, beats)
             elif descriptor.operation == Operation.SPARSE:
                 self._sparse(descriptor, mode, beats)
-            else:
+            elif descriptor.operation == Operation.DENSE:
                 self._dense(descriptor, mode)
+            else:
+                steps = {
+                    Attention.SCORES: self._scores, Attention.MAXIMA: self._maxima, Attention.MESSAGES: self._messages
+                }  # fmt: skip
+                steps[Attention(descriptor.attention)](descriptor, mode, beats)
         return self.logits
 
     def _load(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         image = read_image(beats, self.engine, mode.places, d.count)
-        memory = {Target.TABLE: self.table, Target.BIAS: self.bias, Target.ACTIVATION: self.activation}[
-            Target(d.target)
-        ]
+        memory = {Target.TABLE: self.table, Target.BIAS: self.bias, Target.ACTIVATION: self.activation,
+                  Target.OWN: self.own}[Target(d.target)]  # fmt: skip
         places = np.arange(self.engine.units) % mode.places
         memory[:, d.target_base : d.target_base + d.count] = image[places]
 
@@ -77,18 +83,77 @@ class Machine:
         sums: list[Codes] = []
         for unit in range(self.engine.units):
             taker = unit // mode.n
-            ends = np.flatnonzero(last[:, taker])
-            if not len(ends):
+            entries, starts = _rows(last[:, taker])
+            if not len(starts):
                 sums.append(np.zeros((0, d.tiles, LANES), np.int64))
                 continue
-            # Entries behind the last row's end belong to no row.
-            entries = slice(0, ends[-1] + 1)
             words = self.table[unit][d.table_base + index[entries, taker][:, None] + tile]
             products = value[entries, taker][:, None, None] * words
-            starts = np.concatenate([[0], ends[:-1] + 1])
             reduce = np.maximum if d.reduce else np.add
             sums.append(reduce.reduceat(products, starts, axis=0))
         self._finish(d, mode, sums)
+
+    def _scores(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
+        """A word for each row of H: lane h has the score of the unit's head h as a source, lane HEADS + h as a target.
+
+        The rows of the groups take turns. A word of H meets a word of a vector, lane by lane.
+        """
+        tiles = d.entries // 2
+        lane = np.arange(tiles) // d.head_tiles
+        sums = np.zeros((self.engine.units, d.count, 1, LANES), np.int64)
+        for unit in range(self.engine.units):
+            row = np.arange(d.count) * mode.m + unit // mode.places
+            words = self.table[unit][d.table_base + row[:, None] * d.target_tiles + np.arange(tiles)]
+            vectors = self.own[unit][d.own_base : d.own_base + d.entries].reshape(2, tiles, LANES)
+            for side, vector in enumerate(vectors):
+                np.add.at(sums[unit, :, 0].T, side * HEADS + lane, (words * vector).sum(axis=2).T)
+        self._finish(d, mode, list(sums))
+
+    def _maxima(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
+        """A word for each row: the largest scores of its sources, and the target's scores of its first entry."""
+        index, _, last = read_entries(beats, mode.takers, d.count)
+        sums: list[Codes] = []
+        for unit in range(self.engine.units):
+            taker = unit // mode.n
+            entries, starts = _rows(last[:, taker])
+            scores = self.table[unit][d.table_base + index[entries, taker]]
+            found = np.zeros((len(starts), 1, LANES), np.int64)
+            if len(starts):
+                found[:, 0, :HEADS] = np.maximum.reduceat(scores[:, :HEADS], starts, axis=0)
+                found[:, 0, HEADS:] = scores[starts, HEADS:]
+            sums.append(found)
+        self._finish(d, mode, sums)
+
+    def _messages(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
+        """Rows of H weighted by coefficients, and divided by the sum of these."""
+        index, value, last = read_entries(beats, mode.takers, d.count)
+        head = np.arange(d.tiles) // d.head_tiles
+        sums: list[Codes] = []
+        totals: list[Codes] = []
+        for unit in range(self.engine.units):
+            taker = unit // mode.n
+            entries, starts = _rows(last[:, taker])
+            place = d.table_base + index[entries, taker]
+            row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(place)))
+            maxima, scores = self.own[unit][d.own_base + row], self.table[unit][place]
+            c = self._coefficients(d, maxima[:, HEADS + head], maxima[:, head], scores[:, head])
+            present, counted = value[entries, taker] != 0, value[entries, taker] & 1
+            messages = (c * present[:, None])[:, :, None] * self.table[unit][place[:, None] + 1 + np.arange(d.tiles)]
+            if len(starts):
+                reduce = np.maximum if d.reduce else np.add
+                messages = reduce.reduceat(messages, starts, axis=0)
+                c = np.add.reduceat(c * counted[:, None], starts, axis=0)
+            sums.append(messages)
+            totals.append(c)
+        self._finish(d, mode, sums, totals)
+
+    def _coefficients(self, d: Descriptor, target: Codes, largest: Codes, source: Codes) -> Codes:
+        """256 exp(LeakyReLU of the scores, less that of the largest), of arrays of scores."""
+        assert self.engine.softmax is not None
+        table = self.engine.softmax.coefficients()
+        above, below = (np.where(z >= 0, 5 * z, z) for z in (target + largest, target + source))
+        difference = (above - below) << d.exponent_shift
+        return np.where(difference < len(table), table[np.minimum(difference, len(table) - 1)], 0)
 
     def _dense(self, d: Descriptor, mode: Mode) -> None:
         element = np.arange(d.entries)
@@ -101,14 +166,18 @@ class Machine:
             sums.append((own[:, element] @ weight).reshape(d.count, d.tiles, LANES))
         self._finish(d, mode, sums)
 
-    def _finish(self, d: Descriptor, mode: Mode, sums: list[Codes]) -> None:
-        """Add the k units of a group, run the epilogue, and write the results."""
+    def _finish(self, d: Descriptor, mode: Mode, sums: list[Codes], divisors: list[Codes] | None = None) -> None:
+        """Add the k units of a group, run the epilogue, and write the results.
+
+        `divisors`: [rows, tiles] of each unit, by which sums are divided.
+        """
         rows: dict[tuple[int, int], Codes] = {}
         for group in range(mode.m):
             for column in range(mode.n):
                 first = group * mode.places + column
                 total = sum(sums[first + part * mode.n] for part in range(mode.k))
-                rows[group, column] = self._epilogue(d, first, np.asarray(total))
+                divisor = None if divisors is None else divisors[first]
+                rows[group, column] = self._epilogue(d, first, np.asarray(total), divisor)
         if d.target == Target.LOGITS:
             counts = {len(part) for part in rows.values()}
             assert len(counts) == 1 and mode.n == 1, "every group sends as many rows of logits"
@@ -131,9 +200,11 @@ class Machine:
             readers = units[units % wide == whole % wide]
             self.table[readers[:, None], first + whole // wide] = part[:, tile]
 
-    def _epilogue(self, d: Descriptor, unit: int, total: Codes) -> Codes:
-        """[rows, tiles, LANES] results: shift, bias, saturation, activation."""
+    def _epilogue(self, d: Descriptor, unit: int, total: Codes, divisor: Codes | None) -> Codes:
+        """[rows, tiles, LANES] results: shift, quotient, bias, saturation, activation."""
         y = shift_right_even(total, self.engine.shifts[d.shift])
+        if divisor is not None:
+            y = divide_even(y, divisor[:, :, None])
         if d.bias:
             bias = self.bias[unit, d.bias_base : d.bias_base + d.tiles]
             y = y + (bias << (wire.LOGIT_EXTRA_BITS if d.bias_fine else 0))
@@ -145,6 +216,14 @@ class Machine:
             table = self.activation[unit, d.activation_base :].ravel()
             return table[u & ((1 << d.bits) - 1)]
         return u
+
+
+def _rows(last: Codes) -> tuple[slice, Ints]:
+    """The entries of a taker that belong to a row, and where rows begin, from where they end."""
+    ends = np.flatnonzero(last)
+    if not len(ends):
+        return slice(0, 0), np.zeros(0, np.int64)
+    return slice(0, int(ends[-1]) + 1), np.concatenate([[0], ends[:-1] + 1])
 
 
 def run(encoded: EncodedArray) -> Codes:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.dealing import Deal, Ints
-from fgnas.hardware.array.encoding import EncodedArray, place_entries
+from fgnas.hardware.array.encoding import EncodedArray, place_entries, repeats
 from fgnas.hardware.array.programme import (
     ENTRY,
     Beats,
@@ -52,9 +52,8 @@ def feature_refill(encoded: EncodedArray) -> StreamRefill:
 def edge_refill(encoded: EncodedArray) -> StreamRefill:
     """The graph region; it is filled with the sources of the first layer, and keeps the graphs of the others."""
     plan = encoded.accelerator.plans[0]
-    deal, repeat = encoded.dealt.layers[0], bool(plan.layer.geometry.maximum)
-    found = _places(encoded, Region.EDGES, "index", deal, encoded.graph.indptr, repeat)
-    return StreamRefill(*found, encoded.dealt.combined(0).position * plan.tiles)
+    found = _places(encoded, Region.EDGES, "index", encoded.dealt.layers[0], encoded.graph.indptr, repeats(plan))
+    return StreamRefill(*found, encoded.dealt.combined(0).position * plan.pitch)
 
 
 def _places(

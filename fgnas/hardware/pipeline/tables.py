@@ -29,8 +29,14 @@ def exponential_table(value: FixedPoint) -> Codes:
     """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
     largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
     reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
-    difference = np.arange(min(largest, int(np.ceil(reach))), dtype=np.float64)
-    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * np.exp(-difference * value.step / 5.0)).astype(np.int64)
+    return exponentials(value.fraction_bits, min(largest, int(np.ceil(reach))))
+
+
+def exponentials(fraction_bits: int, words: int) -> Codes:
+    """[words] c = RNE(256 exp(-D 2**-fraction_bits / 5)) for D = 0, 1, …"""
+    difference = np.arange(words, dtype=np.float64)
+    step = 2.0**-fraction_bits
+    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * np.exp(-difference * step / 5.0)).astype(np.int64)
 
 
 def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:

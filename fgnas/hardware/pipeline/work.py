@@ -24,7 +24,12 @@ def by_phase(
     width: Any = 0
     for layer in layers:
         features = layer.k * layer.d
-        combined = (non_zeros if layer.first else nodes * width) + 2 * nodes * layer.gat
-        found.append((combined * features, (layer.gcn | layer.gat) * edges * features))
+        combined = (non_zeros if layer.first else nodes * width) * features + of_scores(layer, nodes)
+        found.append((combined, (layer.gcn | layer.gat) * edges * features))
         width = features
     return found
+
+
+def of_scores(layer: ManyDesigns | OneDesign, nodes: int) -> Any:
+    """Multiplications of a layer's scores: of every node as a source and as a target; 0 without gat."""
+    return 2 * nodes * layer.gat * layer.k * layer.d

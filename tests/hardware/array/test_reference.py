@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import random_array, random_data, random_source
+from arrays import SCORED, random_array, random_data, random_source
 from support import plain_layer, random_accelerator, random_design, random_graph
 
 from fgnas.design import Design
@@ -17,6 +17,7 @@ from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
 
 
@@ -28,6 +29,63 @@ def test_logits_are_those_of_the_pipeline(seed: int) -> None:
     source = random_source(rng, 1 + seed % 3, data)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_attention_has_the_logits_of_the_pipeline(seed: int) -> None:
+    """One to three layers, most of them with scores, of one or two heads."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, attentions=SCORED)
+    encoded = encode_array(random_array(rng, source, data), data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize(
+    ("d", "heads", "units", "columns"), [(4, 8, 8, 8), (8, 8, 16, 4), (4, 8, 12, 2), (16, 4, 6, 2)]
+)
+def test_heads_are_dealt_to_units_whole(d: int, heads: int, units: int, columns: int) -> None:
+    """Of heads of less than a word, of a word and of two; in two hidden layers."""
+    rng = np.random.default_rng(d)
+    data = random_graph(rng, 40, 9, 5, 90)
+    scored = {"attention": "gat", "t_attn": 1}
+    design = random_design(rng, 3, (scored | {"d": d, "k": heads, "aggregation": "add"},
+                                    scored | {"d": 3, "k": 2, "aggregation": "max"},
+                                    scored | {"k": 1, "aggregation": "add"}))  # fmt: skip
+    source = random_accelerator(rng, design, data)
+    array = fit(source, data, units, (columns, 1))
+    assert array.plans[0].tiles == heads // columns * -(-d // 8)
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None:
+    rng = np.random.default_rng(4)
+    data = random_graph(rng, 20, 9, 5, 40)
+    scored = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
+
+    def source(heads: int) -> Accelerator:
+        layers = (scored | {"d": 8, "k": heads}, scored | {"k": 1})
+        return random_accelerator(rng, random_design(rng, 2, layers), data)
+
+    for heads, units, columns, message in (
+        (8, 8, 1, "a unit holds the scores of 4 heads, not of 8"), (2, 8, 4, "2 heads not in 4 units side by side"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message):
+            fit(source(heads), data, units, (columns,))
+    two = source(2)
+    with pytest.raises(UserError, match="the largest score cannot be split"):
+        fit(two, data, 8, (2,), 2)
+    array = fit(two, data, 8, (2,))
+    with pytest.raises(UserError, match="which the engine does not offer"):
+        lower(two, replace(array.engine, softmax=None), (2,))
+    assert array.engine.softmax is not None
+    with pytest.raises(UserError, match=r"needs \d+ exponentials"):
+        short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)
+        lower(two, replace(array.engine, softmax=short), (2,))
+    bare = replace(data, indptr=np.arange(data.nodes + 1), sources=np.roll(np.arange(data.nodes), 1))
+    with pytest.raises(UserError, match="layer 1: attention needs an edge of every node to itself"):
+        encode_array(array, data, (bare,))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -131,7 +189,7 @@ def design_of(**choices: object) -> Design:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"attention": "gat", "t_attn": 1}, "does not run attention gat"),
+        ({"attention": "gat", "aggregation": "mean", "t_attn": 1}, "has no mean with attention gat"),
         ({"k": 2}, "one head in the last layer, not 2"),
     ],
 )
