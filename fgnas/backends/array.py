@@ -22,7 +22,7 @@ from fgnas.backends.rtl import KERNEL, TOP, write_package
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine
+from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
@@ -40,6 +40,10 @@ SHARED = (
     "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
+OF_SOFTMAX = ("array_coefficient", "fgnas_divider")
+"""Modules of engines with attention alone."""
+EXPONENTIAL = "array_exponential"
+"""The module that is rendered for an engine's exponentials."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
@@ -149,10 +153,15 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     beat_bits = accelerator.engine.beat_bits
     files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits), encoding="utf-8")
-    own = sorted((templates / "array").glob("*.sv"))
-    for source in [*(templates / f"{name}.sv" for name in SHARED), *own]:
+    softmax = accelerator.engine.softmax
+    own = sorted(path for path in (templates / "array").glob("*.sv") if softmax or path.stem not in OF_SOFTMAX)
+    shared = [name for name in (*SHARED, *OF_SOFTMAX) if (templates / f"{name}.sv").is_file()]
+    for source in [*(templates / f"{name}.sv" for name in shared if softmax or name in SHARED), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
+    if softmax:
+        files.append(target / f"{EXPONENTIAL}.sv")
+        files[-1].write_text(render(f"rtl/array/{EXPONENTIAL}.sv.j2", softmax=softmax), encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")
     top = render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source, kernel_ports=ports_of(beat_bits))
@@ -166,7 +175,8 @@ def package_text(beat_bits: int) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width."""
     arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
     offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, beat_bits=beat_bits, argument_offsets=offsets)
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits,
+                  argument_offsets=offsets)  # fmt: skip
 
 
 def _kernel(accelerator: ArrayAccelerator) -> str:

@@ -12,7 +12,7 @@ from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
-from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
 from fgnas.hardware.pipeline.tables import exponentials
 
 LANES = 8
@@ -73,6 +73,11 @@ class Softmax:
     fraction_bits: int
     words: int
     sum_bits: int
+
+    @property
+    def index_bits(self) -> int:
+        """Bits of an address of the table."""
+        return max(1, int(ceil_log2(self.words)))
 
     def coefficients(self) -> Codes:
         """[words] c = RNE(256 exp(-D 2**-fraction_bits / 5)) by the difference D."""
@@ -138,6 +143,8 @@ class Engine:
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
+            "attention looks for the maximum": self.softmax is None or self.maximum,
+            "a table of exponentials has 1 to 65,536 words": self.softmax is None or 1 <= self.softmax.words <= 1 << 16,
             f"results must be 1, 2 or 4, at most {table_banks(self.beat_bits)} behind a port of "
             f"{self.beat_bits} bits": self.results in RESULTS and self.results <= table_banks(self.beat_bits),
         }

@@ -483,7 +483,7 @@ def smallest_engine(
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=sum(plan.activation_words for plan in plans),
         shifts=tuple(sorted(shifts)),
-        maximum=any(plan.layer.geometry.maximum for plan in plans),
+        maximum=any(plan.layer.geometry.maximum or plan.attends for plan in plans),
         sum_bits=sum_bits(source),
         programme=int(programme_depth(most_descriptors(plans))),
         beat_bits=beat_bits,

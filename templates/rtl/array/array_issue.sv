@@ -11,7 +11,8 @@ module array_issue #(
   parameter int unsigned WordBits = 64,
   parameter int unsigned Together = 2,  // words of a beat of parameters
   parameter int unsigned Banks    = 1,  // of a table: words of a place that are loaded into it in a cycle
-  parameter int unsigned Parts    = 2   // beats of the longest slot row
+  parameter int unsigned Parts    = 2,  // beats of the longest slot row
+  parameter bit          Softmax  = 1'b0  // attention with scores
 ) (
   input  wire                                clk_i,
   input  wire                                rst_i,
@@ -37,7 +38,8 @@ module array_issue #(
   output logic [Units-1:0][array_pkg::AddressBits-1:0] address_o,
   output logic [Units-1:0][array_pkg::ValueBits-1:0]   value_o,
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
-  output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,
+  output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,       // of an own word, or of a word of scores
+  output logic                               score_o,      // the word is one of scores, which no value meets
   // Registered: words for every unit that loads some, from an address on.
   output logic [Units-1:0]                   load_o,
   output logic [array_pkg::AddressBits-1:0]  load_address_o,
@@ -54,14 +56,17 @@ module array_issue #(
   localparam int unsigned LoadBits = (Together > 1) ? $clog2(Together) : 1;
   localparam int unsigned BankBits = $clog2(Banks) + 1;
 
-  logic active_q, loads, sparse, dense;
+  logic active_q, loads, sparse, dense, attends, scores, messages;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
   logic [TileBits-1:0] tile_q;
   logic [PartBits-1:0] part_q;
   logic [SlotBits-1:0] slot_q;       // slot row in the beat
   assign loads      = d_i.operation == 2'(OperationLoad);
-  assign sparse     = d_i.operation == 2'(OperationSparse);
-  assign dense      = d_i.operation == 2'(OperationDense);
+  assign attends    = Softmax && d_i.operation == 2'(OperationAttend);
+  assign scores     = attends && d_i.attention == 2'(AttentionScores);
+  assign messages   = attends && d_i.attention == 2'(AttentionMessages);
+  assign sparse     = d_i.operation == 2'(OperationSparse) || (attends && !scores);
+  assign dense      = d_i.operation == 2'(OperationDense) || scores;
   assign finished_o = !active_q;
   assign hungry_o   = active_q && !dense;
 
@@ -95,7 +100,7 @@ module array_issue #(
   end
 
   logic tile_last, go, collect, slot_done;
-  assign tile_last = tile_q == d_i.tiles - 1'b1;
+  assign tile_last = tile_q == d_i.tiles - 1'b1 + TileBits'(messages);
   assign go        = active_q && (dense || (sparse && beat_valid_i && part_q == last_part)) &&
                      (tile_q != '0 || room_i);
   assign collect   = active_q && sparse && beat_valid_i && part_q != last_part;
@@ -122,6 +127,65 @@ module array_issue #(
   logic [AddressBits-1:0] own_q, step_q;
   logic row_last;
   assign row_last = element_q == d_i.entries - 1'b1;
+
+  // Scores: the groups' rows take turns in the tables; each meets the vectors of the sources, then of the targets.
+  /* verilator lint_off UNUSEDSIGNAL */  // an engine without attention has none
+  logic [TileBits-1:0] word_q, part_of_head_q;
+  logic [LaneBits-2:0] head_q;
+  logic side_q, word_last, head_step;
+  logic [AddressBits-1:0] row_q, row_step;
+  logic [Units-1:0][AddressBits-1:0] group_base;
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (Softmax) begin : gen_scores
+    logic [Modes-1:0][AddressBits-1:0] step_of;
+    always_comb begin
+      step_of = '0;
+      for (int unsigned m = 0; m < Modes; m++) begin
+        for (int unsigned b = 0; b < TileBits; b++) begin
+          if (d_i.target_tiles[b]) step_of[m] = step_of[m] + (AddressBits'(Units >> (LogK[m] + LogN[m])) << b);
+        end
+      end
+    end
+    assign row_step = step_of[mode];
+    for (genvar u = 0; u < Units; u++) begin : gen_base
+      logic [Modes-1:0][AddressBits-1:0] base_of;
+      for (genvar m = 0; m < Modes; m++) begin : gen_base_mode
+        localparam int unsigned Group = u >> (LogK[m] + LogN[m]);
+        always_comb begin
+          base_of[m] = '0;
+          for (int unsigned b = 0; b < TileBits; b++) begin
+            if (d_i.target_tiles[b]) base_of[m] = base_of[m] + AddressBits'(Group << b);
+          end
+        end
+      end
+      assign group_base[u] = d_i.table_base + base_of[mode];
+    end
+    // The head of a word: heads have as many words each.
+    assign word_last = scores ? 12'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
+    assign head_step = go && (scores || (messages && tile_q != '0));
+    always_ff @(posedge clk_i) begin
+      if (head_step) begin
+        word_q         <= word_last ? '0 : word_q + 1'b1;
+        part_of_head_q <= (word_last || part_of_head_q == d_i.head_tiles - 1'b1) ? '0 : part_of_head_q + 1'b1;
+        if (word_last) head_q <= '0;
+        else if (part_of_head_q == d_i.head_tiles - 1'b1) head_q <= head_q + 1'b1;
+        if (word_last && scores) side_q <= !side_q;
+      end
+      if (slot_done && scores && row_last) row_q <= row_q + row_step;
+      if (start_i) begin
+        word_q         <= '0;
+        part_of_head_q <= '0;
+        head_q         <= '0;
+        side_q         <= 1'b0;
+        row_q          <= '0;
+      end
+    end
+    always_ff @(posedge clk_i) score_o <= go && messages && tile_q == '0 && !rst_i;
+  end else begin : gen_no_scores
+    assign {word_q, part_of_head_q, head_q, side_q, word_last, head_step, row_q, row_step} = '0;
+    assign group_base = '0;
+    assign score_o    = 1'b0;
+  end
 
   // The parts of a long slot row that came before the beat in front.
   /* verilator lint_off UNUSEDSIGNAL */  // the last part is never stored; a beat may have spare bits
@@ -181,7 +245,7 @@ module array_issue #(
 
   logic [Units-1:0] last, fresh_q, wrong;
   logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
-  assign largest = signed'({1'b0, d_i.limit}) - 16'(d_i.tiles);
+  assign largest = signed'({1'b0, d_i.limit}) - 16'(d_i.tiles) - 16'(messages);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
@@ -191,18 +255,19 @@ module array_issue #(
   end
 
   always_ff @(posedge clk_i) begin
-    valid_o        <= go && !rst_i;
-    tile_o         <= tile_q;
+    valid_o        <= go && !(messages && tile_q == '0) && !rst_i;
+    tile_o         <= tile_q - TileBits'(messages);
     own_address_o  <= own_q;
-    lane_o         <= lane_q;
+    lane_o         <= attends ? {side_q, head_q} : lane_q;
     load_address_o <= load_address_q;
     load_count_o   <= step_words;
     index_error_o  <= go && sparse && |wrong;
     first_o        <= fresh_q;
     last_o         <= last;
     for (int unsigned u = 0; u < Units; u++) begin
-      address_o[u] <= dense ? d_i.table_base + step_q
-                            : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
+      address_o[u] <= scores ? group_base[u] + row_q + AddressBits'(word_q)
+                    : dense  ? d_i.table_base + step_q
+                             : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
       value_o[u]   <= entry[u].value;
     end
 
@@ -224,7 +289,8 @@ module array_issue #(
     if (slot_done && dense) begin
       element_q <= row_last ? '0 : element_q + 1'b1;
       lane_q    <= row_last ? '0 : lane_q + 1'b1;
-      if (row_last || &lane_q) own_q <= own_q + 1'b1;
+      if (scores) own_q <= row_last ? d_i.own_base : own_q + 1'b1;
+      else if (row_last || &lane_q) own_q <= own_q + 1'b1;
     end
 
     if ((slot_done && (sparse || row_last)) || word_done) begin

@@ -11,7 +11,8 @@ module array_sequencer #(
   parameter int unsigned Tiles     = 1,
   parameter int unsigned Shifts    = 2,
   parameter bit          Maximum   = 1'b0,
-  parameter bit          Tables    = 1'b0  // activation tables
+  parameter bit          Tables    = 1'b0, // activation tables
+  parameter bit          Softmax   = 1'b0  // attention with scores
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -63,7 +64,10 @@ module array_sequencer #(
   logic [PlaceBits:0] beat_q;          // beat of the programme that is fetched next
   logic [PlaceBits-1:0] place_q;       // descriptor that is run
   logic [StatusBits-1:0] status_q;
+  localparam int unsigned StoredBits = Softmax ? DescriptorBits : PlainBits;
+  logic [StoredBits-1:0] stored_q, next;
   descriptor_t d_q;
+  assign d_q           = DescriptorBits'(stored_q);
   assign descriptor_o  = d_q;
   assign idle_o        = state_q == Idle;
   assign done_o        = state_q == Done;
@@ -71,26 +75,29 @@ module array_sequencer #(
   assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
 
   assign pop_o = state_q == Fetch && !first_q && beat_valid_i;
-  descriptor_t next;
   if (DescriptorBeats == 2) begin : gen_halves
     localparam int unsigned LowBits = fgnas_pkg::BeatBits;
     (* ram_style = "distributed" *) logic [LowBits-1:0] low[Programme];
-    (* ram_style = "distributed" *) logic [DescriptorBits-LowBits-1:0] high[Programme];
+    (* ram_style = "distributed" *) logic [StoredBits-LowBits-1:0] high[Programme];
     always_ff @(posedge clk_i) begin
       if (pop_o && !beat_q[0]) low[beat_q[PlaceBits-1:1]] <= beat_i;
-      if (pop_o && beat_q[0]) high[beat_q[PlaceBits-1:1]] <= beat_i[DescriptorBits-LowBits-1:0];
+      if (pop_o && beat_q[0]) high[beat_q[PlaceBits-1:1]] <= beat_i[StoredBits-LowBits-1:0];
     end
     assign next = {high[place_q[PlaceBits-2:0]], low[place_q[PlaceBits-2:0]]};
   end else begin : gen_whole
-    (* ram_style = "distributed" *) logic [DescriptorBits-1:0] whole[Programme];
-    always_ff @(posedge clk_i) if (pop_o) whole[beat_q[PlaceBits-2:0]] <= beat_i[DescriptorBits-1:0];
+    (* ram_style = "distributed" *) logic [StoredBits-1:0] whole[Programme];
+    always_ff @(posedge clk_i) if (pop_o) whole[beat_q[PlaceBits-2:0]] <= beat_i[StoredBits-1:0];
     assign next = whole[place_q[PlaceBits-2:0]];
   end
 
-  logic streams, logits;
+  logic streams, logits, attends, scores, messages;
   logic [63:0] base, address_q;
-  assign streams = d_q.operation != 2'(OperationDense);
-  assign logits  = streams && d_q.operation == 2'(OperationSparse) && d_q.target == 3'(TargetLogits);
+  assign attends  = Softmax && d_q.operation == 2'(OperationAttend);
+  assign scores   = attends && d_q.attention == 2'(AttentionScores);
+  assign messages = attends && d_q.attention == 2'(AttentionMessages);
+  assign streams  = d_q.operation != 2'(OperationDense) && !scores;
+  assign logits   = streams && (d_q.operation == 2'(OperationSparse) || messages) &&
+                    d_q.target == 3'(TargetLogits);
   always_comb begin
     unique case (d_q.region)
       2'(RegionParameters): base = parameters_i;
@@ -100,7 +107,7 @@ module array_sequencer #(
   end
 
   // A descriptor that this engine cannot run.
-  logic bad_q, loads, bad_target, bad_mode, narrow;
+  logic bad_q, loads, bad_target, bad_mode, bad_step, narrow;
   logic [3:0] log_n;
   always_comb begin
     log_n = '0;
@@ -110,7 +117,17 @@ module array_sequencer #(
   assign narrow     = (d_q.tiles - 1'b1) >> (4'(d_q.target_columns) - log_n) >= d_q.target_tiles;
   assign loads      = d_q.operation == 2'(OperationLoad);
   assign bad_mode   = 32'(d_q.mode) >= Modes;
+  always_comb begin
+    unique case (d_q.attention)
+      2'(AttentionScores):   bad_step = d_q.target != 3'(TargetTable) || d_q.tiles != TileBits'(1) ||
+                                        d_q.entries == '0 || d_q.entries[0];
+      2'(AttentionMaxima):   bad_step = d_q.target != 3'(TargetOwn) || d_q.tiles != TileBits'(1) || d_q.reduce == '0;
+      2'(AttentionMessages): bad_step = d_q.target == 3'(TargetTable);
+      default:               bad_step = 1'b1;
+    endcase
+  end
   assign bad_target = loads ? (d_q.target != 3'(TargetTable) && d_q.target != 3'(TargetBias) &&
+                               !(Softmax && d_q.target == 3'(TargetOwn)) &&
                                !(Tables && d_q.target == 3'(TargetActivation)))
                             : (d_q.target > 3'(TargetLogits) ||
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
@@ -118,7 +135,8 @@ module array_sequencer #(
                                (d_q.target == 3'(TargetTable) && (log_n > 4'(d_q.target_columns) || narrow)));
   always_ff @(posedge clk_i) begin
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
-    bad_q     <= bad_mode || bad_target || d_q.operation == 2'd3 || d_q.region == 2'd3 || d_q.count == '0 ||
+    bad_q     <= bad_mode || bad_target || d_q.region == 2'd3 || d_q.count == '0 ||
+                 (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
                  d_q.accumulate != '0 || d_q.scale != '0 || d_q.residual != '0 || d_q.readout != '0 ||
@@ -176,9 +194,9 @@ module array_sequencer #(
         else if (pop_o && 32'(beat_q) == read_beats_o - 1) state_q <= Decode;
       end
       Decode: begin
-        d_q     <= next;
-        place_q <= place_q + 1'b1;
-        state_q <= read_error_i ? Abort : Address;
+        stored_q <= next;
+        place_q  <= place_q + 1'b1;
+        state_q  <= read_error_i ? Abort : Address;
       end
       Address: state_q <= Begin;
       Begin: begin

@@ -21,6 +21,11 @@ module array_unit #(
   parameter bit          Maximum         = 1'b0,
   parameter int unsigned QueueWords      = 32,
   parameter int unsigned Results         = 1,   // words that are written into the table in a cycle, of different banks
+  parameter bit          Softmax         = 1'b0,  // attention with scores
+  parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
+  /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
+  parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
+  /* verilator lint_on UNUSEDPARAM */
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
   input  wire                                      clk_i,
@@ -39,6 +44,9 @@ module array_unit #(
   input  wire  [array_pkg::AddressBits-1:0]        own_address_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire  [$clog2(array_pkg::Lanes)-1:0]      lane_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // an engine without attention has no scores
+  input  wire                                      score_i,
+  /* verilator lint_on UNUSEDSIGNAL */
   input  wire                                      load_i,
   input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
   input  wire  [$clog2(Banks):0]                   load_count_i,
@@ -65,14 +73,32 @@ module array_unit #(
   localparam int unsigned YBits = SumBits + MostLeft + 1;
   localparam int unsigned ResultWidth = fgnas_pkg::WordBits;
   localparam int unsigned Fine = fgnas_pkg::LogitExtraBits;
+  localparam int unsigned QuotientBits = Bits + Fine;
+  localparam int unsigned Wait = Softmax ? 3 : 0;  // cycles in which a coefficient is worked out
+  localparam int unsigned Divides = QuotientBits + 3;
+
+  // The steps of an attention; never without it.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic scores, maxima, messages;
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (Softmax) begin : gen_steps
+    logic attends;
+    assign attends  = d_i.operation == 2'(OperationAttend);
+    assign scores   = attends && d_i.attention == 2'(AttentionScores);
+    assign maxima   = attends && d_i.attention == 2'(AttentionMaxima);
+    assign messages = attends && d_i.attention == 2'(AttentionMessages);
+  end else begin : gen_no_steps
+    assign {scores, maxima, messages} = '0;
+  end
 
   // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
-  logic load_table, load_bias, own_write, over_table, over_own;
+  logic load_table, load_bias, load_own, own_write, over_table, over_own;
   logic [AddressBits-1:0] own_write_q;
   logic [TileBits-1:0] own_tile_q;
   logic own_ends;  // the row's last word of this pass: the words of other passes lie before the next row's
   assign load_table = load_i && d_i.target == 3'(TargetTable);
   assign load_bias  = load_i && d_i.target == 3'(TargetBias);
+  assign load_own   = Softmax && load_i && d_i.target == 3'(TargetOwn);
   assign own_write  = pop_i && d_i.target == 3'(TargetOwn);
   always_comb begin
     over_table = 1'b0;
@@ -84,7 +110,7 @@ module array_unit #(
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
-    over_o <= (over_table || over_own || (load_bias && 32'(load_address_i) >= BiasWords) ||
+    over_o <= (over_table || over_own || (load_own && 32'(load_address_i) >= OwnWords) || (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
     if (own_write) begin
       own_tile_q  <= own_ends ? '0 : own_tile_q + 1'b1;
@@ -149,16 +175,35 @@ module array_unit #(
       );
     end
   end
-  logic [WordBits-1:0] own_result;
+  logic [WordBits-1:0] own_result, own_data;
+  logic own_enable;
+  logic [OwnBits-1:0] own_to, own_from;
+  if (Softmax) begin : gen_own_loads
+    // Messages read the largest scores of the row that the unit is at.
+    logic [AddressBits-1:0] row_at_q;
+    always_ff @(posedge clk_i) begin
+      if (valid_i && last_i && tile_i == d_i.tiles - 1'b1) row_at_q <= row_at_q + 1'b1;
+      if (start_i) row_at_q <= d_i.own_base;
+    end
+    assign own_enable = (own_write && !over_own) || (load_own && 32'(load_address_i) < OwnWords);
+    assign own_to     = load_own ? OwnBits'(load_address_i) : OwnBits'(own_write_q);
+    assign own_data   = load_own ? load_word_i[0] : own_result;
+    assign own_from   = messages ? OwnBits'(row_at_q) : OwnBits'(own_address_i);
+  end else begin : gen_own_results
+    assign own_enable = own_write && !over_own;
+    assign own_to     = OwnBits'(own_write_q);
+    assign own_data   = own_result;
+    assign own_from   = OwnBits'(own_address_i);
+  end
   if (OwnWords > 64) begin : gen_block
     fgnas_block_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
-      .clk_i(clk_i), .write_i(own_write && !over_own), .write_address_i(OwnBits'(own_write_q)),
-      .write_data_i(own_result), .read_address_i(OwnBits'(own_address_i)), .read_data_o(own_word)
+      .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
+      .read_address_i(own_from), .read_data_o(own_word)
     );
   end else begin : gen_distributed
     fgnas_distributed_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
-      .clk_i(clk_i), .write_i(own_write && !over_own), .write_address_i(OwnBits'(own_write_q)),
-      .write_data_i(own_result), .read_address_i(OwnBits'(own_address_i)), .read_data_o(own_word)
+      .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
+      .read_address_i(own_from), .read_data_o(own_word)
     );
   end
 
@@ -180,26 +225,59 @@ module array_unit #(
   end
 
   // The control moves along; tiles are needed where sums and biases are.
-  logic [2:0] valid_q, first_q, last_q;
-  logic [TileBits-1:0] tile_q[5];
+  logic [2+Wait:0] valid_q, first_q, last_q;
+  logic valid, first, last;  // of the products
+  logic [TileBits-1:0] tile_q[5+Wait];
+  assign valid = valid_q[2+Wait];
+  assign first = first_q[2+Wait];
+  assign last  = last_q[2+Wait];
   always_ff @(posedge clk_i) begin
-    valid_q <= rst_i ? '0 : {valid_q[1:0], valid_i};
-    first_q <= {first_q[1:0], first_i};
-    last_q  <= {last_q[1:0], last_i};
-    tile_q  <= '{tile_i, tile_q[0], tile_q[1], tile_q[2], tile_q[3]};
+    valid_q   <= rst_i ? '0 : {valid_q[1+Wait:0], valid_i};
+    first_q   <= {first_q[1+Wait:0], first_i};
+    last_q    <= {last_q[1+Wait:0], last_i};
+    tile_q[0] <= tile_i;
+    for (int unsigned t = 1; t < 5 + Wait; t++) tile_q[t] <= tile_q[t-1];
+  end
+
+  // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
+  logic [WordBits-1:0] multiplied;
+  logic [Lanes-1:0][ValueBits-1:0] values;
+  logic [Lanes-1:0][ProductBits-1:0] product;
+  /* verilator lint_off UNUSEDSIGNAL */  // without attention there are none
+  logic [Lanes-1:0] scored;                         // the lane of a word of scores that its product belongs to
+  logic signed [SumBits-1:0] score;
+  logic [DenominatorBits-1:0] divisor;              // of the shifted total
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (Softmax) begin : gen_coefficient
+    array_coefficient #(
+      .Bits(Bits), .SumBits(SumBits), .Tiles(Tiles), .DenominatorBits(DenominatorBits), .ExponentBits(ExponentBits)
+    ) u_coefficient (
+      .clk_i(clk_i), .scores_i(scores), .maxima_i(maxima), .messages_i(messages), .shift_i(d_i.exponent_shift),
+      .score_i(score_i), .lane_i(lane_i), .word_i(word_q), .own_i(own_word), .value_i(value_q), .word_o(multiplied),
+      .values_o(values), .product_i(product), .lane_o(scored), .score_o(score), .valid_i(valid), .first_i(first),
+      .tile_i(tile_q[2+Wait]), .divisor_o(divisor)
+    );
+  end else begin : gen_value
+    assign multiplied = word_q;
+    assign values     = {Lanes{value_q}};
+    assign {scored, score, divisor} = '0;
   end
 
   // Cycle 4: products meet the sums. A tile's sum is read, updated and written back within a cycle.
-  logic [Lanes-1:0][ProductBits-1:0] product;
   logic [Lanes-1:0][SumBits-1:0] stored, total_d;
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     fgnas_multiplier #(.LeftBits(Bits), .RightBits(ValueBits), .UseDsp(1'b1)) u_multiplier (
-      .clk_i(clk_i), .left_i(word_q[l*Bits+:Bits]), .right_i(value_q), .product_o(product[l])
+      .clk_i(clk_i), .left_i(multiplied[l*Bits+:Bits]), .right_i(values[l]), .product_o(product[l])
     );
     logic signed [SumBits-1:0] message;
-    assign message = SumBits'(signed'(product[l]));
+    if (Softmax) begin : gen_score
+      assign message = !scores ? SumBits'(signed'(product[l])) : scored[l] ? score : '0;
+    end else begin : gen_message
+      assign message = SumBits'(signed'(product[l]));
+    end
     always_comb begin
-      if (first_q[2]) total_d[l] = message;
+      if (first) total_d[l] = message;
+      else if (maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
       else if (Maximum && d_i.reduce != '0) total_d[l] = (message > signed'(stored[l])) ? message : stored[l];
       else total_d[l] = stored[l] + message;
     end
@@ -207,14 +285,14 @@ module array_unit #(
   if (Tiles == 1) begin : gen_register
     logic [Lanes-1:0][SumBits-1:0] sums_q;
     assign stored = sums_q;
-    always_ff @(posedge clk_i) if (valid_q[2]) sums_q <= total_d;
+    always_ff @(posedge clk_i) if (valid) sums_q <= total_d;
   end else begin : gen_memory
     (* ram_style = "distributed" *) logic [Lanes*SumBits-1:0] sums[Tiles];
-    assign stored = sums[SumTileBits'(tile_q[2])];
-    always_ff @(posedge clk_i) if (valid_q[2]) sums[SumTileBits'(tile_q[2])] <= total_d;
+    assign stored = sums[SumTileBits'(tile_q[2+Wait])];
+    always_ff @(posedge clk_i) if (valid) sums[SumTileBits'(tile_q[2+Wait])] <= total_d;
   end
   always_ff @(posedge clk_i) begin
-    row_o <= valid_q[2] && last_q[2] && !rst_i;
+    row_o <= valid && last && !rst_i;
     sum_o <= total_d;
   end
 
@@ -222,7 +300,10 @@ module array_unit #(
   logic [Lanes-1:0][YBits-1:0] y_d, y_q;
   (* ram_style = "distributed" *) logic [WordBits-1:0] biases[BiasWords];
   logic [WordBits-1:0] bias_q;
-  logic y_valid_q, u_valid_q, z_valid_q;
+  logic y_valid_q, u_valid_q, z_valid_q, quotient_valid;
+  /* verilator lint_off UNUSEDSIGNAL */  // there may be few tiles
+  logic [TileBits-1:0] bias_tile;
+  /* verilator lint_on UNUSEDSIGNAL */
   for (genvar l = 0; l < Lanes; l++) begin : gen_shift
     logic signed [YBits-1:0] total, shifted;
     logic up;
@@ -247,11 +328,38 @@ module array_unit #(
   end
   always_ff @(posedge clk_i) begin
     if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i[0];
-    bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(tile_q[4])] : '0;
+    bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(bias_tile)] : '0;
     y_q       <= y_d;
     y_valid_q <= total_valid_i && !rst_i;
-    u_valid_q <= y_valid_q && !rst_i;
+    u_valid_q <= quotient_valid && !rst_i;
     z_valid_q <= u_valid_q && !rst_i;
+  end
+
+  // Messages are divided by the row's coefficients; the bias waits.
+  logic [Lanes-1:0][YBits-1:0] quotient;
+  if (Softmax) begin : gen_divide
+    logic [Divides-1:0] divided_q;
+    logic [TileBits-1:0] waiting_q[Divides];
+    always_ff @(posedge clk_i) begin
+      divided_q    <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages};
+      waiting_q[0] <= tile_q[4+Wait];
+      for (int unsigned s = 1; s < Divides; s++) waiting_q[s] <= waiting_q[s-1];
+    end
+    assign bias_tile      = messages ? waiting_q[Divides-1] : tile_q[4+Wait];
+    assign quotient_valid = messages ? divided_q[Divides-1] : y_valid_q;
+    for (genvar l = 0; l < Lanes; l++) begin : gen_quotient
+      logic signed [QuotientBits:0] found;
+      fgnas_divider #(
+        .NumeratorBits(YBits), .DenominatorBits(DenominatorBits), .QuotientBits(QuotientBits)
+      ) u_divider (
+        .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(divisor), .quotient_o(found)
+      );
+      assign quotient[l] = messages ? YBits'(found) : y_q[l];
+    end
+  end else begin : gen_undivided
+    assign bias_tile      = tile_q[4];
+    assign quotient_valid = y_valid_q;
+    assign quotient       = y_q;
   end
 
   // Cycle 7: the bias is added, and the result saturates to the descriptor's width.
@@ -263,7 +371,7 @@ module array_unit #(
     logic signed [YBits:0] u;
     assign bias = (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits])) <<< Fine
                                         : (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits]));
-    assign u    = (YBits + 1)'(signed'(y_q[l])) + (YBits + 1)'(bias);
+    assign u    = (YBits + 1)'(signed'(quotient[l])) + (YBits + 1)'(bias);
     always_ff @(posedge clk_i) begin
       if (u > (YBits + 1)'(largest)) u_q[l] <= largest;
       else if (u < (YBits + 1)'(~largest)) u_q[l] <= ~largest;

@@ -18,6 +18,7 @@ module array_writeback #(
   parameter int unsigned Bits       = 8,
   parameter int unsigned QueueWords = 32,
   parameter int unsigned Results    = 1,  // words that go to the tables in a cycle, at most as many as a table's banks
+  parameter bit          Softmax    = 1'b0,  // attention with scores
   localparam int unsigned WordBits  = array_pkg::Lanes * Bits
 ) (
   input  wire                                       clk_i,
@@ -276,7 +277,8 @@ module array_writeback #(
   assign stuck   = (!room_o || issued_i) && (holds_q & next_q) != next_q;
   assign empty_o = holds_q == '0 && bus_valid_q == '0;
   always_ff @(posedge clk_i) begin
-    broken_o <= to_logits && d_i.operation == 2'(OperationSparse) && !start_i && !rst_i &&
+    broken_o <= to_logits && !start_i && !rst_i &&
+                (d_i.operation == 2'(OperationSparse) || (Softmax && d_i.operation == 2'(OperationAttend))) &&
                 (none_left_q ? waiting != '0 : stuck);
   end
 endmodule
