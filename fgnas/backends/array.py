@@ -109,7 +109,8 @@ def write_cpp(encoded: EncodedArray, directory: Path, specification: Specificati
     engine, pipeline = encoded.accelerator.engine, templates_directory() / "hls"
     steps = [one.count * max(1, one.entries) * one.tiles for one in encoded.programme]
     values: dict[str, Any] = {
-        "engine": engine, "p": programme, "counts": counts, "regions": REGIONS, "rtl_status": wire.RTL_STATUS,
+        "engine": engine, "p": programme, "heads": HEADS, "counts": counts, "regions": REGIONS,
+        "rtl_status": wire.RTL_STATUS,
         "parts": longest_slot_row(engine), "most_left": most_left(engine), "burst": longest_burst(engine.beat_bits),
         "own_storage": "lutram" if engine.own_words <= OWN_WORDS_LUTRAM else "bram",
         "most_beats": max([1, *(one.beats for one in encoded.programme)]), "most_steps": max([1, *steps]),

@@ -312,7 +312,7 @@ class _Encoder:
             aggregate, attention=Attention.SCORES, region=0, offset=0, beats=0, tiles=1, entries=plan.vector_words,
             count=score_rows(plan, self.dealt.combined(index)), table_base=self.accelerator.results_base + 1,
             own_base=self.vectors_base + plan.vectors_base + part * plan.vector_words, target=Target.TABLE,
-            target_base=self.accelerator.results_base, target_tiles=plan.pitch,
+            limit=aggregate.limit - 1, target_base=self.accelerator.results_base, target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1, result_beats=0, reduce=0,
             shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits), **self._plain(plan),
         ), index)  # fmt: skip

@@ -20,7 +20,8 @@ struct Front {
     bool full;   ///< a group has as many rows as its queue holds
     bool drops;  ///< the schedule is broken: what is left is read and dropped
 
-    Front(const Descriptor& d, const Slot& first) : slot(first), more(true), tile(d.tiles), full(false), drops(false) {}
+    /// `tiles` are those of an entry.
+    Front(const Slot& first, const Tile& tiles) : slot(first), more(true), tile(tiles), full(false), drops(false) {}
     bool going() const {
         HLS_INLINE
         return more || (rows.some != 0 && !drops);
@@ -125,18 +126,6 @@ inline NumberWord numbers_of(const ResultWord& results) {
         numbers.lane[lane] = Number(results.lane[lane]);
     }
     return numbers;
-}
-
-/// An element of a unit's own rows.
-inline Number element(const OwnMemory own, int unit, const Address& at, const ap_uint<bits_of(LANES - 1)>& lane) {
-    HLS_INLINE
-    const NumberWord word = unpack<NumberWord>(own[unit][at]);
-    Number found = word.lane[0];
-    for (int other = 1; other < LANES; ++other) {
-        HLS_UNROLL
-        if (lane == other) found = word.lane[other];
-    }
-    return found;
 }
 
 /// Zeros in the place of the beats of logits that do not come.
@@ -261,7 +250,12 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     HLS_STORAGE(sums, ram_s2p, lutram)
     HLS_RETURNS_AFTER_TWO(sums)
     const Groups groups(d);
-    const bool dense = d.operation == OPERATION_DENSE;
+    Packed<Divisor> divisors[UNITS][TILES];
+    HLS_BANKS(divisors)
+    HLS_STORAGE(divisors, ram_s2p, lutram)
+    HLS_RETURNS_AFTER_TWO(divisors)
+    const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
+    const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
     int limit = QUEUE_WORDS;  // rows that a queue holds
     for (int log = 0; log < TILES_BITS; ++log) {
         HLS_UNROLL
@@ -270,21 +264,29 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     // The rows of all groups take turns in a table; a unit's own rows are its own.
     const int row_step = (d.target == TARGET_OWN ? 1 : mode_of(d).m) * d.target_tiles.to_int();
 
-    Front front(d, unpack<Slot>(slots.read()));
+    // An entry of a message has a word of scores in front of those of its row.
+    Front front(unpack<Slot>(slots.read()), messages ? Tile(d.tiles + 1) : Tile(d.tiles));
     Back back(d);
     back.following = first_groups(d, groups);
     Entry entry[UNITS];
-    Kept kept[UNITS];
+    Kept<Sums> kept[UNITS];
+    Kept<Divisor> counted[UNITS];
+    NumberWord scored[UNITS];  // scores of the entry
+    Address row_at[UNITS];     // the own word of the row
     ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
     HLS_REGISTERS(entry)
     HLS_REGISTERS(kept)
+    HLS_REGISTERS(counted)
+    HLS_REGISTERS(scored)
+    HLS_REGISTERS(row_at)
     HLS_REGISTERS(written)
     HLS_REGISTERS(taken)
     for (int unit = 0; unit < UNITS; ++unit) {
         HLS_UNROLL
         written[unit] = 0;
         taken[unit] = 0;
-        kept[unit].recent = kept[unit].older = kept[unit].ahead = 0;
+        scored[unit] = zeros<NumberWord>();
+        row_at[unit] = d.own_base;
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
     UnitMask left[RETURN_DELAY];
@@ -297,7 +299,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         stops[ago] = false;
     }
     Address own_at = d.own_base;
-    ap_uint<bits_of(LANES - 1)> lane = 0;
+    Lane lane = 0;
+    Walk walk(d);
     bool beyond = false;  // a word has no place in its memory
     while (front.going()) {
         HLS_PIPELINE
@@ -305,27 +308,52 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         // A tile of a slot row meets the words of the tables.
         const bool issued = front.goes();
         const Rounds<TILES_BITS> tile = front.tile;
+        const bool reads = messages && tile.first, multiplies = issued && !reads;
+        const Tile at = messages ? walk.word.at : tile.at, following = messages ? walk.word.following() : tile.following();
         Sums after[UNITS];
+        Divisor divisor[UNITS];
         HLS_REGISTERS(after)
+        HLS_REGISTERS(divisor)
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
+            divisor[unit] = 0;
             if (issued) {
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
-                if (dense) value = element(own, unit, own_at, lane);
+                NumberWord own_word = zeros<NumberWord>();
+                const Address own_from = messages ? row_at[unit] : own_at;
+                if (dense || scores || (messages && own_from < OWN_WORDS)) own_word = unpack<NumberWord>(own[unit][own_from]);
+                if (dense) value = lane_of(own_word, lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
-                after[unit] = accumulate(word, value, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0);
-                kept[unit].keep(after[unit], tile, sums[unit]);
+                if (reads) {
+                    scored[unit] = word;
+                } else {
+                    if (messages) {
+                        // An entry of the value 0 is none. Of others bit 0 says whether the row's sum counts it.
+                        ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word, walk.head);
+                        if (value == 0) weight = 0;
+                        divisor[unit] = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
+                        if ((value & 1) != 0) divisor[unit] += weight;
+                        counted[unit].keep(divisor[unit], at, following, divisors[unit]);
+                        value = weight;
+                    }
+                    if (maxima) value = 1;
+                    Sums products = multiply(word, scores ? values_of(own_word) : same(value));
+                    if (scores) products = score(products, walk.lane());
+                    after[unit] = accumulate(products, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0, maxima);
+                    kept[unit].keep(after[unit], at, following, sums[unit]);
+                }
             }
         }
         // Rows that end go into the queues.
         const UnitMask last = front.slot.last;
-        const UnitMask ends = issued && !front.drops ? UnitMask(last & groups.leads) : UnitMask(0);
+        const UnitMask ends = multiplies && !front.drops ? UnitMask(last & groups.leads) : UnitMask(0);
         const UnitMask makes = groups.members(d, ends);
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (makes[unit]) {
-                queue[unit][written[unit]] = pack(finish(d, unit, tile.at, gather(d, unit, after), bias, activation));
+                const Sums total = gather(d, unit, after);
+                queue[unit][written[unit]] = pack(finish(d, unit, at, total, divisor[unit], bias, activation));
                 ++written[unit];
             }
         }
@@ -333,9 +361,15 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         if (issued && tile.last) {
             fresh = last;
             const bool row_ends = last[0];
-            if (row_ends || lane == LANES - 1) ++own_at;
-            lane = row_ends ? ap_uint<bits_of(LANES - 1)>(0) : ap_uint<bits_of(LANES - 1)>(lane + 1);
+            if (scores) own_at = row_ends ? Address(d.own_base) : Address(own_at + 1);
+            else if (row_ends || lane == LANES - 1) ++own_at;
+            lane = row_ends ? Lane(0) : Lane(lane + 1);
+            for (int unit = 0; unit < UNITS; ++unit) {
+                HLS_UNROLL
+                if (last[unit]) ++row_at[unit];
+            }
         }
+        walk.next((scores || messages) && multiplies, scores);
 
         // Results leave.
         const bool broken = breaks(d, front, back, limit);  // counts from the next iteration on: then nothing can leave

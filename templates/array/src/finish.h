@@ -1,8 +1,8 @@
 // The end of a row: its sums are shifted, the bias is added, and the result saturates and passes the activation.
 #pragma once
 
+#include "attention.h"
 #include "fixed.h"
-#include "memories.h"
 
 /// A total behind its right shift, and with the bias.
 typedef ap_int<SUM_BITS + MOST_LEFT + 1> Shifted;
@@ -27,9 +27,9 @@ struct Shifts<-1> {
     }
 };
 
-/// The results of a tile of totals.
-inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const Sums& totals, const BiasMemory bias,
-                         const ActivationMemory activation) {
+/// The results of a tile of totals; messages of an attention are divided by the sum of their coefficients.
+inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const Sums& totals, const Divisor& divisor,
+                         const BiasMemory bias, const ActivationMemory activation) {
     HLS_INLINE
     const ap_int<WORD_BITS + 1> largest = (ap_int<WORD_BITS + 1>(1) << (d.bits - 1).to_int()) - 1;
     NumberWord biases = zeros<NumberWord>();
@@ -39,7 +39,9 @@ inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const 
         HLS_UNROLL
         ap_int<NUMBER_BITS + LOGIT_EXTRA_BITS> bias_here = biases.lane[lane];
         if (d.bias_fine != 0) bias_here <<= LOGIT_EXTRA_BITS;
-        const Biased y = Shifts<SHIFTS - 1>::of(totals.lane[lane], d.shift);
+        const Shifted shifted = Shifts<SHIFTS - 1>::of(totals.lane[lane], d.shift);
+        Biased y = shifted;
+        if (is_step(d, ATTENTION_MESSAGES)) y = divide_even<NUMBER_BITS + LOGIT_EXTRA_BITS>(shifted, divisor);
         const Biased sum = y + bias_here;
         Result u = sum;
         if (sum > largest) u = largest;

@@ -74,7 +74,9 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
     Rounds<8> part(parts), slot(together);
     Countdown<COUNT_BITS> rows(d.count);
     Countdown<BEATS_BITS> left(d.beats);
-    const ap_int<LIMIT_BITS + 1> largest = ap_int<LIMIT_BITS + 1>(d.limit) - d.tiles;  // index that an entry may have
+    // The index that an entry may have: behind it are words of the row, and in front of these one of scores.
+    const ap_int<LIMIT_BITS + 1> largest =
+        ap_int<LIMIT_BITS + 1>(d.limit) - d.tiles - ap_int<2>(is_step(d, ATTENTION_MESSAGES));
     bool short_of = false, unknown = false;
     // After the last slot row, the rest of the beats are dropped.
     while (rows.more || left.more) {
@@ -136,6 +138,32 @@ inline void issue_dense(const Descriptor& d, Stream<Slot>& slots, Stream<Entry> 
     }
 }
 
+/// The slot rows of scores: the groups' rows of H take turns in the tables, and the words of a row meet the vectors of
+/// the sources, then those of the targets.
+inline void issue_scores(const Descriptor& d, Stream<Slot>& slots, Stream<Entry> entries[UNITS]) {
+    Countdown<COUNT_BITS> rows(d.count);
+    Rounds<ENTRIES_BITS> element(d.entries), word(d.entries >> 1);
+    Address row = d.table_base;
+    const Mode mode = mode_of(d);
+    while (rows.more) {
+        HLS_PIPELINE
+        HLS_TRIPS(MOST_STEPS)
+        const Slot slot = {element.last ? ~UnitMask(0) : UnitMask(0), element.last && rows.last};
+        slots.write(pack(slot));
+        for (int unit = 0; unit < UNITS; ++unit) {
+            HLS_UNROLL
+            const int group = unit >> (mode.log_k + mode.log_n);
+            const Address first = group * d.target_tiles.to_int();
+            const Entry entry = {Address(row + first + word.at), 0};
+            entries[unit].write(pack(entry));
+        }
+        if (element.last) row += mode.m * d.target_tiles.to_int();
+        rows.next(element.last);
+        element.next();
+        word.next();
+    }
+}
+
 /// The process between main memory and the units.
 inline void issue(Stream<Step>& steps, Stream<Beat>& beats, Stream<Beat>& words, Stream<Slot>& slots,
                   Stream<Entry> entries[UNITS], Stream<Status>& verdicts) {
@@ -145,7 +173,8 @@ inline void issue(Stream<Step>& steps, Stream<Beat>& beats, Stream<Beat>& words,
         HLS_TRIPS(PROGRAMME)
         Status problems = 0;
         if (step.d.operation == OPERATION_LOAD) problems = issue_load(step.d, beats, words);
-        else if (step.d.operation == OPERATION_SPARSE) problems = issue_sparse(step.d, beats, slots, entries);
+        else if (streams(step.d)) problems = issue_sparse(step.d, beats, slots, entries);
+        else if (is_step(step.d, ATTENTION_SCORES)) issue_scores(step.d, slots, entries);
         else issue_dense(step.d, slots, entries);
         verdicts.write(problems);
         step = unpack<Step>(steps.read());

@@ -30,7 +30,7 @@ inline Packed<NumberWord> loaded_word(const Descriptor& d, int unit, const Beat&
 
 /// Loads `count` words of each place, as many in a cycle as a beat and the banks allow. A word beyond the memory is not
 /// written, and reported.
-inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, BiasMemory bias,
+inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, OwnMemory own, BiasMemory bias,
                    ActivationMemory activation) {
     const int places = mode_of(d).places();
     const bool to_table = d.target == TARGET_TABLE;
@@ -47,7 +47,9 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
         if (turn.first) beat = words.read();
         const bool ends = left <= unsigned(in_step);
         const int step = ends ? left.to_int() : in_step;
-        const int depth = to_table ? TABLE_WORDS : d.target == TARGET_BIAS ? BIAS_WORDS : ACTIVATION_WORDS;
+        const bool to_own = SOFTMAX && d.target == TARGET_OWN;
+        const int depth = to_table ? TABLE_WORDS : to_own ? OWN_WORDS
+                          : d.target == TARGET_BIAS ? BIAS_WORDS : ACTIVATION_WORDS;
         const bool over = at + step > depth;
         const int first = turn.at.to_int() * in_step;  // word of the beat
         beyond = beyond || over;
@@ -69,6 +71,7 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
             }
             const Packed<NumberWord> only = loaded_word(d, unit, beat, first);
             if (here && d.target == TARGET_BIAS) bias[unit][at] = only;
+            if (here && to_own) own[unit][at] = only;
             for (int lane = 0; lane < LANES; ++lane) {
                 HLS_UNROLL
                 const bool codes = ACTIVATION_WORDS > 0 && d.target == TARGET_ACTIVATION;

@@ -34,20 +34,31 @@ inline bool has_target(const Descriptor& d) {
     HLS_INLINE
     const int log_n = mode_of(d).log_n;
     if (d.operation == OPERATION_LOAD) {
-        return d.target == TARGET_TABLE || d.target == TARGET_BIAS ||
+        return d.target == TARGET_TABLE || d.target == TARGET_BIAS || (SOFTMAX && d.target == TARGET_OWN) ||
                (ACTIVATION_WORDS > 0 && d.target == TARGET_ACTIVATION);
     }
-    if (d.target == TARGET_LOGITS) return log_n == 0 && d.operation == OPERATION_SPARSE && d.result_beats != 0;
+    if (d.target == TARGET_LOGITS) return log_n == 0 && streams(d) && d.result_beats != 0;
     if (d.target == TARGET_OWN) return d.target_tiles >= d.tiles;
     if (d.target != TARGET_TABLE || log_n > d.target_columns.to_int()) return false;
     // A unit that reads has place for all words that it gets of a row.
     return (d.tiles.to_int() - 1) >> (d.target_columns.to_int() - log_n) < d.target_tiles.to_int();
 }
 
+/// Whether a step of an attention is one.
+inline bool is_attention(const Descriptor& d) {
+    HLS_INLINE
+    if (!SOFTMAX || d.head_tiles == 0) return false;
+    if (d.attention == ATTENTION_SCORES) {
+        return d.target == TARGET_TABLE && d.tiles == 1 && d.entries != 0 && (d.entries & 1) == 0 && d.reduce == 0;
+    }
+    if (d.attention == ATTENTION_MAXIMA) return d.target == TARGET_OWN && d.tiles == 1 && d.reduce != 0;
+    return d.attention == ATTENTION_MESSAGES && d.target != TARGET_TABLE;
+}
+
 /// Whether this engine can run the descriptor.
 inline bool can_run(const Descriptor& d) {
     HLS_INLINE
-    const bool known = d.operation <= OPERATION_DENSE && d.mode < MODES && d.region <= REGION_EDGES &&
+    const bool known = (d.operation != OPERATION_ATTEND || is_attention(d)) && d.mode < MODES && d.region <= REGION_EDGES &&
                        d.activation <= ACTIVATION_TABLE && d.shift < SHIFTS;
     const bool offered = (MAXIMUM || d.reduce == 0) && (ACTIVATION_WORDS > 0 || d.activation != ACTIVATION_TABLE);
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
@@ -68,7 +79,11 @@ inline bool reads_inside(const Descriptor& d) {
     HLS_PRODUCT(held, fabric)
     const bool dense = d.operation == OPERATION_DENSE;
     const bool table = dense ? d.table_base + met <= TABLE_WORDS : d.table_base + d.limit <= TABLE_WORDS;
-    const bool own = !dense || d.own_base + held <= OWN_WORDS;
+    const ap_uint<COUNT_BITS + 12> scored = d.count * ap_uint<8>(mode_of(d).m) * d.target_tiles;
+    HLS_PRODUCT(scored, fabric)
+    const bool vectors = !is_step(d, ATTENTION_SCORES) ||
+                         (d.own_base + d.entries <= OWN_WORDS && scored <= d.limit + 1);
+    const bool own = vectors && (!dense || d.own_base + held <= OWN_WORDS);
     const bool bias = d.bias == 0 || d.bias_base + d.tiles <= BIAS_WORDS;
     const int codes = ((1 << d.bits) + LANES - 1) / LANES;
     const bool codes_there = d.activation != ACTIVATION_TABLE || int(d.activation_base) + codes <= ACTIVATION_WORDS;
@@ -92,7 +107,7 @@ inline void read_memory(unsigned descriptors, const Beat* programme, const Beat*
             const Step step = {d, true, 0};
             to_issue.write(pack(step));
             to_units.write(pack(step));
-            const unsigned from = d.offset.to_uint(), count = d.operation == OPERATION_DENSE ? 0u : d.beats.to_uint();
+            const unsigned from = d.offset.to_uint(), count = d.operation == OPERATION_LOAD || streams(d) ? d.beats.to_uint() : 0u;
             if (d.region == REGION_PARAMETERS) read_beats(parameters, from, count, beats);
             else if (d.region == REGION_FEATURES) read_beats(features, from, count, beats);
             else read_beats(edges, from, count, beats);

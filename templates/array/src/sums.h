@@ -6,47 +6,69 @@
 
 /// What a unit takes back after T cycles of issue: the sums of the same tile. Those of one or two tiles ago are in
 /// registers; others in a memory, whose word is read one cycle of issue before it is wanted.
+template <class Kind>
 struct Kept {
     static constexpr bool IN_MEMORY = TILES > 2;
-    Packed<Sums> recent, older, ahead;
+    Packed<Kind> recent, older, ahead;
 
-    Sums before(const Tile& tiles) const {
+    Kept() : recent(0), older(0), ahead(0) {}
+    Kind before(const Tile& tiles) const {
         HLS_INLINE
-        Packed<Sums> found = recent;
+        Packed<Kind> found = recent;
         if (TILES > 1 && tiles == 2) found = older;
         if (IN_MEMORY && tiles > 2) found = ahead;
-        return unpack<Sums>(found);
+        return unpack<Kind>(found);
     }
-    void keep(const Sums& after, const Rounds<TILES_BITS>& tile, Packed<Sums> words[TILES]) {
+    /// Those of a tile; the tile that follows comes next.
+    void keep(const Kind& after, const Tile& tile, const Tile& following, Packed<Kind> words[TILES]) {
         HLS_INLINE
         if (IN_MEMORY) {
-            ahead = words[tile.following()];
-            words[tile.at] = pack(after);
+            ahead = words[following];
+            words[tile] = pack(after);
         }
         older = recent;
         recent = pack(after);
     }
 };
 
-/// The sums of a row with one more entry, which multiplies every number of a word.
-inline Sums accumulate(const NumberWord& word, const ap_int<ENTRY_VALUE_BITS>& value, const Sums& before, bool first,
-                       bool maximum) {
+/// What the numbers of a word are multiplied by.
+typedef Lanes<ap_int<ENTRY_VALUE_BITS>, LANES> Values;
+
+/// The value of an entry, which multiplies every number of a word.
+inline Values same(const ap_int<ENTRY_VALUE_BITS>& value) {
     HLS_INLINE
-    ap_int<ENTRY_VALUE_BITS> values[LANES];
-    HLS_REGISTERS(values)
+    Values values;
     for (int lane = 0; lane < LANES; ++lane) {
         HLS_UNROLL
-        values[lane] = value;
+        values.lane[lane] = value;
     }
+    return values;
+}
+
+/// The products of a word's numbers.
+inline Sums multiply(const NumberWord& word, const Values& values) {
+    HLS_INLINE
     ap_int<NUMBER_BITS + ENTRY_VALUE_BITS> product[LANES];
     HLS_REGISTERS(product)
-    Multipliers<LANES, LANES>::run(word.lane, values, product);
+    Multipliers<LANES, LANES>::run(word.lane, values.lane, product);
+    Sums here;
+    for (int lane = 0; lane < LANES; ++lane) {
+        HLS_UNROLL
+        here.lane[lane] = product[lane];
+    }
+    return here;
+}
+
+/// The sums of a row with one more entry; with `keeps` the lanes behind those of the heads stay the first entry's.
+inline Sums accumulate(const Sums& products, const Sums& before, bool first, bool maximum, bool keeps) {
+    HLS_INLINE
     Sums after;
     for (int lane = 0; lane < LANES; ++lane) {
         HLS_UNROLL
-        const Sum there = before.lane[lane], here = product[lane];
+        const Sum there = before.lane[lane], here = products.lane[lane];
         after.lane[lane] = there + here;
         if (MAXIMUM && maximum) after.lane[lane] = there > here ? there : here;
+        if (SOFTMAX && keeps && lane >= HEADS) after.lane[lane] = there;
         if (first) after.lane[lane] = here;
     }
     return after;

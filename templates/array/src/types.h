@@ -112,6 +112,12 @@ struct Rounds {
     bool first, last;  ///< at == 0, at == count - 1
 
     explicit Rounds(ap_uint<BITS> count) : count(count), at(0), first(true), last(count == 1) {}
+    void restart() {
+        HLS_INLINE
+        at = 0;
+        first = true;
+        last = count == 1;
+    }
     ap_uint<BITS> following() const {
         HLS_INLINE
         return last ? ap_uint<BITS>(0) : ap_uint<BITS>(at + 1);
@@ -126,6 +132,18 @@ struct Rounds {
         }
     }
 };
+
+/// Whether a descriptor is a certain step of an attention.
+inline bool is_step(const Descriptor& d, int step) {
+    HLS_INLINE
+    return SOFTMAX && d.operation == OPERATION_ATTEND && d.attention == step;
+}
+
+/// Whether the entries are those of a stream.
+inline bool streams(const Descriptor& d) {
+    HLS_INLINE
+    return d.operation == OPERATION_SPARSE || is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES);
+}
 
 /// The mode that a descriptor names.
 inline Mode mode_of(const Descriptor& d) {

@@ -42,7 +42,7 @@ inline void units(Stream<Step>& steps, Stream<Beat>& words, Stream<Slot>& slots,
         const Descriptor d = step.d;
         Status problems = 0;
         if (d.operation == OPERATION_LOAD) {
-            problems = load(d, words, table, bias, activation);
+            problems = load(d, words, table, own, bias, activation);
         } else if (found != 0) {
             drop(slots, entries);
         } else {

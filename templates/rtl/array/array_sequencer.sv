@@ -120,7 +120,7 @@ module array_sequencer #(
   always_comb begin
     unique case (d_q.attention)
       2'(AttentionScores):   bad_step = d_q.target != 3'(TargetTable) || d_q.tiles != TileBits'(1) ||
-                                        d_q.entries == '0 || d_q.entries[0];
+                                        d_q.entries == '0 || d_q.entries[0] || d_q.reduce != '0;
       2'(AttentionMaxima):   bad_step = d_q.target != 3'(TargetOwn) || d_q.tiles != TileBits'(1) || d_q.reduce == '0;
       2'(AttentionMessages): bad_step = d_q.target == 3'(TargetTable);
       default:               bad_step = 1'b1;

@@ -1,0 +1,97 @@
+// Attention with scores. A word of scores has those of a node's heads as a source, then as a target; a row's own word has
+// the largest of its sources, and those of its node as a target. With z = s + r and e = 5 LeakyReLU(z), the coefficient
+// of an entry is 256 exp(-D 2^-f / 5), D being e of the largest less that of the entry.
+#pragma once
+
+#include "exponentials.h"
+#include "sums.h"
+
+/// A row's sum of coefficients.
+typedef ap_uint<DIVISOR_BITS> Divisor;
+
+/// A head of a unit, and the lanes of a word of scores.
+typedef ap_uint<bits_of(HEADS - 1)> Head;
+typedef ap_uint<bits_of(LANES - 1)> Lane;
+
+/// The head that each word of a row belongs to: heads have as many words each. Scores take the words of a row twice, as
+/// sources and as targets.
+struct Walk {
+    Rounds<TILES_BITS> word, part;
+    Head head;
+    bool target;
+
+    explicit Walk(const Descriptor& d)
+        : word(is_step(d, ATTENTION_SCORES) ? ap_uint<TILES_BITS>(d.entries >> 1) : d.tiles), part(d.head_tiles), head(0),
+          target(false) {}
+    Lane lane() const {
+        HLS_INLINE
+        return Lane(head) + (target ? HEADS : 0);
+    }
+    void next(bool counts, bool scores) {
+        HLS_INLINE
+        if (counts) {
+            const bool ends = word.last;
+            head = ends ? Head(0) : part.last ? Head(head + 1) : head;
+            if (ends && scores) target = !target;
+            if (ends) part.restart();
+            else part.next();
+            word.next();
+        }
+    }
+};
+
+/// 5 LeakyReLU(z).
+inline ap_int<NUMBER_BITS + 4> fivefold(const ap_int<NUMBER_BITS + 1>& z) {
+    HLS_INLINE
+    const ap_int<NUMBER_BITS + 4> wide = z;
+    return z < 0 ? wide : ap_int<NUMBER_BITS + 4>((wide << 2) + wide);
+}
+
+/// A lane of a word.
+inline Number lane_of(const NumberWord& word, const Lane& lane) {
+    HLS_INLINE
+    Number found = word.lane[0];
+    for (int other = 1; other < LANES; ++other) {
+        HLS_UNROLL
+        if (lane == other) found = word.lane[other];
+    }
+    return found;
+}
+
+/// The coefficient of an entry, from its scores and those of its row.
+inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWord& scores, const NumberWord& row,
+                                             const Head& head) {
+    HLS_INLINE
+    const ap_int<NUMBER_BITS + 1> target = lane_of(row, Lane(head) + HEADS);
+    const ap_int<NUMBER_BITS + 1> largest = target + lane_of(row, head), here = target + lane_of(scores, head);
+    const ap_uint<NUMBER_BITS + 4> difference = fivefold(largest) - fivefold(here);
+    const ap_uint<NUMBER_BITS + 19> index = ap_uint<NUMBER_BITS + 19>(difference) << d.exponent_shift;
+    return exponential(index);
+}
+
+/// The score that the products of a word add, in its lane.
+inline Sums score(const Sums& products, const Lane& lane) {
+    HLS_INLINE
+    Sum total = 0;
+    for (int one = 0; one < LANES; ++one) {
+        HLS_UNROLL
+        total += products.lane[one];
+    }
+    Sums found;
+    for (int one = 0; one < LANES; ++one) {
+        HLS_UNROLL
+        found.lane[one] = lane == one ? total : Sum(0);
+    }
+    return found;
+}
+
+/// The words of a vector as values.
+inline Values values_of(const NumberWord& vector) {
+    HLS_INLINE
+    Values values;
+    for (int lane = 0; lane < LANES; ++lane) {
+        HLS_UNROLL
+        values.lane[lane] = vector.lane[lane];
+    }
+    return values;
+}
