@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, table_banks
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     activation_of,
-    aggregate_shift,
     check_network,
     default_columns,
+    layer_shifts,
+    row_words,
+    softmax_of,
     sum_bits,
     widest,
 )
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Activation
-from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.array.resources import exponential_halves
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
@@ -78,7 +81,13 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     cycles. Raises UserError where the network fits none.
     """
     check_network(source)
+    unknown = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
+    if unknown and softmax_of(source):
+        raise UserError(f"the {' and '.join(unknown)} of an array with attention gat are not known: give no limit on "
+                        f"them, or choose gcn")  # fmt: skip
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
+    if not offered:
+        raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     prices = _prices(source, data, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
     problem: UserError | None = None
@@ -98,15 +107,22 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
 def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arrangement]:
     """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
     preferred."""
-    words = ceil_div(source.layers[0].geometry.features, LANES)
+    g = source.layers[0].geometry
+    words, whole = int(row_words(g.features, g.k * g.gat, g.d)), ceil_div(g.d, LANES) if g.gat else 1
     found = []
     for units in offered_units(min(LARGEST_UNITS, most)):
-        columns = itertools.product(*(_powers(default_columns(layer, units)) for layer in source.layers[:-1]))
+        columns = itertools.product(*(_columns(layer, units) for layer in source.layers[:-1]))
         for chosen in columns:
-            held = ceil_div(words, chosen[0]) if chosen else 1
-            found += [Arrangement(units, chosen, passes, together) for passes in range(1, held + 1)
-                      if held % passes == 0 for together in _powers(results)]  # fmt: skip
+            held = ceil_div(words, chosen[0]) if chosen else whole
+            passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
+            found += [Arrangement(units, chosen, one, together) for one in passes for together in _powers(results)]
     return found
+
+
+def _columns(layer: LayerAccelerator, units: int) -> list[int]:
+    """The n that a layer's aggregation may have; with attention a unit holds HEADS heads at most."""
+    g = layer.geometry
+    return [n for n in _powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
 
 
 def _prices(
@@ -121,17 +137,20 @@ def _prices(
         for layer in source.layers
         if layer.activation_table is not None and activation_of(layer) is Activation.TABLE
     )
-    features = [np.full(len(units), layer.geometry.features) for layer in source.layers]
+    features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
     columns = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
     bits = np.full(len(units), widest(source))
-    weighted = [np.full(len(units), layer.geometry.gcn) for layer in source.layers]
+    weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
     results = np.array([one.results for one in offered])
-    shifts = [shift for layer in source.layers for shift in (layer.linear_shift, aggregate_shift(layer))]
+    shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
+    heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
+    softmax = softmax_of(source)
     candidates = Candidates(
         units, features, columns, weighted, bits, np.full(len(units), tables), passes, results,
         maximum=np.full(len(units), any(layer.geometry.maximum for layer in source.layers)),
         sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
+        heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,

@@ -109,11 +109,9 @@ class LayerPlan:
 
     @property
     def own_elements(self) -> int:
-        """Elements of a row of Z that the fullest unit holds; lanes behind the last of them hold no feature."""
-        g, n = self.layer.geometry, self.aggregate.n
-        if not self.attends:
-            return int(dense_elements(g.features, n))
-        return (self.row_tiles - self.head_tiles) * LANES + g.d
+        """Elements of a row of Z that the fullest unit holds."""
+        g = self.layer.geometry
+        return int(own_elements(g.features, g.k * g.gat, g.d, self.aggregate.n))
 
     @property
     def row_tiles(self) -> int:
@@ -446,6 +444,16 @@ def dense_elements(width: Any, n: Any) -> Any:
     return last * LANES + np.where(words > last * n + 1, LANES, width - (words - 1) * LANES)
 
 
+def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
+    """Elements of a row that the fullest of n units side by side holds; lanes behind the last of them hold no feature.
+
+    Of heads of d features that have scores (else `heads` is 0) a unit holds whole ones. Integers, or arrays of them.
+    """
+    words = row_words(features, heads, d) // n
+    whole = (words - ceil_div(d, LANES)) * LANES + d
+    return np.where(heads > 0, whole, dense_elements(features, n))
+
+
 def activation_of(layer: LayerAccelerator) -> Activation:
     """How the array computes a layer's activation."""
     if layer.geometry.last:
@@ -472,7 +480,7 @@ def smallest_engine(
     Depths are rounded up where that costs no further block RAM.
     """
     modes = tuple(dict.fromkeys(mode for plan in plans for mode in (plan.combine, plan.aggregate)))
-    shifts = {shift for plan in plans for shift in plan_shifts(plan)}
+    shifts = {shift for plan in plans for shift in layer_shifts(plan.layer)}
     return Engine(
         units=modes[0].units,
         bits=widest(source),
@@ -492,10 +500,10 @@ def smallest_engine(
     )
 
 
-def plan_shifts(plan: LayerPlan) -> tuple[int, ...]:
+def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
     """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
-    attention = (plan.layer.weight_format.fraction_bits, 0) if plan.attends else ()
-    return (plan.layer.linear_shift, plan.aggregate_shift, *attention)
+    attention = (layer.weight_format.fraction_bits, 0) if layer.geometry.gat else ()
+    return (layer.linear_shift, aggregate_shift(layer), *attention)
 
 
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:

@@ -18,9 +18,11 @@ from fgnas.hardware.array.area import EngineColumns, lut_ff, mode_columns, shift
 from fgnas.hardware.array.cycles import (
     DECODE_CYCLES,
     FINISH_CYCLES,
+    RESULT_CYCLES,
     Stream,
     compute_cycles,
     dense_ends,
+    result_cycles,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
 from fgnas.hardware.array.engine import (
@@ -36,10 +38,11 @@ from fgnas.hardware.array.engine import (
 )
 from fgnas.hardware.array.lowering import (
     LOADS,
-    dense_elements,
     descriptors,
     own_depth,
+    own_elements,
     programme_depth,
+    row_words,
     table_depth,
 )
 from fgnas.hardware.array.packing import Schedule, pack
@@ -70,6 +73,9 @@ class Candidates:
         maximum: whether some layer reduces by its maximum.
         sum_bits: width of a lane's sum.
         shifts: right shifts behind the sums; equal ones count once.
+        heads: of every layer whose messages are weighted by scores, 0 for other layers; empty where no network has one.
+            Then `features` are those of all heads, without padding.
+        exponential_halves: RAMB18s of a unit's exponentials.
     """
 
     units: Ints
@@ -83,6 +89,12 @@ class Candidates:
     maximum: NDArray[np.bool_]
     sum_bits: Ints
     shifts: Sequence[Ints]
+    heads: Sequence[Ints] = ()
+    exponential_halves: Ints | int = 0
+
+
+UNKNOWN = -1
+"""LUTs and flip-flops of engines with attention, whose modules are not characterised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +107,7 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have heads.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -125,29 +137,45 @@ class ArrayPricer:
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
         self._beats = functools.cache(self._phase_beats)
+        self._score = functools.cache(self._score_cycles)
+        self._maximum = functools.cache(self._maximum_cycles)
 
     def _deal_rows(self, of_features: bool, groups: int) -> Deal:
         loads = self.data.non_zeros if of_features else self.data.degrees
         return deal(loads[:, None], groups)
 
-    def _phase_cycles(self, kind: str, groups: int, tiles: int, elements: int, writes: int) -> int:
+    def _phase_cycles(
+        self, kind: str, groups: int, tiles: int, elements: int, writes: int, latency: int = RESULT_CYCLES,
+        before: int = 0,
+    ) -> int:  # fmt: skip
         """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker.
 
-        `writes`: words that go to the tables in a cycle.
+        `writes`: words that go to the tables in a cycle; `latency` and `before` as in `Stream`.
         """
         if tiles > MOST_TILES:
             return NEVER
         limit = rows_held(QUEUE_WORDS, tiles)
         if kind == "dense":
             rows = self._deal(False, groups).depth
-            stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes)
+            stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         schedule = self._schedule(kind, groups, tiles)
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
-        stream = Stream(target, tiles, limit, parts, together, results)
+        stream = Stream(target, tiles, limit, parts, together, results, before, latency)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _score_cycles(self, groups: int, rows: int, entries: int, latency: int) -> int:
+        """Cycles in which each group makes the scores of so many rows."""
+        stream = Stream(Target.TABLE, 1, rows_held(QUEUE_WORDS, 1), 0, 0, 1, 0, latency)
+        return compute_cycles(stream, dense_ends(rows, entries, groups), self.read_latency)
+
+    def _maximum_cycles(self, kind: str, groups: int, tiles: int, latency: int) -> int:
+        """Cycles of the largest scores of every row, which reads the stream of the phase that follows."""
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency)
+        return compute_cycles(stream, self._schedule(kind, groups, tiles).last.astype(bool), self.read_latency)
 
     def _schedule(self, kind: str, groups: int, tiles: int) -> Schedule:
         """The slot rows of a phase that reads a stream."""
@@ -164,9 +192,23 @@ class ArrayPricer:
         read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
         return int(read + written // results_together(groups, tiles, self.beat_bits))
 
-    def _phases(self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints) -> Ints:
-        """[n] cycles of one phase of every candidate."""
-        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes)
+    def _phases(
+        self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints, *latency: Ints
+    ) -> Ints:
+        """[n] cycles of one phase of every candidate; `latency` as of `_phase_cycles`, where it is not the default."""
+        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes, *latency)
+
+    def _attention(self, layer: _Attending, kind: str) -> tuple[Ints, Ints]:
+        """[n] cycles of one pass of the scores and of the largest of them, and the beats that these read; 0 where a
+        layer has none."""
+        score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency)
+        maximum = _by_case(functools.partial(self._maximum, kind), layer.groups, layer.tiles, layer.latency)
+        held = layer.tiles if kind == "logits" else 0 * layer.tiles
+        beats = _by_case(functools.partial(self._beats, kind), layer.groups, held)
+        if kind == "logits":  # those of the logits are not read
+            together = _by_case(functools.partial(results_together, beat_bits=self.beat_bits), layer.groups, held)
+            beats = beats - layer.groups * self._depths(False, layer.groups) * held // together
+        return np.where(layer.attends, score + maximum, 0), np.where(layer.attends, beats, 0)
 
     def _depths(self, of_features: bool, groups: Ints) -> Ints:
         return _by_case(lambda count: self._deal(of_features, count).depth, groups)
@@ -182,40 +224,65 @@ class ArrayPricer:
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
         needed, read, longest = none + 0, none + 0, none + 0
         places = functools.reduce(np.maximum, columns)
+        heads = candidates.heads or [none] * layers
+        scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
+        # An engine without attention has the latency that is the default, which costs no column.
+        plain = result_cycles(scored, 0, candidates.bits)
+        usual = (plain,) if candidates.heads else ()
+        elements, vectors, maxima = none, none, none
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
-            words = ceil_div(features, LANES)
+            attends = (heads[layer] > 0).astype(np.int64)
+            d = features // np.maximum(heads[layer], 1)
+            words = row_words(features, heads[layer], d)
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
-            writes = table_writes(groups, tiles, candidates.results)
+            writes = table_writes(groups, tiles + attends, candidates.results)
             if layer == 0:
                 written = tiles
-                cycles = cycles + parts * self._phases("first", groups, tiles, none, writes)
+                cycles = cycles + parts * self._phases("first", groups, tiles, none, writes, *usual)
                 read = read + parts * _by_case(functools.partial(self._beats, "first"), groups, none)
                 loaded, moved = self._weight_loads(width * tiles, places, candidates.bits)
                 cycles, read = cycles + (parts - 1) * loaded, read + (parts - 1) * moved
                 weights = weights + width * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
-                written, elements = words, dense_elements(width, columns[layer - 1])
-                cycles = cycles + self._phases("dense", groups, words, elements, writes)
+                written = words
+                cycles = cycles + self._phases("dense", groups, words, elements, writes, *usual)
                 weights = weights + elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
-            cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none)
+            held_rows = groups * combined_rows[layer]
+            if candidates.heads:
+                latency = result_cycles(scored, attends, candidates.bits)
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none, latency, attends)
+                of_group = ceil_div(held_rows, units // n)
+                most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
+                taken, again = self._attention(_Attending(units // n, of_group, most_tiles, plain, attends), kind)
+                cycles, read = cycles + parts * taken, read + parts * again
+                held_rows = np.where(attends, of_group * (units // n), held_rows)
+                vectors = vectors + 2 * attends * tiles * parts
+                maxima = np.maximum(maxima, attends * rows[layer])
+                needed = needed + 2 * self.data.nodes * attends * features
+            else:
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
             read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held)
             longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
-            results = np.maximum(results, groups * combined_rows[layer] * tiles)
+            results = np.maximum(results, held_rows * (tiles + attends))
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles * parts)
+            elements = own_elements(features, heads[layer], d, n)
             width = features
+        own = own + maxima + vectors
         loads = [self._weight_loads(weights, places, candidates.bits)]
-        loads += [self._loads(count, places, candidates.bits, 1) for count in (biases, candidates.tables)]
+        further = (biases, candidates.tables, vectors)
+        loads += [self._loads(count, places, candidates.bits, 1) for count in further]
         cycles = cycles + sum(taken for taken, _ in loads)
-        most = descriptors(passes) + (layers - 1) * descriptors(1) + LOADS
+        of_layers = [descriptors(passes if layer == 0 else 1, one > 0) for layer, one in enumerate(heads)]
+        most = sum(of_layers) + LOADS + scored
         steps = most - (candidates.tables == 0)
         beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
@@ -230,9 +297,10 @@ class ArrayPricer:
             results=candidates.results,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        lut, ff = lut_ff(built, self.family)
+        lut, ff = (none + UNKNOWN, none + UNKNOWN) if candidates.heads else lut_ff(built, self.family)
         bram36 = block_rams(
-            units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family
+            units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
+            candidates.exponential_halves,
         )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(
@@ -249,6 +317,17 @@ class ArrayPricer:
         steps = load_steps(words, places, together, banks)
         cycles = np.where(words > 0, self.read_latency + FETCH_CYCLES + steps + DECODE_CYCLES, 0)
         return cycles, ceil_div(words * places, together)
+
+
+@dataclass(frozen=True, eq=False)
+class _Attending:
+    """What the scores of a layer take, [n] each: groups, rows of each, tiles, latency, and whether it has any."""
+
+    groups: Ints
+    rows: Ints
+    tiles: Ints
+    latency: Ints
+    attends: Ints
 
 
 def _by_case(compute: Callable[..., int], *columns: Ints) -> Ints:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.hardware import wire
 from fgnas.hardware.array.area import engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, table_banks
+from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, table_banks
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.pipeline.tables import table_of
 
 
 def dsps(engine: Engine) -> int:
@@ -26,9 +28,17 @@ def dsps(engine: Engine) -> int:
 def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
     """Block RAMs of 36 Kb of one engine, halves counted."""
     found = block_rams(
-        engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family
-    )
+        engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family,
+        exponential_halves(engine.softmax, family),
+    )  # fmt: skip
     return float(found[0])
+
+
+def exponential_halves(softmax: Softmax | None, family: str = DEFAULT_FAMILY) -> int:
+    """RAMB18s of a unit's table of exponentials, a RAMB36 counting as two; 0 where it is built from LUTs."""
+    if softmax is None:
+        return 0
+    return table_of("exponential", softmax.coefficients(), wire.COEFFICIENT_BITS, 1).halves(family)
 
 
 def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> dict[str, float]:
@@ -40,25 +50,28 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 
 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
+    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates, which an engine with attention
+    has not."""
+    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+    if engine.softmax is not None:
+        return exact
     lut, ff = lut_ff(engine_columns([engine]), family)
-    return {
-        "lut": float(lut[0]), "ff": float(ff[0]), "dsp": float(dsps(engine)),
-        "bram36": engine_block_rams(engine, family),
-    }  # fmt: skip
+    return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 
 def block_rams(
-    units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY
-) -> NDArray[np.float64]:
-    """[n] block RAMs of 36 Kb of engines, halves counted: a table and the own rows of each unit, and the read buffer.
+    units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY,
+    exponentials: Any = 0,
+) -> NDArray[np.float64]:  # fmt: skip
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table and the own rows of each unit, and the read buffer;
+    `exponentials` are a unit's `exponential_halves`.
 
     The depths are those that are built.
     """
     banks = table_banks(beat_bits)
     table = banks * _halves(family, np.asarray(table_words) // banks, word_bits)
     own = np.where(np.asarray(own_words) > OWN_WORDS_LUTRAM, _halves(family, own_words, word_bits), 0)
-    return (units * (table + own) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+    return (units * (table + own + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
 
 
 def _halves(family: str, depth: Any, width: Any) -> Ints:

@@ -73,11 +73,11 @@ def layer_tables(layer: OneDesign, value: FixedPoint, output: FixedPoint) -> lis
     """The tables of a lowered layer whose values and outputs have these formats."""
     found: list[Table] = []
     if layer.gat:
-        found.append(_table("exponential", exponential_table(value), wire.COEFFICIENT_BITS, layer.group_heads))
+        found.append(table_of("exponential", exponential_table(value), wire.COEFFICIENT_BITS, layer.group_heads))
     if not layer.last:
         name = ACTIVATION_NAMES[layer.activation]
         if not is_plain_relu(name, value, output):
-            found.append(_table(name, activation_table(name, value, output), value.width, layer.t_act))
+            found.append(table_of(name, activation_table(name, value, output), value.width, layer.t_act))
     return found
 
 
@@ -86,8 +86,8 @@ def is_plain_relu(activation: str | None, value: FixedPoint, output: FixedPoint)
     return activation == "relu" and output == value
 
 
-def _table(name: str, contents: Codes, width: int, copies: int) -> Table:
-    """Words beyond the contents are zero."""
+def table_of(name: str, contents: Codes, width: int, copies: int) -> Table:
+    """A table with these contents; words beyond them are zero."""
     words = 1 << int(ceil_log2(len(contents)))
     filled = np.pad(contents, (0, words - len(contents)))
     bits = (filled[:, None] >> np.arange(width)) & 1

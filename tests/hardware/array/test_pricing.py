@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arrays import random_data, random_source
+from arrays import SCORED, random_data, random_source
 from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.design import Design
@@ -11,44 +11,50 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.lowering import aggregate_shift, default_columns, sum_bits
-from fgnas.hardware.array.pricing import ArrayPricer, Candidates
+from fgnas.hardware.array.lowering import default_columns, layer_shifts, softmax_of, sum_bits
+from fgnas.hardware.array.pricing import UNKNOWN, ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
-from fgnas.hardware.array.resources import engine_block_rams, engine_resources
+from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.encoding import encode
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED])
+def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
     """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port,
     with 1, 2 and 4 words of H a cycle where there are banks for them."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data)
+    source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
     arrays = []
     beat_bits = BEAT_BITS[seed % 3]
     for units in (1, 2, 8, 12, 16):
         widest = tuple(default_columns(layer, units) for layer in source.layers[:-1])
         for columns in {widest, tuple(1 for _ in widest)}:
             whole = fit(source, data, units, columns, 1, beat_bits)
-            held = whole.plans[0].tiles if columns else 1
+            first = whole.plans[0]
+            held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
             arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
             several = [one for one in (2, 4) if one <= whole.engine.banks]
             arrays += [fit(source, data, units, columns, 1, beat_bits, held, one) for one in several]
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(seed % 3)]
-    features = [np.full(len(arrays), layer.geometry.features) for layer in source.layers]
+    features = [np.full(len(arrays), layer.geometry.k * layer.geometry.d) for layer in source.layers]
     tables = np.array([sum(plan.activation_words for plan in array.plans) for array in arrays])
     bits = np.array([array.engine.bits for array in arrays])
-    weighted = [np.full(len(arrays), layer.geometry.gcn) for layer in source.layers]
+    weighted = [np.full(len(arrays), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
     results = np.array([array.engine.results for array in arrays])
     maximum = np.full(len(arrays), any(layer.geometry.maximum for layer in source.layers))
-    shifts = [np.full(len(arrays), shift) for layer in source.layers
-              for shift in (layer.linear_shift, aggregate_shift(layer))]  # fmt: skip
+    shifts = [np.full(len(arrays), shift) for layer in source.layers for shift in layer_shifts(layer)]
     sums = np.full(len(arrays), sum_bits(source))
-    candidates = Candidates(units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts)
+    softmax = softmax_of(source)
+    heads = [np.full(len(arrays), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
+    candidates = Candidates(
+        units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
+        heads if softmax else (), exponential_halves(softmax),
+    )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
         encoded = encode_array(array, data)
@@ -59,7 +65,9 @@ def test_prices_are_those_of_the_encoded_array(seed: int) -> None:
         assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
         assert array.engine.own_words >= prices.own_words[place]
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
-        assert found | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
+        known = {name: value for name, value in found.items() if value != UNKNOWN}
+        assert known | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
+        assert (softmax is None) == ("lut" in known)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
