@@ -73,8 +73,6 @@ def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: 
 
 def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayAccelerator:
     """The design's own array unless a size or a port is asked for, else the fastest one."""
-    if any(layer.geometry.gat for layer in accelerator.layers):
-        raise UserError("the array does not run attention gat; choose gcn")
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
         return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)

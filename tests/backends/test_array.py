@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import random_array, random_data, random_source
+from arrays import SCORED, random_array, random_data, random_source
 from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends.array import write_project, write_rtl
@@ -25,11 +25,12 @@ from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
 
 
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), ("gat",)])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_warning(seed: int, tmp_path: Path) -> None:
+def test_no_warning(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    write_rtl(random_array(rng, random_source(rng, 1 + seed % 3, data), data), tmp_path)
+    write_rtl(random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=attentions), data), tmp_path)
     long = [f"{path.name}: {line}" for path in (tmp_path / "rtl").iterdir() for line in path.read_text().splitlines()
             if len(line) > 120]  # fmt: skip
     assert not long
@@ -52,6 +53,32 @@ def test_a_random_network_runs_twice(tmp_path: Path) -> None:
     array = random_array(rng, random_source(rng, 2, data), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])
+def test_random_networks_with_attention(seed: int, tmp_path: Path) -> None:
+    """Most of three layers have scores; a second run without a reset gives the same."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=SCORED), data)
+    assert array.engine.softmax is not None
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
+    """Two heads of a word in each of two units, then one of two words; sums of 1,000 coefficients are divided."""
+    rng = np.random.default_rng(22)
+    data = with_edges(random_graph(rng, 60, 20, 7, 40), np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)]))
+    scored = {"attention": "gat", "t_attn": 1}
+    source = random_accelerator(rng, random_design(rng, 3, (
+        scored | {"d": 8, "k": 4, "aggregation": "add"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
+        scored | {"k": 1, "aggregation": "add"})), data)  # fmt: skip
+    array = fit(source, data, 4, (2, 1), beat_bits=256)
+    assert [plan.tiles for plan in array.plans] == [2, 2, 1]
+    report = assert_exact(array, data, tmp_path / "p")
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    assert assert_exact(array, data, tmp_path / "p", stall_seed=5)["cycles"] > report["cycles"]
 
 
 def test_passes_over_the_columns(tmp_path: Path) -> None:
@@ -178,6 +205,21 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
         find_target("array").write(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
     with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):
         find_target("none")
+
+
+def test_a_design_with_attention_is_written_for_the_array(tmp_path: Path) -> None:
+    """Its LUTs and flip-flops are not known: a limit on them is refused in a line."""
+    rng = np.random.default_rng(33)
+    data = random_graph(rng, 20, 9, 4, 30)
+    source = random_source(rng, 2, data, ("add",), ("gat",))
+    project = tmp_path / "p"
+    find_target("array").write(source, data, project, Request(Specification(), None, multipliers=20))
+    price = json.loads((project / "report" / "price.json").read_text())
+    assert price["dsp"] == price["multipliers"] <= 20 and "lut" not in price
+    assert [phase["name"] for phase in price["phases"]][-4:] == ["combine 1", "score 1", "maximum 1", "aggregate 1"]
+    limited = Request(Specification(lut=100_000, ff=100_000), None, multipliers=20)
+    with pytest.raises(UserError, match="the LUT and FF of an array with attention gat are not known"):
+        find_target("array").write(source, data, tmp_path / "q", limited)
 
 
 def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import cpp
 import numpy as np
 import pytest
-from arrays import random_array, random_data, random_source
+from arrays import EXACT, SCORED, random_array, random_data, random_source
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from levels import quick
@@ -31,6 +31,8 @@ from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.csim import run_bench, run_csim
 
 Case = tuple[ArrayAccelerator, GraphData]
+PLAIN = ("gcn", "constant")
+"""Attentions without scores."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +77,31 @@ def on_engine(array: ArrayAccelerator, engine: Engine) -> ArrayAccelerator:
     return lower(array.source, engine, columns, array.plans[-1].aggregate.k, array.plans[0].passes)
 
 
-def random_cases(rng: np.random.Generator, units: int, beat_bits: int, count: int) -> Iterator[Case]:
+def random_cases(
+    rng: np.random.Generator, units: int, beat_bits: int, count: int, attentions: tuple[str, ...] = PLAIN
+) -> Iterator[Case]:
     """Random networks of one to three layers, in any passes, each on a graph of its own; any words of H a cycle."""
+    aggregations = ("add", "max", "mean") if attentions == PLAIN else EXACT
     for number in range(count):
         data = random_data(rng)
-        source = random_source(rng, 1 + number % 3, data, ("add", "max", "mean"))
+        source = random_source(rng, 1 + number % 3, data, aggregations, attentions)
         widest = [default_columns(layer, units) for layer in source.layers[:-1]]
-        split = 1 if source.layers[-1].geometry.maximum else int(rng.choice([1, 2])) if units % 2 == 0 else 1
+        last = source.layers[-1].geometry
+        split = 1 if last.maximum or last.gat else int(rng.choice([1, 2])) if units % 2 == 0 else 1
         columns = [max(1, n // int(rng.integers(1, 3))) for n in widest]
-        held = fit(source, data, units, columns, split, beat_bits).plans[0].tiles if columns else 1
+        first = fit(source, data, units, columns, split, beat_bits).plans[0]
+        held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
         passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
         results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
         yield fit(source, data, units, columns, split, beat_bits, passes, results), data
 
 
-def fitting(rng: np.random.Generator, units: int, beat_bits: int) -> list[Case]:
+def fitting(
+    rng: np.random.Generator, units: int, beat_bits: int, attentions: tuple[str, ...] = PLAIN
+) -> list[Case]:
     """Four random networks, or as many of them as one engine has modes and shifts for."""
     kept: list[Case] = []
-    for case in random_cases(rng, units, beat_bits, 4):
+    for case in random_cases(rng, units, beat_bits, 4, attentions):
         try:
             joined([array.engine for array, _ in [*kept, case]])
         except UserError:
@@ -111,6 +120,18 @@ QUICK = [(4, 128), (6, 512)]
 def test_random_networks_share_a_build(units: int, beat_bits: int, tmp_path: Path) -> None:
     """Networks of several depths and widths, each with weights and a graph of its own, on one compiled engine."""
     cases = fitting(np.random.default_rng([units, beat_bits]), units, beat_bits)
+    built = compiled(*cases[0], tmp_path / "p")
+    for number, (array, data) in enumerate(cases[1:]):
+        assert_right(built.run(encode_array(array, data), f"other{number}"), data)
+
+
+@pytest.mark.parametrize(
+    ("units", "beat_bits"), [(4, 256), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((3, 128), (8, 512)))]
+)
+def test_networks_with_attention_share_a_build(units: int, beat_bits: int, tmp_path: Path) -> None:
+    """Most layers have scores, of formats of their own, whose differences the engine's one table takes."""
+    cases = fitting(np.random.default_rng([units, beat_bits]), units, beat_bits, SCORED)
+    assert sum(plan.attends for array, _ in cases for plan in array.plans) > 1
     built = compiled(*cases[0], tmp_path / "p")
     for number, (array, data) in enumerate(cases[1:]):
         assert_right(built.run(encode_array(array, data), f"other{number}"), data)

@@ -63,13 +63,22 @@ def gcn_design() -> Design:
     return Design(schema=1, layers=(plain_layer(d=16, activation="tanh", **formats), last), dsp=0)
 
 
-class Bench:
-    """A kernel that is built once, and its runs."""
+def gat_design() -> Design:
+    """Two heads of two words, and messages of which one layer takes the largest."""
+    formats = {"attention": "gat", "t_attn": 1, "ai": 3, "af": 4, "wi": 1, "wf": 4}
+    hidden = plain_layer(d=16, k=2, activation="tanh", aggregation="max", **formats)
+    last = plain_layer(d=None, activation=None, t_act=None, aggregation="add", **formats)
+    return Design(schema=1, layers=(hidden, last), dsp=0)
 
-    def __init__(self, folder: Path, beat_bits: int) -> None:
+
+class Bench:
+    """A kernel that is built once, and its runs. With attention (`scored`) a layer has two phases more."""
+
+    def __init__(self, folder: Path, beat_bits: int, scored: bool = False) -> None:
         self.beat_bits, self.beat_bytes = beat_bits, beat_bits // 8
         rng = np.random.default_rng(7)
-        self.folder, self.design = folder, gcn_design()
+        self.scored = scored
+        self.folder, self.design = folder, gat_design() if scored else gcn_design()
         self.data = random_graph(rng, 90, 9, 11, 150)
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
@@ -98,9 +107,14 @@ class Bench:
         return run_all(self.folder, runs)
 
 
-@pytest.fixture(scope="module", params=[pytest.param(128, marks=pytest.mark.slow), 512])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param((128, False), marks=pytest.mark.slow), (512, False),
+            pytest.param((256, True), marks=pytest.mark.slow)],
+    ids=["128", "512", "attention"],
+)  # fmt: skip
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("array"), request.param)
+    return Bench(tmp_path_factory.mktemp("array"), *request.param)
 
 
 def test_stalls_on_all_channels(bench: Bench) -> None:
@@ -157,20 +171,26 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
         "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
         "scale": {"scale": 1}, "residual": {"residual": 1}, "readout": {"readout": 1}, "function": {"activation": 3},
     }  # fmt: skip
+    if bench.scored:
+        del wrong["maximum"]  # attention looks for the largest score
     for name, fields in wrong.items():
         found[name] = ("bad_descriptor", bench.changed(first, lambda d, f=fields: replace(d, **f)))
     found["a row wider than its place"] = ("bad_descriptor", bench.changed(
         first, lambda d: replace(d, tiles=engine.tiles, target_columns=1, target_tiles=1)))
     narrow = {"tiles": engine.tiles, "target_tiles": engine.tiles - 1}
-    found["rows of less than a pass"] = ("bad_descriptor", bench.changed(first + 1, lambda d: replace(d, **narrow)))
+    messages = first + 1 + 2 * bench.scored
+    found["rows of less than a pass"] = ("bad_descriptor", bench.changed(messages, lambda d: replace(d, **narrow)))
+    for name, (place, fields) in (bad_steps(first) if bench.scored else {}).items():
+        found[name] = ("bad_descriptor", bench.changed(place, lambda d, f=fields: replace(d, **f)))
     found["a load of logits"] = ("bad_descriptor", bench.changed(0, lambda d: replace(d, target=Target.LOGITS)))
     found["no beat of logits"] = ("bad_descriptor", bench.changed(LAST, lambda d: replace(d, result_beats=0)))
     found["fewer beats"] = ("stream_too_short", bench.changed(first, lambda d: replace(d, beats=d.beats - 1)))
     found["no beats"] = ("stream_too_short", bench.changed(0, lambda d: replace(d, beats=0)))
     found["index"] = ("index_out_of_range", bench.changed(first, lambda d: replace(d, limit=3)))
     highest = int(bench.encoded.dealt.combined(1).position.max())  # every node is a source
+    pitch = bench.encoded.programme[LAST].tiles + bench.scored
     found["words behind the limit"] = (
-        "index_out_of_range", bench.changed(LAST, lambda d: replace(d, limit=highest * d.tiles + d.tiles - 1)))
+        "index_out_of_range", bench.changed(LAST, lambda d: replace(d, limit=(highest + 1) * pitch - 1)))
     found["table"] = ("memory_over_capacity", bench.changed(first, lambda d: replace(d, target_base=(1 << 14) - 8)))
     found["load"] = ("memory_over_capacity", bench.changed(0, lambda d: replace(d, target_base=engine.table_words - 1)))
     found["more beats of logits"] = (
@@ -180,6 +200,20 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
     for what, ends in broken_schedules(bench).items():
         found[what] = ("schedule_broken", with_last_stream(bench, ends))
     return found
+
+
+def bad_steps(first: int) -> dict[str, tuple[int, dict[str, int]]]:
+    """Steps of an attention that none is: the place of the descriptor, behind the first combination, and the fields."""
+    scores, maxima, messages = range(first + 1, first + 4)
+    return {
+        "no step": (scores, {"attention": 3}), "no head": (messages, {"head_tiles": 0}),
+        "scores of two tiles": (scores, {"tiles": 2}), "scores in own rows": (scores, {"target": Target.OWN}),
+        "vectors of the sources alone": (scores, {"entries": 3}), "no vectors": (scores, {"entries": 0}),
+        "the largest product": (scores, {"reduce": 1}), "the sum of scores": (maxima, {"reduce": 0}),
+        "the largest scores in tables": (maxima, {"target": Target.TABLE}),
+        "the largest of two tiles": (maxima, {"tiles": 2, "target_tiles": 2}),
+        "messages in tables": (messages, {"target": Target.TABLE}),
+    }  # fmt: skip
 
 
 def broken_schedules(bench: Bench) -> dict[str, np.ndarray]:
