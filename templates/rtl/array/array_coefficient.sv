@@ -45,11 +45,8 @@ module array_coefficient #(
   localparam int unsigned DifferenceBits = Bits + 4;  // less than 6 * 2**Bits
 
   // The lane moves along to cycle 7.
-  logic [LaneBits-1:0] lane_q[6];
-  always_ff @(posedge clk_i) begin
-    lane_q[0] <= lane_i;
-    for (int unsigned s = 1; s < 6; s++) lane_q[s] <= lane_q[s-1];
-  end
+  logic [5:0][LaneBits-1:0] lane_q;
+  always_ff @(posedge clk_i) lane_q <= {lane_q[4:0], lane_i};
 
   // Cycle 3: the scores of the entry and of its row.
   logic [1:0] reads_q;  // the word is one of scores
@@ -94,16 +91,12 @@ module array_coefficient #(
   );
 
   // An entry of the value 0 is none. Of others bit 0 says whether the row's sum counts it.
-  logic signed [ValueBits-1:0] value_q[3];
-  logic [WordBits-1:0] word_q[3];
+  logic [2:0][ValueBits-1:0] value_q;
+  logic [2:0][WordBits-1:0] word_q;
   logic [CoefficientBits-1:0] weight;
   always_ff @(posedge clk_i) begin
-    value_q[0] <= value_i;
-    word_q[0]  <= word_i;
-    for (int unsigned s = 1; s < 3; s++) begin
-      value_q[s] <= value_q[s-1];
-      word_q[s]  <= word_q[s-1];
-    end
+    value_q <= {value_q[1:0], value_i};
+    word_q  <= {word_q[1:0], word_i};
   end
   assign weight = (beyond_q || value_q[2] == '0) ? '0 : found;
   assign word_o = scores_i ? word_i : word_q[2];
@@ -117,7 +110,8 @@ module array_coefficient #(
   end
 
   // Cycles 5 to 7: the products of a score are added.
-  logic signed [SumBits-1:0] pairs_q[Lanes/2], fours_q[Lanes/4];
+  logic [Lanes/2-1:0][SumBits-1:0] pairs_q;
+  logic [Lanes/4-1:0][SumBits-1:0] fours_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned p = 0; p < Lanes / 2; p++) begin
       pairs_q[p] <= SumBits'(signed'(product_i[2*p])) + SumBits'(signed'(product_i[2*p+1]));
@@ -128,7 +122,8 @@ module array_coefficient #(
   always_comb for (int unsigned l = 0; l < Lanes; l++) lane_o[l] = 32'(lane_q[5]) == l;
 
   // Cycle 7: the sum of a row's coefficients, of each tile; it leaves with the total.
-  logic [DenominatorBits-1:0] counted_q, sum, stored, divisor_q[2];
+  logic [DenominatorBits-1:0] counted_q, sum, stored;
+  logic [1:0][DenominatorBits-1:0] divisor_q;
   always_ff @(posedge clk_i) counted_q <= value_q[2][0] ? DenominatorBits'(weight) : '0;
   assign sum = first_i ? counted_q : stored + counted_q;
   if (Tiles == 1) begin : gen_register
@@ -142,9 +137,8 @@ module array_coefficient #(
     always_ff @(posedge clk_i) if (valid_i) sums[SumTileBits'(tile_i)] <= sum;
   end
   always_ff @(posedge clk_i) begin
-    divisor_q[0] <= sum;
-    divisor_q[1] <= divisor_q[0];
-    divisor_o    <= divisor_q[1];
+    divisor_q <= {divisor_q[0], sum};
+    divisor_o <= divisor_q[1];
   end
 endmodule
 

@@ -65,9 +65,8 @@ module array_sequencer #(
   logic [PlaceBits-1:0] place_q;       // descriptor that is run
   logic [StatusBits-1:0] status_q;
   localparam int unsigned StoredBits = Softmax ? DescriptorBits : PlainBits;
-  logic [StoredBits-1:0] stored_q, next;
+  logic [StoredBits-1:0] next;
   descriptor_t d_q;
-  assign d_q           = DescriptorBits'(stored_q);
   assign descriptor_o  = d_q;
   assign idle_o        = state_q == Idle;
   assign done_o        = state_q == Done;
@@ -194,9 +193,9 @@ module array_sequencer #(
         else if (pop_o && 32'(beat_q) == read_beats_o - 1) state_q <= Decode;
       end
       Decode: begin
-        stored_q <= next;
-        place_q  <= place_q + 1'b1;
-        state_q  <= read_error_i ? Abort : Address;
+        d_q     <= DescriptorBits'(next);
+        place_q <= place_q + 1'b1;
+        state_q <= read_error_i ? Abort : Address;
       end
       Address: state_q <= Begin;
       Begin: begin

@@ -227,16 +227,15 @@ module array_unit #(
   // The control moves along; tiles are needed where sums and biases are.
   logic [2+Wait:0] valid_q, first_q, last_q;
   logic valid, first, last;  // of the products
-  logic [TileBits-1:0] tile_q[5+Wait];
+  logic [4+Wait:0][TileBits-1:0] tile_q;
   assign valid = valid_q[2+Wait];
   assign first = first_q[2+Wait];
   assign last  = last_q[2+Wait];
   always_ff @(posedge clk_i) begin
-    valid_q   <= rst_i ? '0 : {valid_q[1+Wait:0], valid_i};
-    first_q   <= {first_q[1+Wait:0], first_i};
-    last_q    <= {last_q[1+Wait:0], last_i};
-    tile_q[0] <= tile_i;
-    for (int unsigned t = 1; t < 5 + Wait; t++) tile_q[t] <= tile_q[t-1];
+    valid_q <= rst_i ? '0 : {valid_q[1+Wait:0], valid_i};
+    first_q <= {first_q[1+Wait:0], first_i};
+    last_q  <= {last_q[1+Wait:0], last_i};
+    tile_q  <= {tile_q[3+Wait:0], tile_i};
   end
 
   // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
@@ -339,11 +338,10 @@ module array_unit #(
   logic [Lanes-1:0][YBits-1:0] quotient;
   if (Softmax) begin : gen_divide
     logic [Divides-1:0] divided_q;
-    logic [TileBits-1:0] waiting_q[Divides];
+    logic [Divides-1:0][TileBits-1:0] waiting_q;
     always_ff @(posedge clk_i) begin
-      divided_q    <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages};
-      waiting_q[0] <= tile_q[4+Wait];
-      for (int unsigned s = 1; s < Divides; s++) waiting_q[s] <= waiting_q[s-1];
+      divided_q <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages};
+      waiting_q <= {waiting_q[Divides-2:0], tile_q[4+Wait]};
     end
     assign bias_tile      = messages ? waiting_q[Divides-1] : tile_q[4+Wait];
     assign quotient_valid = messages ? divided_q[Divides-1] : y_valid_q;
