@@ -13,6 +13,7 @@ from fgnas.backends.array import write_rtl
 from fgnas.backends.targets import described_target
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
@@ -21,6 +22,8 @@ from fgnas.tools.synth import count_block_rams, count_cells
 
 DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
 """Words of the table and of the own rows."""
+EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12), Softmax(8, 6113, 15))
+"""Of engines with attention: tables of exponentials in LUTs and in block RAM."""
 
 
 def engines() -> dict[str, ArrayAccelerator]:
@@ -35,6 +38,10 @@ def engines() -> dict[str, ArrayAccelerator]:
         table += -table % (512 * array.engine.banks)
         engine = replace(array.engine, table_words=table, own_words=own, bits=min(10, bits))
         found[f"{table}x{own}x{engine.bits}-{beat_bits}"] = replace(array, engine=engine)
+    for softmax in EXPONENTIALS:
+        array = fit(random_source(rng, 2, data), data, 1, (1,))
+        engine = replace(array.engine, maximum=True, softmax=softmax)
+        found[f"{softmax.words} exponentials"] = replace(array, engine=engine)
     return found
 
 
