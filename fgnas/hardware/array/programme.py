@@ -75,8 +75,7 @@ class Attention(IntEnum):
 
 
 DESCRIPTOR = Layout((
-    Field("operation", 2,
-          "0 load words, 1 multiply entries of a stream, 2 multiply elements of own rows, 3 a step of an attention"),
+    Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 elements of own rows, 3 attend"),
     Field("mode", 3, "number of the kernel mode (m, k, n)"),
     Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges"),
     Field("offset", 28, "first beat, counted from the start of the region"),
@@ -86,7 +85,7 @@ DESCRIPTOR = Layout((
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name"),
-    Field("own_base", 14, "dense: first word of the own rows; scores: of the vectors; messages: of the largest scores"),
+    Field("own_base", 14, "first word of own rows (dense), of vectors (scores), of the largest scores (messages)"),
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),

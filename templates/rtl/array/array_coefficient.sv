@@ -1,5 +1,5 @@
-// What a unit has for an attention with scores: products lane by lane for scores, the value of every entry, and the sums
-// of coefficients that totals are divided by.
+// What a unit has for an attention with scores: products lane by lane for scores, the value of every entry, and the
+// sums of coefficients that totals are divided by.
 //
 // A word of scores has those of a node's heads as a source, then as a target. A row's own word has the largest of its
 // sources, and those of its node as a target. z = s + r; e = 5 LeakyReLU(z), and D = e of the largest less e is exact.

@@ -110,7 +110,8 @@ module array_unit #(
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
-    over_o <= (over_table || over_own || (load_own && 32'(load_address_i) >= OwnWords) || (load_bias && 32'(load_address_i) >= BiasWords) ||
+    over_o <= (over_table || over_own || (load_own && 32'(load_address_i) >= OwnWords) ||
+               (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
     if (own_write) begin
       own_tile_q  <= own_ends ? '0 : own_tile_q + 1'b1;

@@ -22,7 +22,7 @@ from fgnas.tools.synth import count_block_rams, count_cells
 
 DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
 """Words of the table and of the own rows."""
-EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12), Softmax(8, 6113, 15))
+EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12))
 """Of engines with attention: tables of exponentials in LUTs and in block RAM."""
 
 
@@ -41,7 +41,7 @@ def engines() -> dict[str, ArrayAccelerator]:
     for softmax in EXPONENTIALS:
         array = fit(random_source(rng, 2, data), data, 1, (1,))
         engine = replace(array.engine, maximum=True, softmax=softmax)
-        found[f"{softmax.words} exponentials"] = replace(array, engine=engine)
+        found[f"{softmax.words}-exponentials"] = replace(array, engine=engine)
     return found
 
 
