@@ -77,7 +77,7 @@ def affordable(record: dict[str, dict[str, Any]], method: str) -> int:
     other; what one of its evaluations costs is taken from Algorithm 1.
     """
     ours, own = of_method(record, OURS), of_method(record, method)
-    budget = np.median([one["supernet_s"] + one["search_s"] for one in ours])
+    budget = sum(np.median([one[name] for one in ours]) for name in ("supernet_s", "search_s"))
     ended = any(one["children"] < SIZES["children"] for one in own)
     each = np.median([one["search_s"] / one["children"] for one in (ours if ended else own)])
     left = float(budget - np.median([one["supernet_s"] for one in own]))

@@ -72,10 +72,14 @@ def choices(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     for key, one in results.items():
         choice, dataset = key.split(" | ")
         found.setdefault(choice, {})[dataset] = one
-    for one in found.get("bits", {}).values():
-        for measured in one.values():
-            measured["val"] = statistics_of(measured["val"])
+    if "bits" in found:
+        found["bits"] = {dataset: with_statistics(one) for dataset, one in found["bits"].items()}
     return found
+
+
+def with_statistics(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Measurements with the mean and deviation of their validation accuracies."""
+    return {name: one | {"val": statistics_of(one["val"])} for name, one in measured.items()}
 
 
 # --- ways to search ---

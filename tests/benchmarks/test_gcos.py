@@ -169,6 +169,7 @@ def test_choices_that_were_not_taken_are_on_the_page(gcos_page, beside) -> None:
         "bits | cora": {"float": {"val": [0.8, 0.82]}, "6": {"val": [0.78, 0.8], "cycles": 15_755.0}},
     }  # fmt: skip
     text = gcos_page.page(record(beside) | {"choices": measured})
+    assert gcos_page.page(record(beside) | {"choices": measured}) == text  # the record stays as it is
     rows = (
         "| 1 | 600 | 0.400 |", "| 2 | 0.10%, 0.20% |", "| cora | float | 81.00% ± 1.41% | – |",
         "| cora | 6 bits | 79.00% ± 1.41% | 15,755 |",
