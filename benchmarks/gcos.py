@@ -167,7 +167,7 @@ def frontier(dataset: str) -> list[Task]:
     found: list[Task] = [(f"λ = {one:g}", make(figures.on_frontier, dataset, one)) for one in figures.WEIGHTS]
     for name, given in figures.HANDMADE.items():
         found.append((name, make(figures.on_fastest, dataset, figures.handmade(*given))))
-    found.append((figures.GAT, make(figures.gat_on_pipeline, dataset)))
+    found.append((figures.GAT, make(figures.gat_on_array, dataset)))
     for method, width in itertools.product(figures.NETWORK_SEARCHES, WIDTHS):
         found.append((f"{method}, up to {width} features", make(figures.network_first, dataset, method, width)))
     return found
