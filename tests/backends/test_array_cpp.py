@@ -287,7 +287,9 @@ def test_facts_come_from_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     array = random_array(rng, random_source(rng, 2, data), data)
     before = encode_array(array, data).regions
     monkeypatch.setattr(programme, "ENTRY", Layout(programme.ENTRY.fields[::-1]))
-    monkeypatch.setattr(programme, "DESCRIPTOR", Layout(programme.DESCRIPTOR.fields[::-1]))
+    plain, every = programme.stored_fields(False), programme.DESCRIPTOR.fields
+    # The fields of attention stay above the others: this engine does not store them.
+    monkeypatch.setattr(programme, "DESCRIPTOR", Layout((*plain[::-1], *every[len(plain) :])))
     turned = dict(zip(STATUS_BITS, reversed(STATUS_BITS.values()), strict=True))
     monkeypatch.setattr(programme, "STATUS_BITS", turned)
     after = encode_array(array, data).regions
