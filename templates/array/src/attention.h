@@ -65,7 +65,7 @@ inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWo
     const ap_int<NUMBER_BITS + 1> target = lane_of(row, Lane(head) + HEADS);
     const ap_int<NUMBER_BITS + 1> largest = target + lane_of(row, head), here = target + lane_of(scores, head);
     const ap_uint<NUMBER_BITS + 4> difference = fivefold(largest) - fivefold(here);
-    const ap_uint<NUMBER_BITS + 19> index = ap_uint<NUMBER_BITS + 19>(difference) << d.exponent_shift;
+    const ap_uint<NUMBER_BITS + 19> index = ap_uint<NUMBER_BITS + 19>(difference) << d.exponent_shift.to_int();
     return exponential(index);
 }
 
