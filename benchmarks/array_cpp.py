@@ -22,7 +22,7 @@ from fgnas.backends.array import SHARED_HEADERS, write_project, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import LANES, Engine, joined, table_banks
-from fgnas.hardware.array.lowering import ArrayAccelerator, lower
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import find_space
@@ -71,9 +71,8 @@ def _build(data: GraphData, numbers: range, units: int, beat_bits: int) -> Build
         engine = wider
         kept.append((number, array, layers))
     assert engine is not None
-    columns = [[plan.aggregate.n for plan in array.plans[:-1]] for _, array, _ in kept]
-    arrays = [lower(array.source, engine, n) for (_, array, _), n in zip(kept, columns, strict=True)]
-    return Build(engine, tuple(one[0] for one in kept), tuple(arrays), tuple(one[2] for one in kept))
+    numbered, arrays, layers = zip(*kept, strict=True)
+    return Build(engine, numbered, tuple(array.on(engine) for array in arrays), layers)
 
 
 def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tuple[ArrayAccelerator, str]:
@@ -123,9 +122,14 @@ def page(record: dict[str, Any]) -> str:
 
 def version() -> str:
     """A digest of the C++ and of what makes it."""
+    return digest_of_files(sources())[:12]
+
+
+def sources() -> list[Path]:
+    """The C++ and what makes it."""
     templates = templates_directory()
     own = [*sorted((templates / "array" / "src").iterdir()), templates / "array" / "tb" / "testbench.cpp"]
-    return digest_of_files([*own, *(templates / "hls" / "src" / name for name in SHARED_HEADERS)])[:12]
+    return [*own, *(templates / "hls" / "src" / name for name in SHARED_HEADERS)]
 
 
 def main() -> None:

@@ -9,24 +9,27 @@ from __future__ import annotations
 import argparse
 import math
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from array_cpp import sources as cpp_sources
 from common import Record
 from memory import digest, digest_of_files
 from multiplier_array import random_network
 from pages import render, write_page
 
-from fgnas.backends.array import SHARED, SHARED_HEADERS, write_project, write_step
+from fgnas.backends.array import SHARED, write_project, write_step
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles, reference
+from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import LANES, RESULTS, Engine, joined, table_banks
-from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
+from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower as lower_network
@@ -154,11 +157,6 @@ def random_case(size: Size, data: GraphData, rng: np.random.Generator) -> Case:
     return Case(array, network, data)
 
 
-def powers(most: int) -> list[int]:
-    """Powers of two up to `most`."""
-    return [1 << place for place in range(most.bit_length())]
-
-
 def cases_of(number: int, networks: int = len(KINDS)) -> tuple[Engine, list[Case]]:
     """Random networks for build `number`, and the engine that runs them all."""
     rng = np.random.default_rng([SEED, number])
@@ -172,13 +170,7 @@ def cases_of(number: int, networks: int = len(KINDS)) -> tuple[Engine, list[Case
         if cycles.total_cycles(encode_array(case.array, case.data)) <= MOST_CYCLES:
             kept.append(case)
     engine = replace(engine, bits=size.bits)
-    return engine, [replace(one, array=on_engine(one.array, engine)) for one in kept]
-
-
-def on_engine(array: ArrayAccelerator, engine: Engine) -> ArrayAccelerator:
-    """The same network, arranged in the same way, on another engine."""
-    columns = [plan.aggregate.n for plan in array.plans[:-1]]
-    return lower(array.source, engine, columns, array.plans[-1].aggregate.k, array.plans[0].passes)
+    return engine, [replace(one, array=one.array.on(engine)) for one in kept]
 
 
 def measured(number: int, folder: Path, networks: int = len(KINDS)) -> dict[str, Any]:
@@ -245,7 +237,7 @@ def page(record: dict[str, Any]) -> str:
 
 def drawn(builds: Sequence[dict[str, Any]]) -> dict[str, int]:
     """How many networks have a property, by its name."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for engine in builds:
         for one in engine["networks"]:
             words = {word for layer in one["layers"] for word in layer.split() if word.isalpha()}
@@ -255,8 +247,7 @@ def drawn(builds: Sequence[dict[str, Any]]) -> dict[str, int]:
             true += ["several heads"] * heads + ["several passes"] * (one["passes"] > 1)
             true += ["units that share a row of logits"] * (one["split"] > 1)
             true += [f"numbers of {engine['bits']} bits", f"port of {engine['beat_bits']} bits"]
-            for name in true:
-                found[name] = found.get(name, 0) + 1
+            found.update(true)
     return dict(sorted(found.items()))
 
 
@@ -269,9 +260,7 @@ def version() -> str:
     """A digest of the RTL, of the C++, and of what is compared with them."""
     templates = templates_directory()
     files = [*(templates / "rtl" / f"{name}.sv" for name in SHARED), *sorted((templates / "rtl" / "array").iterdir())]
-    files += [*sorted((templates / "array" / "src").iterdir()), templates / "array" / "tb" / "testbench.cpp"]
-    files += [templates / "hls" / "src" / name for name in SHARED_HEADERS]
-    return f"{digest(STREAMS)} {digest_of_files(files)[:12]}"
+    return f"{digest(STREAMS)} {digest_of_files([*files, *cpp_sources()])[:12]}"
 
 
 def main() -> None:

@@ -124,9 +124,11 @@ def ranked(dataset: str, networks: int, workers: int, code: str) -> dict[str, An
 
 
 def by_paths(dataset: str, networks: int, workers: int, code: str) -> dict[str, float]:
-    """Kendall's tau of supernets that were trained otherwise, against the networks of `ranked`."""
+    """Kendall's tau of the supernet, and of others that were trained otherwise, against the networks of `ranked`."""
     candidates, found = measured_networks(dataset, networks, workers, code)
-    return gcos_choices.ranks_by_paths(dataset, candidates, np.array([np.mean(one["alone"]) for one in found]))
+    alone = np.array([np.mean(one["alone"]) for one in found])
+    ours = {gcos_choices.key_of(Options(dataset=dataset)): tau(np.array([one["score"] for one in found]), alone)}
+    return ours | gcos_choices.ranks_by_paths(dataset, candidates, alone)
 
 
 def tasks(part: str, options: argparse.Namespace, record: dict[str, Any], code: str) -> list[Task]:

@@ -24,8 +24,8 @@ from fgnas.systems.gcos.options import Options
 from fgnas.systems.gcos.space import SPACES
 from fgnas.tasks.nodes import load
 
-TRAININGS = ((16, 600), (1, 600), (1, 9_600))
-"""Paths of an update, and updates: ours; the paper's single paths; and these with as many paths in all."""
+TRAININGS = ((1, 600), (1, 9_600))
+"""Paths of an update, and updates: the paper's single paths; and these with as many paths in all as ours."""
 WIDTH = "GCN, 16"
 """The network whose bits are compared."""
 GROUPS = (2, 4, 8, 12)
@@ -42,8 +42,13 @@ def ranks_by_paths(dataset: str, candidates: Sequence[Candidate], alone: NDArray
             store = RunStore.create(Path(folder), "run", configuration(SYSTEM, asdict(options), parts))
             parts.trainer.prepare(store, workers)
             scores = parts.trainer.score(candidates, workers)
-        found[f"{paths} | {updates}"] = tau(np.array([one.values["val"] for one in scores]), alone)
+        found[key_of(options)] = tau(np.array([one.values["val"] for one in scores]), alone)
     return found
+
+
+def key_of(options: Options) -> str:
+    """Paths and updates."""
+    return f"{options.paths} | {options.updates}"
 
 
 def bits(dataset: str) -> dict[str, Any]:

@@ -40,8 +40,10 @@ SHARED = (
     "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
-OF_SOFTMAX = ("array_coefficient", "fgnas_divider")
-"""Modules of engines with attention alone."""
+SHARED_OF_SOFTMAX = ("fgnas_divider",)
+"""Modules that it shares with the pipeline where it has attention."""
+OWN_OF_SOFTMAX = "array_coefficient"
+"""The module of its own that engines with attention alone have."""
 EXPONENTIAL = "array_exponential"
 """The module that is rendered for an engine's exponentials."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
@@ -155,9 +157,9 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
-    own = sorted(path for path in (templates / "array").glob("*.sv") if softmax or path.stem not in OF_SOFTMAX)
-    shared = [name for name in (*SHARED, *OF_SOFTMAX) if (templates / f"{name}.sv").is_file()]
-    for source in [*(templates / f"{name}.sv" for name in shared if softmax or name in SHARED), *own]:
+    own = sorted(path for path in (templates / "array").glob("*.sv") if softmax or path.stem != OWN_OF_SOFTMAX)
+    shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
+    for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
     if softmax:

@@ -69,12 +69,7 @@ def assert_right(report: dict, data: GraphData) -> None:
 def on_one_engine(cases: list[Case]) -> list[Case]:
     """The cases on the engine that runs them all."""
     engine = joined([array.engine for array, _ in cases])
-    return [(on_engine(array, engine), data) for array, data in cases]
-
-
-def on_engine(array: ArrayAccelerator, engine: Engine) -> ArrayAccelerator:
-    columns = [plan.aggregate.n for plan in array.plans[:-1]]
-    return lower(array.source, engine, columns, array.plans[-1].aggregate.k, array.plans[0].passes)
+    return [(array.on(engine), data) for array, data in cases]
 
 
 def random_cases(

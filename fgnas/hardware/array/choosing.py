@@ -115,14 +115,14 @@ def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arran
         for chosen in columns:
             held = ceil_div(words, chosen[0]) if chosen else whole
             passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
-            found += [Arrangement(units, chosen, one, together) for one in passes for together in _powers(results)]
+            found += [Arrangement(units, chosen, one, together) for one in passes for together in powers(results)]
     return found
 
 
 def _columns(layer: LayerAccelerator, units: int) -> list[int]:
     """The n that a layer's aggregation may have; with attention a unit holds HEADS heads at most."""
     g = layer.geometry
-    return [n for n in _powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
+    return [n for n in powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
 
 
 def _prices(
@@ -163,6 +163,6 @@ def offered_units(most: int) -> list[int]:
     return [units for units in range(1, most + 1) if units // (units & -units) <= 7]
 
 
-def _powers(most: int) -> list[int]:
+def powers(most: int) -> list[int]:
     """Powers of two up to `most`."""
     return [1 << place for place in range(most.bit_length())]

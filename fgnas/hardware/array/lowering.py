@@ -209,6 +209,11 @@ class ArrayAccelerator:
             raise UserError("the network reduces by the maximum, which the engine does not offer")
         _check_softmax(self.source, self.plans, self.engine)
 
+    def on(self, engine: Engine) -> ArrayAccelerator:
+        """The same network, arranged in the same way, on another engine. Raises UserError where it does not fit."""
+        columns = [plan.aggregate.n for plan in self.plans[:-1]]
+        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, self.plans[0].passes)
+
     @property
     def places(self) -> int:
         """Units side by side whose memories differ."""
