@@ -137,9 +137,9 @@ bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12;
 	@scripts/setup.sh
 	$(python) benchmarks/tables.py --workers $(or $(WORKERS),2) $(call option,ROWS,rows) $(call option,CHILDREN,children)
 
-bench-methods: ## ways to search at equal trainings, 10 seeds, hours in all, resumable: ROWS (of 1,6,12,13) METHODS (numbers) WORKERS
+bench-methods: ## Tables III and IV by ways to search, at equal trainings, hours in all, resumable: ROWS METHODS (numbers) ONLY WORKERS
 	@scripts/setup.sh
-	$(python) benchmarks/methods.py --workers $(or $(WORKERS),2) $(call options,ROWS METHODS)
+	$(python) benchmarks/methods.py --workers $(or $(WORKERS),2) $(call options,ROWS METHODS ONLY)
 
 bench-recipe: ## recipes of training on random splits
 	@scripts/setup.sh

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from memory import SCORING, Sharing, digest
@@ -17,7 +18,8 @@ from pages import RESULTS, read_record, write_record
 
 from fgnas import searchers
 from fgnas.design import Design
-from fgnas.engine.jobs import ExecutorFactory
+from fgnas.engine.contracts import Outcome, Trainer
+from fgnas.engine.jobs import ExecutorFactory, Workers
 from fgnas.engine.run import Plan, configuration
 from fgnas.engine.run import search as engine_search
 from fgnas.engine.store import RunStore
@@ -54,6 +56,52 @@ def leading_designs(options: Options, sharing: Sharing) -> list[Design]:
         store = create_store(Path(folder), "run", options)
         search(options, lambda: store, lambda: sharing)
         return [Design.from_dict(entry["design"]) for entry in store.leaders()]
+
+
+class Here(Executor):
+    """Runs a job when it is submitted, so that all of its time is processor time of this process."""
+
+    count = 1
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """The finished job."""
+        done: Future[Any] = Future()
+        done.set_running_or_notify_cancel()
+        done.set_result(function(*arguments, **named))
+        return done
+
+
+class Clocked:
+    """A trainer that counts the processor time between its preparation and the first retraining: that of a search."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.begun = self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.trainer, name)
+
+    def prepare(self, store: RunStore, workers: Workers) -> None:
+        """Prepare, then start the clock."""
+        self.trainer.prepare(store, workers)
+        self.begun = time.process_time()
+
+    def retrain(self, candidates: Sequence[Any], repetition: int, workers: Workers) -> list[Outcome]:
+        """Stop the clock, then retrain."""
+        self.seconds = self.seconds or time.process_time() - self.begun
+        return self.trainer.retrain(candidates, repetition, workers)
+
+
+def processor_seconds(options: Options) -> dict[str, float]:
+    """Processor seconds of a search in this process, without its retrainings, and its distinct trainings."""
+    once = replace(options, leaders=1, retrain_seeds=1, retrain_epochs=1)
+    parts = compose(once)
+    clock = Clocked(parts.trainer)
+    timed = replace(parts, trainer=cast(Trainer, clock))
+    with TemporaryDirectory() as folder:
+        store = create_store(Path(folder), "run", once)
+        engine_search(timed, Plan.of(once), searchers.find(once.method), lambda: store, Here)
+        return {"seconds": clock.seconds, "trainings": sum(trial.trained for trial in store.trials())}
 
 
 def timings(store: RunStore, name: str) -> float:

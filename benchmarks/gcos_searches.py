@@ -8,14 +8,14 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
+from common import Clocked, Here
 from memory import SCORING, digest
 
 from fgnas import searchers
@@ -79,44 +79,21 @@ def version(code: Sequence[str]) -> str:
     return found.hexdigest()[:12]
 
 
-class Here(Executor):
-    """Runs a job when it is submitted, so that all of its time is processor time of this process."""
+class Compared(Clocked):
+    """A clocked trainer that retrains equal networks once for all searches of a seed.
 
-    count = 1
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """The finished job."""
-        done: Future[Any] = Future()
-        done.set_running_or_notify_cancel()
-        done.set_result(function(*arguments, **named))
-        return done
-
-
-class Clocked:
-    """A trainer that counts the processor time between its preparation and the first retraining: that of a search.
-
-    Leaders with equal networks are retrained once for all searches of a seed, and neither fine-tuned nor tested: what
-    is compared is their retrained validation accuracy.
+    Leaders are neither fine-tuned nor tested: what is compared is their retrained validation accuracy.
     """
 
     def __init__(self, trainer: Trainer, run: tuple[str, int]) -> None:
-        self.trainer, self.run = trainer, run
-        self.begun = self.seconds = 0.0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.trainer, name)
-
-    def prepare(self, store: RunStore, workers: Workers) -> None:
-        """Prepare, then start the clock."""
-        self.trainer.prepare(store, workers)
-        self.begun = time.process_time()
+        super().__init__(trainer)
+        self.run = run
 
     def retrain(self, candidates: Sequence[Any], repetition: int, workers: Workers) -> list[Outcome]:
         """Stop the clock, then retrain what no search before has."""
-        self.seconds = self.seconds or time.process_time() - self.begun
         keys = [(*self.run, repetition, one.score_key) for one in candidates]
         new = {key: one for key, one in zip(keys, candidates, strict=True) if key not in RETRAINED}
-        RETRAINED.update(zip(new, self.trainer.retrain(list(new.values()), repetition, workers), strict=True))
+        RETRAINED.update(zip(new, super().retrain(list(new.values()), repetition, workers), strict=True))
         return [RETRAINED[key] for key in keys]
 
     def refine(self, jobs: Sequence[tuple[Any, int, Outcome]], workers: Workers) -> list[Outcome]:
@@ -152,7 +129,7 @@ def found_by(**given: Any) -> Found:
     options = Options(**given)
     parts = composed(options)
     shared = options.scoring == "supernet"
-    trainer = Clocked(
+    trainer = Compared(
         composed(replace(options, space=Options.space)).trainer if shared else parts.trainer,
         (options.dataset, options.seed),
     )
