@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fgnas.activations import Activation
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
 from fgnas.fixedpoint import FixedPoint
@@ -23,7 +24,6 @@ MOST_LAYERS = 8
 
 Attention = Literal["constant", "gcn", "gat"]
 Aggregation = Literal["add", "mean", "max"]
-Activation = Literal["relu", "tanh", "sigmoid", "elu"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")

@@ -20,12 +20,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from fgnas.activations import Activation
 from fgnas.design import (
     LAST_ABSENT,
     MOST_LAYERS,
     RULES,
     SCHEMA,
-    Activation,
     Aggregation,
     Array,
     Attention,

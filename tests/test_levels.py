@@ -22,7 +22,7 @@ from levels import (
     quick,
     without_padding,
 )
-from support import random_accelerator, random_design, random_graph
+from support import random_accelerator, random_design, random_graph, random_network
 
 from fgnas.backends.project import write_project
 from fgnas.cli import main
@@ -30,6 +30,7 @@ from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.reference import linear
 from fgnas.hardware.pipeline.stages import traced_values
+from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.trace import first_mismatch, trace_cpp, trace_rtl
 
@@ -52,6 +53,22 @@ def fixed_case(number: int, layers: int = 2) -> Case:
 @pytest.mark.parametrize("number, layers", [(0, 3), (1, 2)])
 def test_all_levels(number: int, layers: int) -> None:
     check_everything(fixed_case(number, layers))
+
+
+@pytest.mark.parametrize("names, scale", [
+    (("linear", "softplus"), 0), (("relu6", "leaky_relu"), 1), (("softplus", "linear"), 2)
+])  # fmt: skip
+def test_all_levels_of_further_activations(names: tuple[str, ...], scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results in the format of the arguments, where linear needs no table, and in another."""
+    def network(self: Case, data: GraphData) -> Network:
+        given = random_network(np.random.default_rng(self.seed + 1), self.design, data)
+        layers = [dataclasses.replace(one, output_scale=one.value_scale + scale) for one in given.layers]
+        return Network(tuple(layers), given.input_scale)
+
+    monkeypatch.setattr(Case, "network", network)
+    layers = tuple({"d": 8, "k": 2, "activation": name} for name in names)
+    design = random_design(np.random.default_rng(scale), 3, layers)
+    check_everything(Case(design, 25, 14, 5, 40, scale))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.memories import memory_of, output_rows, reader_buffer, ring_edges
-from fgnas.hardware.pipeline.tables import is_plain_relu
+from fgnas.hardware.pipeline.tables import is_plain
 from fgnas.hardware.pipeline.uses import FIXED, uses
 from fgnas.paths import templates_directory
 
@@ -78,14 +78,21 @@ def instantiated(accelerator: Accelerator) -> set[str]:
 
 
 def _is_plain_relu(layer: LayerAccelerator) -> bool:
-    return is_plain_relu(layer.activation, layer.value_format, layer.output_format)
+    return layer.activation == "relu" and _is_plain(layer)
+
+
+def _is_plain(layer: LayerAccelerator) -> bool:
+    return is_plain(layer.activation, layer.value_format, layer.output_format)
 
 
 def _activation(accelerator: Accelerator, layer: LayerAccelerator) -> str:
     bits = layer.value_format.width
     assert layer.activation_table is not None
     table = (layer.activation_table & ((1 << bits) - 1)).tolist()
-    return render("rtl/fgnas_activation.sv.j2", accelerator=accelerator, layer=layer, bits=bits, table=table)
+    return render(
+        "rtl/fgnas_activation.sv.j2", accelerator=accelerator, layer=layer, bits=bits, table=table,
+        plain=_is_plain(layer),
+    )  # fmt: skip
 
 
 def parameter_regions(accelerator: Accelerator) -> dict[str, int]:

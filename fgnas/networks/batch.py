@@ -382,4 +382,6 @@ class Pass:
             batch.store_gradient(place, n, _copied(x, its).T @ of_own)
             of_x[:, its] = of_own @ batch.used_weight(place, n).T
         kernels.activate_backward(z, before.codes, self.masks[place - 1], of_x, of_y)
+        if (columns := np.flatnonzero(before.codes == kernels.SOFTPLUS)).size:
+            kernels.softplus_backward(z, columns, self.masks[place - 1], of_x, of_y)
         return of_y

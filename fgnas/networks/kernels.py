@@ -12,6 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from fgnas.activations import LARGEST_RELU6, LEAKY_SLOPE, NAMES
+
 NEGATIVE_SLOPE = 0.2
 """Slope of the LeakyReLU on scores, as in PyG's GATConv."""
 
@@ -191,8 +193,8 @@ def head_products_backward(h: Any, vector: Any, starts: Any, gradient: Any, of_v
                 of_h[i, f] += value * vector[f]
 
 
-RELU, TANH, SIGMOID, ELU = range(4)
-ACTIVATION_CODES = {"relu": RELU, "tanh": TANH, "sigmoid": SIGMOID, "elu": ELU}
+ACTIVATION_CODES = {name: code for code, name in enumerate(NAMES)}
+RELU, TANH, SIGMOID, ELU, SOFTPLUS, LEAKY_RELU, RELU6, LINEAR = ACTIVATION_CODES.values()
 
 
 @compiled
@@ -202,6 +204,7 @@ def activate(y: Any, decay: Any, codes: Any, z: Any) -> None:
     `codes` [columns] are those of ACTIVATION_CODES.
     """
     one, zero = y.dtype.type(1), y.dtype.type(0)
+    leak, most = y.dtype.type(LEAKY_SLOPE), y.dtype.type(LARGEST_RELU6)
     for i in range(y.shape[0]):
         for f in range(y.shape[1]):
             value, e, code = y[i, f], decay[i, f], codes[f]
@@ -212,6 +215,14 @@ def activate(y: Any, decay: Any, codes: Any, z: Any) -> None:
             elif code == TANH:
                 result = (one - e) / (one + e)
                 result = result if value >= zero else -result
+            elif code == SOFTPLUS:
+                result = max(value, zero) + np.log1p(e)
+            elif code == LEAKY_RELU:
+                result = value if value > zero else leak * value
+            elif code == RELU6:
+                result = min(max(value, zero), most)
+            elif code == LINEAR:
+                result = value
             else:
                 result = (one if value >= zero else e) / (one + e)
             z[i, f] = result
@@ -219,8 +230,12 @@ def activate(y: Any, decay: Any, codes: Any, z: Any) -> None:
 
 @compiled
 def activate_backward(z: Any, codes: Any, keep: Any, gradient: Any, of_y: Any) -> None:
-    """The gradient of y, from that of z * keep."""
+    """The gradient of y, from that of z * keep; `softplus_backward` has that of softplus.
+
+    An exponential in this loop would make it seven times as long for all of them.
+    """
     one, zero = z.dtype.type(1), z.dtype.type(0)
+    leak, most = z.dtype.type(LEAKY_SLOPE), z.dtype.type(LARGEST_RELU6)
     for i in range(z.shape[0]):
         for f in range(z.shape[1]):
             value, code = z[i, f], codes[f]
@@ -230,9 +245,23 @@ def activate_backward(z: Any, codes: Any, keep: Any, gradient: Any, of_y: Any) -
                 slope = one if value > zero else value + one
             elif code == TANH:
                 slope = one - value * value
+            elif code == LEAKY_RELU:
+                slope = one if value > zero else leak
+            elif code == RELU6:
+                slope = one if zero < value < most else zero
+            elif code == LINEAR:
+                slope = one
             else:
                 slope = value * (one - value)
             of_y[i, f] = gradient[i, f] * keep[i, f] * slope
+
+
+@compiled
+def softplus_backward(z: Any, columns: Any, keep: Any, gradient: Any, of_y: Any) -> None:
+    """As `activate_backward`, in the columns of softplus alone, [columns of softplus] of them; `keep` has all."""
+    for i in range(z.shape[0]):
+        for f in columns:
+            of_y[i, f] = gradient[i, f] * keep[i, f] * -np.expm1(-z[i, f])
 
 
 @compiled

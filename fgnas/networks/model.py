@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fgnas.activations import LEAKY_SLOPE
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -27,6 +28,11 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "elu": torch.nn.functional.elu,
+    # torch's own softplus is not exact beyond a threshold.
+    "softplus": lambda u: torch.logaddexp(u, torch.zeros_like(u)),
+    "leaky_relu": functools.partial(torch.nn.functional.leaky_relu, negative_slope=LEAKY_SLOPE),
+    "relu6": torch.nn.functional.relu6,
+    "linear": lambda u: u,
 }
 
 

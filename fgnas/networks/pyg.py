@@ -43,9 +43,12 @@ NEGATIVE_SLOPE = 0.2
 PARALLELISM = {"t_in": 5, "t_out": 4, "t_aggr": 8}
 """Parallelism of every layer of an imported design; `t_attn` and `t_act` are 4 where they exist."""
 HARMLESS = (
-    nn.Dropout, nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softmax, nn.LogSoftmax,
+    nn.Dropout, nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softplus, nn.LeakyReLU, nn.ReLU6, nn.Softmax,
+    nn.LogSoftmax,
 )  # fmt: skip
 """Allowed modules between convolutions: their effect is visible in the values, or they only act in training."""
+KNOWN = {name: function for name, function in ACTIVATIONS.items() if name != "linear"}
+"""The activations between convolutions; that there is none is more likely a fault of the model."""
 HARMLESS_OPERATIONS = ("dropout", "log_softmax", "softmax", "detach", "clone", "alias", "contiguous")
 TOLERANCE = 1e-4
 """Tolerance for float logits, relative to the largest, because float32 sums may have another order."""
@@ -338,7 +341,7 @@ def _run(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
 def _activation(before: str, given: Tensor, after: str, taken: Tensor) -> str:
     """The activation between the result of one convolution and the argument of the next."""
     if given.shape == taken.shape:
-        for name, function in ACTIVATIONS.items():
+        for name, function in KNOWN.items():
             if torch.allclose(function(given), taken, rtol=1e-5, atol=1e-6):
                 return name
         if torch.equal(given, taken):
@@ -347,7 +350,7 @@ def _activation(before: str, given: Tensor, after: str, taken: Tensor) -> str:
 
 
 def _known() -> str:
-    return ", ".join(ACTIVATIONS) + " are supported"
+    return ", ".join(KNOWN) + " are supported"
 
 
 def _refuse_strangers(strangers: list[tuple[str, str]]) -> None:
@@ -389,7 +392,7 @@ def trace_export(path: Path, data: GraphData) -> Traced:
             for _, part in stack:
                 if found := re.search(r"\.(Sum|Mean|Max)Aggregation$", str(part)):
                     how[inside[0]] = found[1].lower()
-        elif operation in ACTIVATIONS:
+        elif operation in KNOWN:
             activations.append(operation)
         elif operation not in HARMLESS_OPERATIONS and not operation.startswith(("_assert", "sym_")):
             at, kind = stack[-1] if stack else ("", "")

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
+from fgnas.activations import NAMES
 from fgnas.backends.render import render
 from fgnas.backends.rtl import KERNEL, PACKAGE, package_text, write_package, write_rtl
 from fgnas.design import Design
@@ -33,11 +34,11 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, EXPONENT_EXTRA_BITS, GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import EXPONENT_EXTRA_BITS, GraphShape, geometry
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.hardware.pipeline.sizes import Lookup, Terms, columns, terms
-from fgnas.hardware.pipeline.tables import activation_table, exponential_table
+from fgnas.hardware.pipeline.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
 from fgnas.network import LayerParameters, Network
 from fgnas.paths import templates_directory
@@ -151,7 +152,7 @@ def draw_points() -> dict[str, tuple[tuple[str, ...], list[Point]]]:
     grid: list[Point] = [(left, right) for left in MULTIPLIER_BITS for right in MULTIPLIER_BITS]
     chosen["fgnas_multiplier_fabric"] = (("LeftBits", "RightBits"), grid)
     chosen["fgnas_multiplier_dsp"] = (("LeftBits", "RightBits"), [(i, j) for i, j in grid if i + j >= 9])
-    tables: list[Point] = [(kind, i, f) for kind in range(len(ACTIVATION_NAMES)) for i in (1, 2, 3) for f in range(7)]
+    tables: list[Point] = [(kind, i, f) for kind in range(len(NAMES)) for i in (1, 2, 3) for f in range(7)]
     chosen["activation"] = (("kind", "integer_bits", "fraction_bits"), tables)
     formats: list[Point] = [(i, f) for i in (1, 2, 3) for f in range(7)]
     chosen["exponential"] = (("integer_bits", "fraction_bits"), formats)
@@ -179,7 +180,7 @@ def place_of(module: str, family: str, folder: Path) -> Path:
 def source_digest(module: str) -> str:
     """Twelve hexadecimal digits of the code that an operator's size depends on, as it is generated."""
     if module == "activation":
-        tables = [_activation_text((kind, 3, 6), 0) for kind in range(len(ACTIVATION_NAMES))]
+        tables = [_activation_text((kind, 3, 6), 0) for kind in range(len(NAMES))]
         return code_digest([rtl_source("fgnas_relu"), *tables])
     if module == "exponential":
         return code_digest([_exponential_text((3, 6), 0)])
@@ -231,12 +232,15 @@ def _activations(batch: Batch, family: str, scratch: Path) -> list[dict[str, flo
 def _activation_text(point: Point, number: int) -> str:
     """The module fgnas_activation_NUMBER, "" for the relu, which has a module of its own."""
     kind, integer, fraction = point
-    value, name = FixedPoint.of(integer, fraction), ACTIVATION_NAMES[kind]
+    value, name = FixedPoint.of(integer, fraction), NAMES[kind]
     if name == "relu":
         return ""
     layer = SimpleNamespace(index=number, activation=name, value_format=value, output_format=value)
     table = (activation_table(name, value, value) & ((1 << value.width) - 1)).tolist()
-    return render("rtl/fgnas_activation.sv.j2", accelerator=NO_NAME, layer=layer, bits=value.width, table=table)
+    plain = is_plain(name, value, value)
+    return render(
+        "rtl/fgnas_activation.sv.j2", accelerator=NO_NAME, layer=layer, bits=value.width, table=table, plain=plain
+    )
 
 
 def _exponentials(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
@@ -352,10 +356,10 @@ def write_table(family: str, folder: Path) -> Path:
         for module, (names, _) in drawn.items()
         if module not in MEASURES and known[module]
     }
-    activation: dict[str, Any] = {name: {} for name in ACTIVATION_NAMES}
+    activation: dict[str, Any] = {name: {} for name in NAMES}
     for row in known["activation"]:
         kind, integer, fraction = row["point"]
-        activation[ACTIVATION_NAMES[kind]][f"{integer}.{fraction}"] = _table_entry(row)
+        activation[NAMES[kind]][f"{integer}.{fraction}"] = _table_entry(row)
     exponential = {
         f"{integer}.{fraction}": _table_entry(row)
         for row in known["exponential"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arrays import SCORED, random_array, random_data, random_source
-from support import random_accelerator, random_design, random_graph
+from levels import quick
+from support import random_accelerator, random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
@@ -19,8 +20,12 @@ from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData, build
+from fgnas.tools.csim import run_csim
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
 
@@ -54,6 +59,22 @@ def test_a_random_network_runs_twice(tmp_path: Path) -> None:
     array = random_array(rng, random_source(rng, 2, data), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+def test_activations_with_and_without_a_table(tmp_path: Path) -> None:
+    """The results of one layer are its sums, those of the other come from a table."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 30, 12, 5, 80)
+    plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12}
+    design = random_design(rng, 3, (plain | {"activation": "linear"}, plain | {"activation": "softplus"},
+                                    plain | {"d": None}))  # fmt: skip
+    source = lower(design, tied(design, random_network(rng, design, data)), GraphShape.of(data))
+    array = fit(source, data, 4)
+    assert [plan.activation.name for plan in array.plans] == ["NONE", "TABLE", "NONE"]
+    report = assert_exact(array, data, tmp_path / "p")
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])

@@ -6,6 +6,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fgnas.activations import NAMES
 from fgnas.networks import model
 from fgnas.networks.batch import Batch, Csr, Pass, _tensors
 from fgnas.networks.model import Child, Field
@@ -17,7 +18,7 @@ LAYER = st.fixed_dictionaries(
         "attention": st.sampled_from(["constant", "gcn", "gat"]),
         "aggregation": st.sampled_from(["add", "mean", "max"]),
         "k": st.sampled_from([1, 2, 4]),
-        "activation": st.sampled_from(["relu", "tanh", "sigmoid", "elu"]),
+        "activation": st.sampled_from(NAMES),
     }
 )
 

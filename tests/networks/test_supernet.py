@@ -9,6 +9,7 @@ import torch
 from support import random_graph
 from torch.nn.functional import cross_entropy
 
+from fgnas.activations import NAMES
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.networks import supernet
@@ -44,6 +45,9 @@ PATHS: list[Architecture] = [
 ]
 
 
+EVERY_ACTIVATION = [[layer("gcn", 2, 4) | {"activation": name}, layer("gcn", 1, None)] for name in NAMES]
+
+
 def draw(count: int, rng: np.random.Generator) -> list[Architecture]:
     return [PATHS[place] for place in rng.integers(0, len(PATHS), count)]
 
@@ -67,9 +71,10 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
     whole = Supernet.initial(bounds, np.random.default_rng(1))
     field, labels = Field(data, np.flatnonzero(data.train), 2), data.labels[data.train]
     recipe, rng = SupernetRecipe(dropout=0.0), np.random.default_rng(0)
-    found = supernet._gradient(whole, PATHS, field, Csr(field.features), labels, recipe, rng)
+    paths = PATHS + EVERY_ACTIVATION
+    found = supernet._gradient(whole, paths, field, Csr(field.features), labels, recipe, rng)
     wanted = Supernet(bounds)
-    for path in PATHS:
+    for path in paths:
         child = child_of(whole, path)
         for tensor in child.parameters():
             tensor.requires_grad_()

@@ -14,6 +14,7 @@ from support import random_graph, random_network
 
 import fgnas
 from fgnas import systems
+from fgnas.activations import NAMES
 from fgnas.api.rankings import correlations
 from fgnas.backends.array import price
 from fgnas.cli import main
@@ -84,12 +85,20 @@ def test_what_cannot_be_is_said(given: dict[str, Any], told: str) -> None:
         module.compose(module.Options(**given))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_costs_are_those_of_the_project(seed: int) -> None:
+def test_table_ii_has_more_operators_and_leaves_the_first_space_as_it_is() -> None:
+    found, first = find_space("table-ii", 12, 512), find_space("g-cos", 12, 512)
+    options, before = ({one.name: one.options for one in space.choices} for space in (found, first))
+    assert before["activation"] == ("relu", "sigmoid", "tanh", "elu") and options["activation"] == NAMES
+    designs = [found.candidate(row) for row in found.draw(100, np.random.default_rng(2))]
+    assert {design.layers[0].activation for design in designs} == set(NAMES)
+
+
+@pytest.mark.parametrize(("seed", "name"), [(0, "g-cos"), (1, "g-cos"), (2, "g-cos"), (3, "table-ii")])
+def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
     """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 80, 30, 5, 200)
-    space = find_space("g-cos", 24, 512, (1, 2, 4)[seed])
+    space = find_space(name, 24, 512, (1, 2, 4, 1)[seed])
     target = ArrayTarget(space, data, "xc7", 100.0)
     rows = space.draw(25, rng)
     costs = target.price(rows)
@@ -182,6 +191,18 @@ def test_networks_can_be_trained_alone(folder: Path) -> None:
     run = fgnas.search(system="g-cos", workers=1, scoring="training", epochs=3, **options)
     trained = [trial.training_key for trial in run.trials() if trial.trained]
     assert len(set(trained)) == len(trained) > 1 and not (run.folder / "supernet.npz").exists()
+
+
+def test_a_search_of_more_operators(folder: Path) -> None:
+    """One supernet has trained them all; the accuracy that is delivered is that of the array."""
+    options = SMALL | {"children": 20, "leaders": 2, "retrain_seeds": 1}
+    run = fgnas.search(system="g-cos", workers=1, space="table-ii", **options)
+    found = {trial.design["layers"][0]["activation"] for trial in run.trials()}
+    assert found - {"relu", "tanh", "sigmoid", "elu"} and (run.folder / "supernet.npz").is_file()
+    design = run.design("best")
+    assert design.network is not None
+    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    assert accuracy == run.best["delivered"]["quantised"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Designs with an array of their own, priced by the thousand on one graph, before any is trained or lowered.
 
-Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale;
-LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the price is known.
+Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale,
+and linear, too; LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the
+price is known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
@@ -93,9 +95,9 @@ def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> 
         rounded = np.where(gcn[layer] | mean[layer], wire.COEFFICIENT_FRACTION_BITS, 0)
         extra = wire.LOGIT_EXTRA_BITS if layer == depth - 1 else 0
         shifts += [af[before] + wf[layer] - af[layer], rounded - extra]
-    # Relu on values and results of one format needs no table.
+    # On values and results of one format these need no table.
     tables = [
-        np.where(activation == "relu", 0, ceil_div(1 << bits, LANES))
+        np.where(np.isin(activation, PLAIN), 0, ceil_div(1 << bits, LANES))
         for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
     ]
     return Candidates(

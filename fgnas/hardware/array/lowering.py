@@ -20,7 +20,7 @@ from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine, 
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
-from fgnas.hardware.pipeline.tables import is_plain_relu
+from fgnas.hardware.pipeline.tables import is_plain
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
@@ -463,8 +463,9 @@ def activation_of(layer: LayerAccelerator) -> Activation:
     """How the array computes a layer's activation."""
     if layer.geometry.last:
         return Activation.NONE
-    plain = is_plain_relu(layer.activation, layer.value_format, layer.output_format)
-    return Activation.RELU if plain else Activation.TABLE
+    if not is_plain(layer.activation, layer.value_format, layer.output_format):
+        return Activation.TABLE
+    return Activation.RELU if layer.activation == "relu" else Activation.NONE
 
 
 def aggregate_shift(layer: LayerAccelerator) -> int:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.activations import NAMES
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import geometry
-from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, OneDesign
+from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class LayerAccelerator:
     @property
     def activation(self) -> str | None:
         """Name of the activation; None in the last layer."""
-        return None if self.geometry.last else ACTIVATION_NAMES[self.geometry.activation]
+        return None if self.geometry.last else NAMES[self.geometry.activation]
 
     @property
     def weighted(self) -> bool:

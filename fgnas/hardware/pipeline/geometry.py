@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Activation
+from fgnas.activations import NAMES
 from fgnas.hardware import wire
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
@@ -33,7 +33,6 @@ BUFFER_WORDS = 64
 """Words of LUTRAM that a row buffer fills before it holds fewer rows."""
 BUFFER_ROWS = (32, 8)
 MIN_BUFFER_ROWS = 2
-ACTIVATION_NAMES: tuple[str, ...] = get_args(Activation)
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class LayerGeometry(Generic[Number, Flag]):
         score_rows, maximum_rows: rows that the buffers before the scores and behind the row maximum hold (gat).
         input_bits, value_bits, weight_bits: widths of the linear stage's input, of H, of W.
         input_fraction, value_fraction, weight_fraction: their fraction bits, before any scale that training chose.
-        activation: index in ACTIVATION_NAMES; -1 in the last layer.
+        activation: index in `fgnas.activations.NAMES`; -1 in the last layer.
         linear_bits, score_bits, aggregate_bits, y_bits: widths of the accumulators and of Y.
         exponent_bits: width of 5 LeakyReLU(s + r).
         class_lanes: classes that the head mean finishes in a cycle (last layer; else 0).
@@ -336,7 +335,7 @@ def bias_beats(layer: LayerGeometry) -> Any:
 def _activation(names: NDArray[np.str_]) -> Ints:
     """Names as indices, "" as -1."""
     index = np.full(len(names), -1)
-    for number, name in enumerate(ACTIVATION_NAMES):
+    for number, name in enumerate(NAMES):
         index[names == name] = number
     return index
 

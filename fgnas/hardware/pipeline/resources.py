@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.activations import NAMES
 from fgnas.errors import UserError
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.binding import Multipliers
-from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry, part
 from fgnas.hardware.pipeline.memories import Memory, layer_memories, reader_buffer
 from fgnas.hardware.pipeline.sizes import Coefficients, terms, weighted_sum
 from fgnas.hardware.pipeline.tables import Table
@@ -79,7 +80,7 @@ def characterisation(family: str) -> Characterisation:
         raise UserError(f"no characterisation of family {family!r}; there are {', '.join(characterised())}")
     table = json.loads(place.read_text(encoding="utf-8"))
     weights = {name: coefficients(module) for name, module in table["modules"].items()}
-    activation = np.stack([_by_format(table["activation"][name]) for name in ACTIVATION_NAMES], axis=1)
+    activation = np.stack([_by_format(table["activation"][name]) for name in NAMES], axis=1)
     fixed = _exact([table["fixed"]["lut"], table["fixed"]["ff"]])
     return Characterisation(fixed, weights, activation, _by_format(table["exponential"]))
 

@@ -6,23 +6,15 @@ RAM of tables is exact for a lowered design; before training, formats without a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fgnas.activations import FUNCTIONS, NAMES, PLAIN
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.memories import BLOCK, rom_units
-from fgnas.hardware.pipeline.geometry import ACTIVATION_NAMES, OneDesign, ceil_log2
-
-ACTIVATIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "relu": lambda u: np.maximum(u, 0.0),
-    "tanh": np.tanh,
-    "sigmoid": lambda u: 1.0 / (1.0 + np.exp(-u)),
-    "elu": lambda u: np.where(u > 0, u, np.expm1(np.minimum(u, 0.0))),
-}
+from fgnas.hardware.pipeline.geometry import OneDesign, ceil_log2
 
 
 def exponential_table(value: FixedPoint) -> Codes:
@@ -43,7 +35,7 @@ def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> 
     """[2**width] codes of act(U) in the output's format, indexed by the bits of U taken as unsigned."""
     bits = np.arange(1 << value.width, dtype=np.int64)
     codes = np.where(bits > value.maximum, bits - (1 << value.width), bits)
-    return output.quantise(ACTIVATIONS[activation](value.value(codes)))
+    return output.quantise(FUNCTIONS[activation](value.value(codes)))
 
 
 @dataclass(frozen=True)
@@ -75,15 +67,15 @@ def layer_tables(layer: OneDesign, value: FixedPoint, output: FixedPoint) -> lis
     if layer.gat:
         found.append(table_of("exponential", exponential_table(value), wire.COEFFICIENT_BITS, layer.group_heads))
     if not layer.last:
-        name = ACTIVATION_NAMES[layer.activation]
-        if not is_plain_relu(name, value, output):
+        name = NAMES[layer.activation]
+        if not is_plain(name, value, output):
             found.append(table_of(name, activation_table(name, value, output), value.width, layer.t_act))
     return found
 
 
-def is_plain_relu(activation: str | None, value: FixedPoint, output: FixedPoint) -> bool:
-    """Whether the activation's table is max(0, U), which needs no table."""
-    return activation == "relu" and output == value
+def is_plain(activation: str | None, value: FixedPoint, output: FixedPoint) -> bool:
+    """Whether the activation's table is max(0, U), or U, which needs no table."""
+    return activation in PLAIN and output == value
 
 
 def table_of(name: str, contents: Codes, width: int, copies: int) -> Table:

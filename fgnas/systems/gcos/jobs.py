@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from fgnas.activations import PLAIN
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
@@ -72,9 +73,9 @@ def _loaded(weights: str, bounds: supernet.Bounds, sha256: str) -> supernet.Supe
 
 
 def tied(design: Design, network: Network) -> Network:
-    """The network whose relus have results at the scale of their arguments, so that the array needs no table."""
+    """The network with results at the scale of their arguments, where an activation then needs no table."""
     layers = [
-        replace(parameters, output_scale=parameters.value_scale) if layer.activation == "relu" else parameters
+        replace(parameters, output_scale=parameters.value_scale) if layer.activation in PLAIN else parameters
         for layer, parameters in zip(design.layers, network.layers, strict=True)
     ]
     return Network(tuple(layers), network.input_scale)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.activations import NAMES
 from fgnas.design import Array, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
@@ -34,6 +35,10 @@ TABLE_II = (
     Choice("activation", ("relu", "sigmoid", "tanh", "elu"), "architecture", where="hidden"),
 )
 """Without attention that scores messages, heads are only more features."""
+ACTIVATIONS = Choice("activation", NAMES, "architecture", where="hidden")
+WIDER = tuple(ACTIVATIONS if one.name == "activation" else one for one in TABLE_II)
+"""Operators that were added to the array later have a space of their own, so that searches of the first stay as they
+are."""
 ENGINE = (
     Choice("units", tuple(offered_units(LARGEST_UNITS)), "hardware", where="design", fastest="most"),
     Choice("beat_bits", BEAT_BITS, "hardware", where="design", fastest="most", label="port bits"),
@@ -118,7 +123,16 @@ def most_columns(units: NDArray[np.int64], features: NDArray[np.int64]) -> NDArr
 
 def joint(units: int, beat_bits: int) -> ArraySpace:
     """Every network with every array of up to so many units behind a port of up to so many bits."""
-    return ArraySpace("g-cos", LAYERS, (*TABLE_II, *ENGINE)).restrict(
+    return _with_arrays("g-cos", TABLE_II, units, beat_bits)
+
+
+def table_ii(units: int, beat_bits: int) -> ArraySpace:
+    """As `joint`, with every activation of the paper's Table II."""
+    return _with_arrays("table-ii", WIDER, units, beat_bits)
+
+
+def _with_arrays(name: str, network: tuple[Choice, ...], units: int, beat_bits: int) -> ArraySpace:
+    return ArraySpace(name, LAYERS, (*network, *ENGINE)).restrict(
         units=tuple(offered_units(units)), beat_bits=tuple(bits for bits in BEAT_BITS if bits <= beat_bits)
     )
 
@@ -135,7 +149,9 @@ def one_engine(units: int, beat_bits: int) -> ArraySpace:
     return space.restrict(**largest, columns=(1,), bits=(8,))
 
 
-SPACES: dict[str, Callable[[int, int], ArraySpace]] = {"g-cos": joint, "gcn-16": gcn_16, "one-engine": one_engine}
+SPACES: dict[str, Callable[[int, int], ArraySpace]] = {
+    "g-cos": joint, "table-ii": table_ii, "gcn-16": gcn_16, "one-engine": one_engine
+}  # fmt: skip
 """Name -> function of the most units and the widest port."""
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arrays import SCORED, random_array, random_data, random_source
-from support import plain_layer, random_accelerator, random_design, random_graph
+from support import plain_layer, random_accelerator, random_design, random_graph, random_network
 
+from fgnas.activations import NAMES, PLAIN
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.fixedpoint import shift_right_even
@@ -19,6 +20,9 @@ from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.systems.gcos.jobs import tied
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -136,6 +140,23 @@ def test_a_deep_network_gets_room_for_its_programme() -> None:
     encoded = encode_array(fit(source, data, 4), data)
     assert encoded.accelerator.engine.programme == 32
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_activation_has_the_codes_of_the_pipeline(name: str) -> None:
+    """With results in the format of the arguments, where plain ones need no table, and in others."""
+    rng = np.random.default_rng(13)
+    data = random_graph(rng, 30, 12, 5, 80)
+    plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    design = random_design(rng, 2, (plain | {"d": 8, "activation": name}, plain))
+    network = random_network(rng, design, data)
+    first = replace(network.layers[0], output_scale=network.layers[0].value_scale + 1)
+    network = replace(network, layers=(first, *network.layers[1:]))
+    for given, table in ((network, True), (tied(design, network), name not in PLAIN)):
+        source = lower_network(design, given, GraphShape.of(data))
+        encoded = encode_array(fit(source, data, 4), data)
+        assert (encoded.accelerator.plans[0].activation_words > 0) == table
+        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
 def test_a_mean_is_rounded_into_the_coefficients() -> None:
