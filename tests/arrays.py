@@ -18,9 +18,9 @@ SCORED = ("gat", "gat", "gcn", "constant")
 
 def random_source(
     rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT,
-    attentions: tuple[str, ...] = ("gcn", "constant"),
+    attentions: tuple[str, ...] = ("gcn", "constant"), heads: tuple[int, ...] = (1,),
 ) -> Accelerator:  # fmt: skip
-    """A quantised network of operators that the array runs."""
+    """A quantised network of operators that the array runs; `heads` are those of the last layer."""
 
     def plain() -> Choices:
         attention, aggregation = str(rng.choice(attentions)), str(rng.choice(aggregations))
@@ -30,7 +30,10 @@ def random_source(
         {**plain(), "d": int(rng.choice([3, 4, 8, 12, 16, 24])), "k": int(rng.choice([1, 2]))}
         for _ in range(layers - 1)
     ]
-    return random_accelerator(rng, random_design(rng, layers, (*hidden, {**plain(), "k": 1})), data)
+    last = {**plain(), "k": 1}
+    if heads != (1,) and last["attention"] != "gat" and last["aggregation"] != "max":
+        last["k"] = int(rng.choice(heads))
+    return random_accelerator(rng, random_design(rng, layers, (*hidden, last)), data)
 
 
 def random_data(rng: np.random.Generator) -> GraphData:

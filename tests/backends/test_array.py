@@ -77,6 +77,23 @@ def test_activations_with_and_without_a_table(tmp_path: Path) -> None:
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
+def test_heads_of_the_last_layer(tmp_path: Path) -> None:
+    """Rows of two words, then of one, two of which go to the tables in a cycle; units that share a row."""
+    rng = np.random.default_rng(14)
+    for classes, heads, results in ((10, 4, 1), (7, 2, 2)):
+        data = random_graph(rng, 40, 12, classes, 90)
+        plain = {"attention": "gcn", "t_attn": None}
+        source = random_accelerator(rng, random_design(rng, 2, (
+            plain | {"d": 8, "k": 2, "aggregation": "add"}, plain | {"k": heads, "aggregation": "mean"})), data)
+        array = fit(source, data, 4, (1,), 2, 256, results=results)
+        report = assert_exact(array, data, tmp_path / str(classes), runs=2)
+        assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    names = [phase["name"] for phase in json.loads((tmp_path / "7" / "report" / "price.json").read_text())["phases"]]
+    assert names[-3:] == ["combine 1, head 1", "combine 1, head 2", "aggregate 1"]
+    cpp = run_csim(tmp_path / "7", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+
+
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])
 def test_random_networks_with_attention(seed: int, tmp_path: Path) -> None:
     """Most of three layers have scores; a second run without a reset gives the same."""

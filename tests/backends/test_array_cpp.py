@@ -79,7 +79,7 @@ def random_cases(
     aggregations = ("add", "max", "mean") if attentions == PLAIN else EXACT
     for number in range(count):
         data = random_data(rng)
-        source = random_source(rng, 1 + number % 3, data, aggregations, attentions)
+        source = random_source(rng, 1 + number % 3, data, aggregations, attentions, (1, 2, 4))
         widest = [default_columns(layer, units) for layer in source.layers[:-1]]
         last = source.layers[-1].geometry
         split = 1 if last.maximum or last.gat else int(rng.choice([1, 2])) if units % 2 == 0 else 1

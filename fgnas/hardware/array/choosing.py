@@ -16,6 +16,7 @@ from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, table_banks
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     activation_of,
+    averaged_heads,
     check_network,
     default_columns,
     layer_shifts,
@@ -151,6 +152,7 @@ def _prices(
         maximum=np.full(len(units), any(layer.geometry.maximum for layer in source.layers)),
         sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
         heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
+        averaged=averaged_heads(source.layers[-1]),
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,

@@ -138,14 +138,17 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
 
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
-    names = ["fetch"]
+    plans, names = encoded.accelerator.plans, ["fetch"]
     for d, layer in zip(encoded.programme, encoded.layers, strict=True):
         if d.operation == Operation.LOAD:
             names.append(f"load {Target(d.target).name.lower()}{f' {layer}' if layer >= 0 else ''}")
         else:
             names.append(f"{_work(d)} {layer}")
-    return [f"{name}, pass {names[:place].count(name) + 1}" if names.count(name) > 1 else name
-            for place, name in enumerate(names)]  # fmt: skip
+    part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
+    several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
+    last = f" {len(plans) - 1}"
+    return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
+            for name, more, number in several]  # fmt: skip
 
 
 def _work(descriptor: Descriptor) -> str:
@@ -176,7 +179,7 @@ def multiplications(encoded: EncodedArray) -> int:
 def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
     """Multiplications that the network needs in each phase of `phase_cycles`; none in the fetch and in a load.
 
-    A pass has its share of the layer's.
+    A pass and a head have their share of the layer's.
     """
     needed, plans = _needed(encoded), encoded.accelerator.plans
     found = [0]
@@ -187,7 +190,8 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
         combined, gathered = needed[layer]
         scores = work.of_scores(encoded.accelerator.source.layers[layer].geometry, encoded.nodes)
         of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
-        found.append(int(of_phase) // plans[layer].passes)
+        heads = plans[layer].heads if _work(one) == "combine" else 1
+        found.append(int(of_phase) // plans[layer].passes // heads)
     return found
 
 

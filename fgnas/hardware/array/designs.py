@@ -21,6 +21,7 @@ from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import LANES, MOST_TILES, table_banks
+from fgnas.hardware.array.lowering import MOST_AVERAGED
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
@@ -48,7 +49,13 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         "the price of an array with attention gat is not known; choose gcn",
         lambda columns, _: np.any([one == "gat" for one in columns["attention"]], axis=0),
     ),
-    ("an array runs one head in the last layer", lambda columns, _: columns["k"][-1] > 1),
+    (
+        f"an array averages {MOST_AVERAGED} heads at most", lambda columns, _: columns["k"][-1] > MOST_AVERAGED
+    ),
+    (
+        "with aggregation max an array runs one head in the last layer",
+        lambda columns, _: (columns["k"][-1] > 1) & (columns["aggregation"][-1] == "max"),
+    ),
     (
         "array: columns must be powers of two that divide the units",
         lambda _, arrays: functools.reduce(
@@ -91,8 +98,10 @@ def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> 
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
         before = max(layer - 1, 0)  # X has the format of the first layer's values
-        sums += [value[before] + weight[layer] + ceil_log2(width), wire.COEFFICIENT_BITS + value[layer] + degree_bits]
-        rounded = np.where(gcn[layer] | mean[layer], wire.COEFFICIENT_FRACTION_BITS, 0)
+        averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
+        gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
+        sums += [value[before] + weight[layer] + ceil_log2(width), gathered]
+        rounded = np.where(gcn[layer] | mean[layer], wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
         extra = wire.LOGIT_EXTRA_BITS if layer == depth - 1 else 0
         shifts += [af[before] + wf[layer] - af[layer], rounded - extra]
     # On values and results of one format these need no table.
@@ -101,10 +110,10 @@ def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> 
         for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
     ]
     return Candidates(
-        units=arrays.units, features=[*hidden, none + shape.classes], columns=arrays.columns, weighted=gcn,
+        units=arrays.units, features=[*hidden, k[-1] * shape.classes], columns=arrays.columns, weighted=gcn,
         bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any(most, axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts,
+        shifts=shifts, averaged=k[-1],
     )  # fmt: skip
 
 

@@ -71,12 +71,12 @@ def graphs_of(layers: int, data: GraphData, further: Sequence[GraphData]) -> tup
 
 def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
     """Words of a unit's table that the largest H takes."""
-    return max(held_rows(plan, dealt.combined(index)) * plan.pitch for index, plan in enumerate(plans))
+    return max(plan.heads * held_rows(plan, dealt.combined(index)) * plan.pitch for index, plan in enumerate(plans))
 
 
 def held_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H that a table holds: as many for every group that makes them, and with attention for every group that
-    makes their scores."""
+    """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them, and
+    with attention for every group that makes their scores."""
     made = combined.groups * combined.depth
     return score_rows(plan, combined) * plan.aggregate.m if plan.attends else made
 
@@ -299,11 +299,20 @@ class _Encoder:
         for part in range(plan.passes):
             if part:
                 self._load(self.accelerator.pass_image(plan, part), Target.TABLE, plan.table_base, index)
-            self._add(combine, index, combined)
+            for head in range(plan.heads):
+                self._add(self._of_head(plan, combine, head), index, combined)
             if plan.attends:
                 self._attend(plan, part, aggregate, aggregated)
             moved = {} if plan.last else {"target_base": part * plan.tiles}
             self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **moved), index, aggregated)
+
+    def _of_head(self, plan: LayerPlan, combine: Descriptor, head: int) -> Descriptor:
+        """The combination of one of the heads that are averaged, from that of the first."""
+        rows = held_rows(plan, self.dealt.combined(plan.layer.index))
+        return replace(
+            combine, table_base=combine.table_base + head * plan.head_weight_words,
+            target_base=combine.target_base + head * rows * plan.pitch,
+        )  # fmt: skip
 
     def _attend(self, plan: LayerPlan, part: int, aggregate: Descriptor, schedule: Schedule) -> None:
         """The scores of a layer's nodes, behind their rows of H, and the largest of every row of an aggregation."""
@@ -335,7 +344,7 @@ class _Encoder:
             tiles=plan.write_tiles,
             count=0,
             table_base=plan.table_base,
-            limit=plan.weight_words,
+            limit=plan.head_weight_words,
             target=Target.TABLE,
             target_base=self.accelerator.results_base + plan.attends,
             target_tiles=plan.pitch,
@@ -364,7 +373,7 @@ class _Encoder:
             tiles=plan.tiles,
             count=0,
             table_base=self.accelerator.results_base,
-            limit=held_rows(plan, combined) * plan.pitch,
+            limit=plan.heads * held_rows(plan, combined) * plan.pitch,
             target=Target.LOGITS if plan.last else Target.OWN,
             target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
@@ -378,11 +387,13 @@ class _Encoder:
             **attention,
         )
         ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
-        schedule = pack(np.diff(graph.indptr), deal, plan.aggregate.k, ordered)
+        indptr = graph.indptr * plan.heads
+        schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
         sources = self_first(graph, index) if plan.attends else graph.sources
-        entries = (combined.position[sources] * plan.pitch, coefficients(plan, self.given[index], graph))
+        rows = combined.position[sources][:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        weights = np.repeat(coefficients(plan, self.given[index], graph), plan.heads)
         return self._sparse(
-            common, Region.EDGES, schedule, deal, plan.aggregate, graph.indptr, entries,
+            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (rows.ravel() * plan.pitch, weights),
             repeats(plan), REPEATED if plan.attends else None,
         )  # fmt: skip
 

@@ -29,6 +29,8 @@ ABSENT = -1
 MOST_ROW_WORDS = (1 << DESCRIPTOR.place("target_tiles")[1]) - 1
 """Words of a row that a unit holds: what a descriptor can name."""
 LEAST_PROGRAMME = 16
+MOST_AVERAGED = 32
+"""Heads of the last layer: each has a descriptor, and a programme has 64."""
 BLOCK_WORDS = 512
 """Words of a block RAM at its widest."""
 
@@ -54,6 +56,9 @@ class LayerPlan:
         columns: [elements] of a row of H: the layer's feature at each place, or ABSENT. Words are dealt to the n units
             in turn, the words of a head to one unit.
         vectors_base: first word of the attention's vectors, counted from the first of all layers.
+        heads: those that the last layer averages; 1 in others. Each is combined by itself, its rows of H behind those
+            of the head before it, and a row of the aggregation has an entry of every head for each edge. `columns`,
+            `tiles` and `write_tiles` are those of one head.
     """
 
     layer: LayerAccelerator
@@ -71,6 +76,7 @@ class LayerPlan:
     columns: Ints
     vectors_base: int = 0
     passes: int = 1
+    heads: int = 1
 
     @property
     def first(self) -> bool:
@@ -105,6 +111,11 @@ class LayerPlan:
     @property
     def weight_words(self) -> int:
         """Words of W in a unit, of one pass."""
+        return self.heads * self.head_weight_words
+
+    @property
+    def head_weight_words(self) -> int:
+        """Words of W in a unit that one combination reads."""
         return (self.layer.geometry.input_width if self.first else self.elements) * self.write_tiles
 
     @property
@@ -125,7 +136,7 @@ class LayerPlan:
         return 0 if self.activation is not Activation.TABLE or table is None else ceil_div(len(table), LANES)
 
     def weight_image(self, place: int, part: int = 0) -> Codes:
-        """[weight_words, LANES] W as the unit at a place of its group holds it in a pass."""
+        """[weight_words, LANES] W as the unit at a place of its group holds it in a pass; head after head."""
         n = self.combine.n
         tile = part * self.write_tiles + np.arange(self.write_tiles)
         if self.first:
@@ -136,7 +147,10 @@ class LayerPlan:
             column = tile * LANES
         lanes = column[:, None] + np.arange(LANES)
         padded = np.pad(self.layer.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
-        return padded[_held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)].reshape(-1, LANES)
+        inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
+        # A class's heads stand side by side in the layer's features.
+        features = [np.where(held == ABSENT, ABSENT, held * self.heads + head) for head in range(self.heads)]
+        return np.concatenate([padded[inputs, of_head].reshape(-1, LANES) for of_head in features])
 
     def bias_image(self, place: int) -> Codes:
         """[row_tiles, LANES] biases of the unit at a place of its group."""
@@ -269,8 +283,17 @@ def check_network(source: Accelerator) -> None:
     for layer in source.layers:
         if layer.geometry.gat and layer.geometry.mean:
             raise UserError(f"layer {layer.index}: the array has no mean with attention gat; choose add or max")
-        if layer.geometry.last and layer.geometry.k > 1:
-            raise UserError(f"layer {layer.index}: the array runs one head in the last layer, not {layer.geometry.k}")
+        if layer.geometry.last and layer.geometry.k > 1 and (layer.geometry.gat or layer.geometry.maximum):
+            kind = "attention gat" if layer.geometry.gat else "aggregation max"
+            raise UserError(f"layer {layer.index}: with {kind} the array runs one head in the last layer, not "
+                            f"{layer.geometry.k}: it averages those of sums and means")  # fmt: skip
+        if averaged_heads(layer) > MOST_AVERAGED:
+            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
+
+
+def averaged_heads(layer: LayerAccelerator) -> int:
+    """The heads whose sum is a row of the aggregation: those of the last layer, whose mean is in the shift."""
+    return layer.geometry.k if layer.geometry.last and not layer.geometry.gat else 1
 
 
 def widest(source: Accelerator) -> int:
@@ -290,7 +313,8 @@ def sum_bits(source: Accelerator) -> int:
     for layer in source.layers:
         longest = layer.geometry.input_width
         combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
-        gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(source.shape.degree_capacity))
+        messages = source.shape.degree_capacity * averaged_heads(layer)
+        gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(messages))
         scores = layer.value_format.width + layer.weight_format.width + int(ceil_log2(layer.geometry.d))
         found = max(found, combined, gathered, scores * layer.geometry.gat)
     return found
@@ -358,12 +382,12 @@ def plan_layers(
     plans: list[LayerPlan] = []
     table_base = bias_base = activation_base = vectors_base = 0
     for layer, n in zip(source.layers, chosen, strict=True):
-        g, parts = layer.geometry, 1 if plans else passes
+        g, parts, heads = layer.geometry, 1 if plans else passes, averaged_heads(layer)
         _check_heads(layer, n, split if g.last else 1)
         before = plans[-1].aggregate if plans else None
         combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
         aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
-        words = int(row_words(g.features, g.k * g.gat, g.d))
+        words = int(row_words(g.features // heads, g.k * g.gat, g.d))
         held = ceil_div(words, n)
         whole = ceil_div(g.d, LANES) if g.gat else 1
         if held % (parts * whole) or (g.last and parts > 1):
@@ -384,6 +408,7 @@ def plan_layers(
             columns=_columns(layer, n),
             vectors_base=vectors_base,
             passes=parts,
+            heads=heads,
         )
         if plan.row_tiles > MOST_ROW_WORDS:
             raise UserError(f"layer {layer.index}: a row takes {plan.row_tiles} words of a unit, {MOST_ROW_WORDS} at "
@@ -424,7 +449,7 @@ def _columns(layer: LayerAccelerator, n: int) -> Ints:
     """The features of a row of H at their places; see `LayerPlan`."""
     g = layer.geometry
     if not g.gat:
-        return np.arange(g.features)
+        return np.arange(g.features // averaged_heads(layer))
     words = ceil_div(g.d, LANES)  # of a head; heads are dealt to the units in turn
     word, lane = np.arange(g.k * words)[:, None], np.arange(LANES)
     tile, unit = word // n, word % n
@@ -471,10 +496,12 @@ def activation_of(layer: LayerAccelerator) -> Activation:
 def aggregate_shift(layer: LayerAccelerator) -> int:
     """The right shift behind an aggregation.
 
-    That of the pipeline; but a mean is a weighted sum, whose coefficients have fraction bits.
+    That of the pipeline; but a mean is a weighted sum, whose coefficients have fraction bits, and a mean of heads is a
+    sum with a longer shift.
     """
     rounded = layer.geometry.mean and not layer.geometry.gcn
-    return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0)
+    heads = averaged_heads(layer).bit_length() - 1
+    return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0) + heads
 
 
 def smallest_engine(
@@ -515,15 +542,16 @@ def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
-    return LOADS + vectors + sum(int(descriptors(plan.passes, plan.attends)) for plan in plans)
+    return LOADS + vectors + sum(int(descriptors(plan.passes, plan.attends, plan.heads)) for plan in plans)
 
 
-def descriptors(passes: Any, attends: Any = 0) -> Any:
-    """Descriptors of a layer: two a pass, or four with attention, and a load before every pass but the first.
+def descriptors(passes: Any, attends: Any = 0, heads: Any = 1) -> Any:
+    """Descriptors of a layer: two a pass, or four with attention, and a load before every pass but the first; one more
+    for each further head that is averaged.
 
     Integers, or arrays of them.
     """
-    return (3 + 2 * attends) * passes - 1
+    return (3 + 2 * attends) * passes - 1 + heads - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -63,7 +63,7 @@ class Candidates:
 
     Attributes:
         units: S.
-        features: width of H of every layer, in order; the last one's is the number of classes.
+        features: width of H of every layer, in order; the last one's is the number of classes, of each head.
         columns: n of every hidden layer's aggregation.
         weighted: whether the messages of every layer have coefficients.
         bits: width of the numbers.
@@ -76,6 +76,7 @@ class Candidates:
         heads: of every layer whose messages are weighted by scores, 0 for other layers; empty where no network has one.
             Then `features` are those of all heads, without padding.
         exponential_halves: RAMB18s of a unit's exponentials.
+        averaged: heads of the last layer, see `LayerPlan.heads`.
     """
 
     units: Ints
@@ -91,6 +92,7 @@ class Candidates:
     shifts: Sequence[Ints]
     heads: Sequence[Ints] = ()
     exponential_halves: Ints | int = 0
+    averaged: Ints | int = 1
 
 
 UNKNOWN = -1
@@ -150,6 +152,7 @@ class ArrayPricer:
     ) -> int:  # fmt: skip
         """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker.
 
+        `elements`: of a row that a unit multiplies; of "logits", entries of an edge.
         `writes`: words that go to the tables in a cycle; `latency` and `before` as in `Stream`.
         """
         if tiles > MOST_TILES:
@@ -160,7 +163,7 @@ class ArrayPricer:
             stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
-        schedule = self._schedule(kind, groups, tiles)
+        schedule = self._schedule(kind, groups, tiles, max(1, elements))
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results, before, latency)
@@ -177,17 +180,17 @@ class ArrayPricer:
         stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency)
         return compute_cycles(stream, self._schedule(kind, groups, tiles).last.astype(bool), self.read_latency)
 
-    def _schedule(self, kind: str, groups: int, tiles: int) -> Schedule:
-        """The slot rows of a phase that reads a stream."""
-        lengths = self.data.non_zeros if kind == "first" else self.data.degrees
+    def _schedule(self, kind: str, groups: int, tiles: int, entries: int = 1) -> Schedule:
+        """The slot rows of a phase that reads a stream with so many entries of an edge."""
+        lengths = self.data.non_zeros if kind == "first" else self.data.degrees * entries
         ordered = rows_held(QUEUE_WORDS, tiles) - 1 if kind == "logits" else 0
         dealt = self._deal(kind == "first", groups)
         return pack(lengths, dealt.backwards() if kind == "logits" else dealt, 1, ordered)
 
-    def _phase_beats(self, kind: str, groups: int, tiles: int) -> int:
-        """Beats that a phase reads, and those of the logits that it writes."""
+    def _phase_beats(self, kind: str, groups: int, tiles: int, entries: int = 1) -> int:
+        """Beats that a phase reads, and those of the logits that it writes; `entries` as of `_schedule`."""
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
-        slot_rows = self._schedule(kind, groups, tiles).slot_rows
+        slot_rows = self._schedule(kind, groups, tiles, entries).slot_rows
         written = groups * self._deal(False, groups).depth * tiles if kind == "logits" else 0
         read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
         return int(read + written // results_together(groups, tiles, self.beat_bits))
@@ -204,7 +207,7 @@ class ArrayPricer:
         score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency)
         maximum = _by_case(functools.partial(self._maximum, kind), layer.groups, layer.tiles, layer.latency)
         held = layer.tiles if kind == "logits" else 0 * layer.tiles
-        beats = _by_case(functools.partial(self._beats, kind), layer.groups, held)
+        beats = _by_case(functools.partial(self._beats, kind), layer.groups, held, np.ones_like(held))
         if kind == "logits":  # those of the logits are not read
             together = _by_case(functools.partial(results_together, beat_bits=self.beat_bits), layer.groups, held)
             beats = beats - layer.groups * self._depths(False, layer.groups) * held // together
@@ -235,29 +238,30 @@ class ArrayPricer:
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
             attends = (heads[layer] > 0).astype(np.int64)
             d = features // np.maximum(heads[layer], 1)
-            words = row_words(features, heads[layer], d)
+            averaged = none + candidates.averaged if layer == layers - 1 else none + 1
+            words = row_words(features // averaged, heads[layer], d)
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
             writes = table_writes(groups, tiles + attends, candidates.results)
             if layer == 0:
                 written = tiles
-                cycles = cycles + parts * self._phases("first", groups, tiles, none, writes, *usual)
-                read = read + parts * _by_case(functools.partial(self._beats, "first"), groups, none)
+                cycles = cycles + averaged * parts * self._phases("first", groups, tiles, none, writes, *usual)
+                read = read + averaged * parts * _by_case(functools.partial(self._beats, "first"), groups, none)
                 loaded, moved = self._weight_loads(width * tiles, places, candidates.bits)
                 cycles, read = cycles + (parts - 1) * loaded, read + (parts - 1) * moved
-                weights = weights + width * tiles
+                weights = weights + averaged * width * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
                 written = words
-                cycles = cycles + self._phases("dense", groups, words, elements, writes, *usual)
-                weights = weights + elements * words
+                cycles = cycles + averaged * self._phases("dense", groups, words, elements, writes, *usual)
+                weights = weights + averaged * elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
-            held_rows = groups * combined_rows[layer]
+            held_rows, entries = groups * combined_rows[layer], np.where(averaged > 1, averaged, 0)
             if candidates.heads:
                 latency = result_cycles(scored, attends, candidates.bits)
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none, latency, attends)
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, latency, attends)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
                 taken, again = self._attention(_Attending(units // n, of_group, most_tiles, plain, attends), kind)
@@ -267,12 +271,12 @@ class ArrayPricer:
                 maxima = np.maximum(maxima, attends * rows[layer])
                 needed = needed + 2 * self.data.nodes * attends * features
             else:
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, none, none)
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
-            read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held)
+            read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held, averaged)
             longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
-            results = np.maximum(results, held_rows * (tiles + attends))
+            results = np.maximum(results, averaged * held_rows * (tiles + attends))
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles * parts)
             elements = own_elements(features, heads[layer], d, n)
             width = features
@@ -282,7 +286,7 @@ class ArrayPricer:
         loads += [self._loads(count, places, candidates.bits, 1) for count in further]
         cycles = cycles + sum(taken for taken, _ in loads)
         of_layers = [descriptors(passes if layer == 0 else 1, one > 0) for layer, one in enumerate(heads)]
-        most = sum(of_layers) + LOADS + scored
+        most = sum(of_layers) + LOADS + scored + candidates.averaged - 1
         steps = most - (candidates.tables == 0)
         beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1

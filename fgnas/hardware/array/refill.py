@@ -52,6 +52,7 @@ def feature_refill(encoded: EncodedArray) -> StreamRefill:
 def edge_refill(encoded: EncodedArray) -> StreamRefill:
     """The graph region; it is filled with the sources of the first layer, and keeps the graphs of the others."""
     plan = encoded.accelerator.plans[0]
+    assert plan.heads == 1, "an edge is an entry"
     found = _places(encoded, Region.EDGES, "index", encoded.dealt.layers[0], encoded.graph.indptr, repeats(plan))
     return StreamRefill(*found, encoded.dealt.combined(0).position * plan.pitch)
 

@@ -34,7 +34,8 @@ def with_array(rng: np.random.Generator, layers: int) -> Design:
          "k": int(rng.choice([1, 2]))}
         for _ in range(layers)
     ]  # fmt: skip
-    own[-1] |= {"k": 1, "d": None}
+    heads = int(rng.choice([1, 2, 4]))
+    own[-1] |= {"k": heads, "d": None} | ({"aggregation": str(rng.choice(["add", "mean"]))} if heads > 1 else {})
     units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
     columns = [int(rng.choice([n for n in (1, 2, 4) if units % n == 0])) for _ in range(layers - 1)]
     results = int(rng.choice([one for one in (1, 2, 4) if one <= beat_bits // 128]))
@@ -94,12 +95,16 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     rng = np.random.default_rng(7)
     right = changed(with_array(rng, 2), units=6, columns=(2,), beat_bits=256, results=2)
     layers = right.layers
-    heads = right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update={"k": 2}))})
+    several, many = (
+        right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update=last))})
+        for last in ({"k": 2, "aggregation": "max"}, {"k": 64, "aggregation": "add"})
+    )
     attending = layers[0].model_copy(update={"attention": "gat", "t_attn": 1})
     gat = right.model_copy(update={"layers": (attending, layers[1])})
     dividing = "powers of two that divide the units"
     wrong = [
-        ("an array with attention gat is not known", gat), ("one head in the last layer", heads),
+        ("an array with attention gat is not known", gat), ("one head in the last layer", several),
+        ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
     ]  # fmt: skip

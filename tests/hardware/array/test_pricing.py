@@ -11,7 +11,7 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.lowering import default_columns, layer_shifts, softmax_of, sum_bits
+from fgnas.hardware.array.lowering import averaged_heads, default_columns, layer_shifts, softmax_of, sum_bits
 from fgnas.hardware.array.pricing import UNKNOWN, ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
@@ -26,7 +26,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     with 1, 2 and 4 words of H a cycle where there are banks for them."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
+    source = random_source(rng, 1 + seed % 3, data, attentions=attentions, heads=(1, 2, 4))
     arrays = []
     beat_bits = BEAT_BITS[seed % 3]
     for units in (1, 2, 8, 12, 16):
@@ -53,7 +53,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     heads = [np.full(len(arrays), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
-        heads if softmax else (), exponential_halves(softmax),
+        heads if softmax else (), exponential_halves(softmax), averaged_heads(source.layers[-1]),
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):

@@ -14,7 +14,7 @@ from fgnas.fixedpoint import shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import coefficients, encode_array, fit
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline import reference as pipeline
@@ -142,6 +142,35 @@ def test_a_deep_network_gets_room_for_its_programme() -> None:
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
+@pytest.mark.parametrize("heads", [2, 4, 16])
+@pytest.mark.parametrize("attention", ["constant", "gcn"])
+@pytest.mark.parametrize("aggregation", ["add", "mean"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_heads_of_the_last_layer_are_averaged(heads: int, attention: str, aggregation: str, layers: int) -> None:
+    """The sum over edges and heads is rounded once; a sum without coefficients is that of the pipeline."""
+    rng = np.random.default_rng(heads)
+    data = random_graph(rng, 40, 12, 10, 90)
+    last = {"attention": attention, "aggregation": aggregation, "t_attn": None, "k": heads}
+    design = random_design(rng, layers, (*[last | {"aggregation": "max", "d": 12, "k": 2}] * (layers - 1), last))
+    source = random_accelerator(rng, design, data)
+    encoded = encode_array(fit(source, data, 8, (2,) * (layers - 1), 2), data)
+    assert [one.tiles for one in encoded.programme if one.computes][-1 - heads :] == [2] * (heads + 1)
+    found = reference.run(encoded)
+    graph, layer = encode(source, data), source.layers[-1]
+    if (attention, aggregation) == ("constant", "add"):
+        assert np.array_equal(found, pipeline.run(source, graph))
+    x = graph.features
+    for before in source.layers[:-1]:
+        x = pipeline.activate(before, pipeline.aggregate(before, graph, pipeline.linear(before, x)))
+    h = pipeline.linear(layer, x).reshape(data.nodes, data.classes, heads).sum(axis=2)
+    weights = coefficients(encoded.accelerator.plans[-1], data, graph)
+    total = np.zeros_like(h)
+    np.add.at(total, data.targets, weights[:, None] * h[data.sources])
+    fraction = 0 if (attention, aggregation) == ("constant", "add") else wire.COEFFICIENT_FRACTION_BITS
+    mean = shift_right_even(total, fraction - wire.LOGIT_EXTRA_BITS + heads.bit_length() - 1)
+    assert np.array_equal(found, source.logit_format.saturate(mean + (layer.bias << wire.LOGIT_EXTRA_BITS)))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_activation_has_the_codes_of_the_pipeline(name: str) -> None:
     """With results in the format of the arguments, where plain ones need no table, and in others."""
@@ -211,7 +240,9 @@ def design_of(**choices: object) -> Design:
     ("choices", "message"),
     [
         ({"attention": "gat", "aggregation": "mean", "t_attn": 1}, "has no mean with attention gat"),
-        ({"k": 2}, "one head in the last layer, not 2"),
+        ({"k": 2, "aggregation": "max"}, "with aggregation max the array runs one head in the last layer, not 2"),
+        ({"k": 2, "attention": "gat", "t_attn": 1}, "with attention gat the array runs one head in the last layer"),
+        ({"k": 64}, "an array averages 32 heads at most"),
     ],
 )
 def test_what_the_array_does_not_run_is_refused(choices: dict[str, object], message: str) -> None:
