@@ -34,6 +34,8 @@ TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACT
 """The memories that a network is loaded into, by the name of their image."""
 REPEATED = 2
 """The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
+NOTHING = 0
+"""The value of an entry that adds nothing; an attention still reads its score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,10 +393,11 @@ class _Encoder:
         schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
         sources = self_first(graph, index) if plan.attends else graph.sources
         rows = combined.position[sources][:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
         weights = np.repeat(coefficients(plan, self.given[index], graph), plan.heads)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (rows.ravel() * plan.pitch, weights),
-            repeats(plan), REPEATED if plan.attends else None,
+            repeats(plan), again if plan.attends else None,
         )  # fmt: skip
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import SCORED, random_array, random_data, random_source
+from arrays import EXACT, SCORED, random_array, random_data, random_source
 from support import plain_layer, random_accelerator, random_design, random_graph, random_network
 
 from fgnas.activations import NAMES, PLAIN
@@ -23,6 +23,7 @@ from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.systems.gcos.jobs import tied
+from fgnas.tasks.nodes import build
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -42,6 +43,24 @@ def test_attention_has_the_logits_of_the_pipeline(seed: int) -> None:
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, attentions=SCORED)
     encoded = encode_array(random_array(rng, source, data), data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("aggregation", EXACT)
+def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str) -> None:
+    """Two groups, one with a hub: the other would send logits too far ahead."""
+    rng = np.random.default_rng(2)
+    data = random_graph(rng, 400, 9, 5, 500)
+    ends = np.stack([rng.integers(0, 400, 2000), np.where(rng.random(2000) < 0.6, 0, rng.integers(0, 400, 2000))])
+    given = np.concatenate([np.stack([data.sources, data.targets]), ends], axis=1)
+    everyone = np.ones(400, bool)
+    data = build("random", data.features, given, data.labels, everyone, everyone, everyone, 5)
+    scored = {"attention": "gat", "t_attn": 1, "k": 1, "aggregation": aggregation}
+    source = random_accelerator(rng, random_design(rng, 1, (scored,)), data)
+    encoded = encode_array(fit(source, data, 2), data)
+    schedule = encoded.schedules[len(encoded.programme) - 1]
+    working = schedule.ordinal >= 0
+    assert (~working & (np.cumsum(working[::-1], axis=0)[::-1] > 0)).any(), "a group idles before its end"
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
