@@ -22,12 +22,19 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 
-Attention = Literal["constant", "gcn", "gat"]
+Attention = Literal["constant", "gcn", "gat", "linear"]
 Aggregation = Literal["add", "mean", "max"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
+VECTORS = {"gat": 2, "linear": 1}
+"""Attentions whose messages are weighted by a softmax over scores, and how many vectors of weights each has: that of
+the sending node, then that of the receiving one.
+
+gat is PyG's GATConv. linear is GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in G-CoS, Table II);
+both of its vectors multiply the sending node, so that they are one, their sum.
+"""
 
 LAST_ABSENT = ("d", "activation", "t_act")
 """Choices that are None in the last layer, and only there."""
@@ -55,7 +62,7 @@ class Layer(BaseModel):
     """One layer: structure, parallelism and fixed-point formats (FGNAS paper, Table II).
 
     A choice without effect is None: d, activation and t_act in the last layer (its d is the number of
-    classes), t_attn unless the attention is gat.
+    classes), t_attn unless the attention is gat: the pipeline runs no other scores, and the array has no such lanes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -84,9 +91,22 @@ class Layer(BaseModel):
             raise ValueError("t_attn is required with attention gat and not allowed otherwise")
         return self
 
+    @property
+    def attends(self) -> bool:
+        """Whether messages are weighted by scores."""
+        return self.attention in VECTORS
+
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
         return FixedPoint.of(self.ai, self.af, scale)
+
+    def score_format(self, scale: int = 0) -> FixedPoint:
+        """Format of the parts that an edge's score is made of, where features are stored as x * 2**scale.
+
+        They are products with features, but linear's are 1 + tanh of them, from 0 to 2.
+        """
+        value = self.value_format(scale)
+        return FixedPoint(value.width, value.width - 2) if self.attention == "linear" else value
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's weights, stored as w * 2**scale."""

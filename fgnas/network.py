@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design
+from fgnas.design import VECTORS, Design
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 
 Float = NDArray[np.float32]
+ATTENTION_VECTORS = ("attention_source", "attention_target")
+"""Fields of `LayerParameters`, in the order of `fgnas.design.VECTORS`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +31,8 @@ class LayerParameters:
     Attributes:
         weight: [width_in, k, d].
         bias: [k * d] in hidden layers (head-major), [classes] in the last.
-        attention_source: [k, d], weights a_r of the sending node's features; None unless gat.
-        attention_target: [k, d], weights a_l of the receiving node's features; None unless gat.
+        attention_source: [k, d], weights a_r of the sending node's features; None without scores.
+        attention_target: [k, d], weights a_l of the receiving node's features; None without, and of linear.
         weight_scale: scale of `weight` and of the attention vectors.
         value_scale: scale of the linear stage's output, of the aggregation and of the bias.
         output_scale: scale of the activation's output; unused in the last layer.
@@ -60,10 +62,11 @@ class Network:
             d = layer.d if layer.d is not None else classes
             last = index == len(design.layers) - 1
             expected = {"weight": (width_in, layer.k, d), "bias": (classes,) if last else (layer.k * d,)}
-            if layer.attention == "gat":
-                expected["attention_source"] = expected["attention_target"] = (layer.k, d)
-            elif parameters.attention_source is not None or parameters.attention_target is not None:
-                raise UserError(f"weights of layer {index} hold attention vectors; {layer.attention} has none")
+            vectors = VECTORS.get(layer.attention, 0)
+            expected |= dict.fromkeys(ATTENTION_VECTORS[:vectors], (layer.k, d))
+            if any(getattr(parameters, name) is not None for name in ATTENTION_VECTORS[vectors:]):
+                has = "none" if vectors == 0 else f"{vectors}"
+                raise UserError(f"weights of layer {index} hold attention vectors; {layer.attention} has {has}")
             for name, shape in expected.items():
                 array = getattr(parameters, name)
                 if array is None or array.shape != shape:

@@ -3,6 +3,7 @@
 import numpy as np
 from support import Choices, random_accelerator, random_design, random_graph
 
+from fgnas.design import VECTORS
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
@@ -14,6 +15,8 @@ EXACT = ("add", "max")
 """Aggregations whose integers are those of the pipeline; a mean is rounded into the coefficients."""
 SCORED = ("gat", "gat", "gcn", "constant")
 """Attentions of networks most of whose layers have scores."""
+SCORES_OF_ALL_KINDS = (*VECTORS, "gcn")
+"""Attentions of networks whose layers have scores of different kinds."""
 
 
 def random_source(

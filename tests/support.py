@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fgnas.design import Design, Layer
+from fgnas.design import VECTORS, Design, Layer
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
@@ -49,7 +49,7 @@ def random_network(rng: np.random.Generator, design: Design, data: GraphData) ->
         weight = rng.normal(size=(width, layer.k, d)).astype(np.float32)
         bias = rng.normal(size=layer.k * d if layer.d else d).astype(np.float32)
         attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(2)]
-        vectors = attention if layer.attention == "gat" else [None, None]
+        vectors = [*attention[: VECTORS.get(layer.attention, 0)], None, None][:2]
         layers.append(LayerParameters(weight, bias, *vectors, *rng.integers(-2, 4, 3).tolist()))
         width = layer.k * d
     return Network(tuple(layers), int(rng.integers(0, 4)))

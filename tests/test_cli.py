@@ -201,6 +201,13 @@ def test_bad_designs_are_one_line(call, designs, elsewhere, change, part):
     assert refused(call("price", "bad.jsonl"), "bad.jsonl:2", "not JSON")
 
 
+def test_scores_of_the_array_alone_are_refused_before_a_training(call, designs, elsewhere):
+    layers = [{**layer, "attention": "linear", "t_attn": None} for layer in designs[0]["layers"]]
+    (elsewhere / "linear.json").write_text(json.dumps({**designs[0], "layers": layers}))
+    for command in ("price", "hls"):
+        assert refused(call(command, "linear.json"), "the pipeline runs no scores but gat's", "--target array")
+
+
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
     from fgnas.engine import survey
 

@@ -97,6 +97,7 @@ def test_the_hash_is_the_same_on_every_machine():
         (hidden(ai=4, af=6), "ai + af must be 1 to 9"),
         (hidden(t_out=8, wi=2, wf=6), "t_out * (wi + wf + 1) must be at most 64"),
         (hidden(attention="gat"), "t_attn is required with attention gat and not allowed otherwise"),
+        (hidden(attention="linear", t_attn=2), "t_attn is required with attention gat and not allowed otherwise"),
         (hidden(t_attn=2), "t_attn is required with attention gat and not allowed otherwise"),
         (hidden(attention="transformer"), "layers.0.attention"),
     ],

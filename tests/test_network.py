@@ -1,6 +1,7 @@
 """Weights on disk: whole, checked, and of the design's shape."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,5 +51,16 @@ def test_shapes_are_checked_against_the_design():
     for wrong, place in ((network(width_in=4), "layer 0: weight"), (network(classes=3), "layer 1: weight")):
         with pytest.raises(UserError, match=place):
             wrong.check(DESIGN, 3, 2)
+    scored = DESIGN.model_copy(update={"layers": (DESIGN.layers[0].model_copy(update={"attention": "linear"}),
+                                                  DESIGN.layers[1])})  # fmt: skip
+    vector = np.zeros((2, 4), np.float32)
+    first, second = network().layers
+    one, two = replace(first, attention_source=vector), replace(first, attention_source=vector, attention_target=vector)
+    Network((one, second)).check(scored, 3, 2)
+    for wrong, message in ((two, "layer 0 hold attention vectors; linear has 1"), (first, "attention_source is None")):
+        with pytest.raises(UserError, match=message):
+            Network((wrong, second)).check(scored, 3, 2)
+    with pytest.raises(UserError, match="layer 0 hold attention vectors; gcn has none"):
+        Network((one, second)).check(DESIGN, 3, 2)
     with pytest.raises(UserError, match="1 layers, the design 2"):
         Network(network().layers[:1]).check(DESIGN, 3, 2)

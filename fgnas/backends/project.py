@@ -19,6 +19,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import check_scores
 from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
@@ -50,10 +51,11 @@ def write_project(
 
     The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
     With `network` its float weights are written too. The C++ has the pragmas of `compiler`, one of `compilers()`. An
-    existing project is replaced.
+    existing project is replaced. Raises UserError for scores that the pipeline does not run.
     """
     specification = specification or Specification()
     check_compiler(compiler)
+    check_scores([layer.geometry for layer in accelerator.layers])
     return replace_project(directory, lambda built: _fill(accelerator, data, built, specification, network, compiler))
 
 

@@ -20,6 +20,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import NO_SCORES
 from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
@@ -141,6 +142,13 @@ def find_target(name: str) -> Target:
     if name not in TARGETS:
         raise UserError(f"unknown target {name!r}; known: {', '.join(TARGETS)}")
     return TARGETS[name]
+
+
+def check_target(name: str, design: Design) -> None:
+    """Raise UserError where a target does not exist, or has no hardware for a design's attentions."""
+    find_target(name)
+    if name == DEFAULT_TARGET and any(layer.attends and layer.t_attn is None for layer in design.layers):
+        raise UserError(NO_SCORES)
 
 
 def described_target(summary: dict[str, Any]) -> Target:

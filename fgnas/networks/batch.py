@@ -19,6 +19,8 @@ from fgnas.networks import kernels
 from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix
 
 Reals = NDArray[np.float32]
+COMPILED = ("constant", "gcn", "gat")
+"""Attentions that the compiled loops train; networks with others are trained by autograd."""
 BETAS = np.array([0.9, 0.999])
 """Decay of Adam's means, as in torch."""
 

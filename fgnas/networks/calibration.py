@@ -114,11 +114,13 @@ def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
 
 
 def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
-    """Candidates for a scale. The table of exponentials has the size of a format without scale, so gat has fewer."""
+    """Candidates for a scale; fewer where scores have that of the values: the table of exponentials has the size of a
+    format without scale."""
     if place == (0, "input"):
         return observation.input_scales
-    gat = design.layers[place[0]].attention == "gat"
-    return range(SCALES.start, 1) if gat and place[1] == "value" else SCALES
+    layer = design.layers[place[0]]
+    scored = layer.attends and layer.score_format(1) != layer.score_format()
+    return range(SCALES.start, 1) if scored and place[1] == "value" else SCALES
 
 
 def best_scale(make_format: Callable[[int], FixedPoint], samples: Sequence[Values], offered: range = SCALES) -> int:

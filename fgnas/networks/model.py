@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import LEAKY_SLOPE
+from fgnas.design import VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -177,19 +178,21 @@ class Block:
             return Maximum.apply(h, *self.edges(attention))
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
 
-    def attend(self, h: Tensor, source: Tensor, target: Tensor, aggregation: str) -> Tensor:
+    def attend(self, h: Tensor, vectors: Sequence[Tensor], attention: str, aggregation: str) -> Tensor:
         """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
 
-        alpha_ij is the softmax over S(i) of LeakyReLU(target . h_i + source . h_j) for each head; source and target are
-        [k, d].
+        alpha_ij is the softmax over S(i) of each head's scores, from the products of the features with the `vectors`
+        [k, d], source then target: LeakyReLU(target . h_i + source . h_j) for gat, tanh(source . h_j) for linear.
         """
-        heads = h.view(len(h), *source.shape)
-        s, r = (heads * target).sum(2), (heads * source).sum(2)
+        heads = h.view(len(h), *vectors[0].shape)
+        products = [(heads * vector).sum(2) for vector in reversed(vectors)]
+        if self.device != "cpu" or attention != "gat":
+            alpha = scatter.edge_softmax(scatter.SCORES[attention](products, self.scattered), self.scattered)
+        else:
+            alpha = EdgeSoftmax.apply(*products, self.indptr, self.sources, self.target_places)
         if self.device != "cpu":
-            alpha = scatter.edge_softmax(s, r, self.scattered)
             y = scatter.weighted(alpha, h, self.scattered, aggregation == "max")
         else:
-            alpha = EdgeSoftmax.apply(s, r, self.indptr, self.sources, self.target_places)
             function = WeightedMaximum if aggregation == "max" else WeightedSum
             y = function.apply(alpha, h, self.indptr, self.sources)
         return y / torch.from_numpy(self.target_degrees).to(y)[:, None] if aggregation == "mean" else y
@@ -271,7 +274,7 @@ class Child:
 
     Attributes:
         weights, biases: for each layer [width_in, k * d], and [k * d] or, in the last, [classes].
-        attention: for each layer the vectors [k, d] of the sending and the receiving node; None without gat.
+        attention: for each layer the vectors [k, d] of its scores, see `fgnas.design.VECTORS`; None without scores.
     """
 
     def __init__(
@@ -286,7 +289,7 @@ class Child:
         self.architecture, self.classes = architecture, classes
         self.weights: list[Tensor] = []
         self.biases: list[Tensor] = []
-        self.attention: list[tuple[Tensor, Tensor] | None] = []
+        self.attention: list[tuple[Tensor, ...] | None] = []
         for index, layer in enumerate(architecture):
             last = index == len(architecture) - 1
             heads, d = layer["k"], classes if last else layer["d"]
@@ -294,11 +297,8 @@ class Child:
             self.weights.append(_parameter(glorot(rng, width_in, features), dtype, device))
             bias = np.zeros(classes if last else features, np.float32)
             self.biases.append(_parameter(bias, dtype, device))
-            pair = None
-            if layer["attention"] == "gat":
-                source, target = (_parameter(glorot(rng, heads, d), dtype, device) for _ in range(2))
-                pair = source, target
-            self.attention.append(pair)
+            drawn = [glorot(rng, heads, d) for _ in range(VECTORS.get(layer["attention"], 0))]
+            self.attention.append(tuple(_parameter(one, dtype, device) for one in drawn) or None)
             width_in = features
 
     def parameters(self) -> list[Tensor]:
@@ -329,7 +329,7 @@ class Child:
             if attention is None:
                 y = block.aggregate(h, layer["attention"], layer["aggregation"])
             else:
-                y = block.attend(h, *attention, layer["aggregation"])
+                y = block.attend(h, attention, layer["attention"], layer["aggregation"])
             if last:
                 if steps is not None:
                     steps.append(Step(h, y, None))

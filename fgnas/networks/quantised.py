@@ -74,7 +74,7 @@ def fake_quantised_logits(
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
         bias = fake_quantise(parameters.bias, value)
         h = fake_quantise(x @ weight, value)
-        y = _attend(layer, parameters, h, data) if layer.attention == "gat" else _aggregate(layer, h, data)
+        y = _attend(layer, parameters, h, data) if layer.attends else _aggregate(layer, h, data)
         y = rounded(y, value.fraction_bits + (0 if layer.activation else wire.LOGIT_EXTRA_BITS))
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
         if layer.activation is not None:
@@ -102,27 +102,39 @@ def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:
 
 
 def _attend(layer: Layer, parameters: LayerParameters, h: Tensor, data: GraphData) -> Tensor:
-    """[N, features] gat aggregate of H, not rounded."""
-    assert parameters.attention_source is not None and parameters.attention_target is not None
-    value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
+    """[N, features] aggregate of H weighted by scores, not rounded."""
     heads = h.view(len(h), layer.k, -1)
-    vectors = (parameters.attention_target, parameters.attention_source)
-    s, r = (fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors)
     sources, targets = torch.from_numpy(data.sources), torch.from_numpy(data.targets)
-    z = s[targets] + r[sources]
-    scores = torch.where(z >= 0, 5 * z, z)  # five times LeakyReLU, because 0.2 has no exact value
+    scores = _fivefold_scores(layer, parameters, heads, sources, targets)
     index = targets[:, None].expand_as(scores)
-    largest = torch.zeros_like(s).scatter_reduce(0, index, scores, "amax", include_self=False)
+    none = torch.zeros(heads.shape[:2], dtype=torch.float64)
+    largest = none.scatter_reduce(0, index, scores, "amax", include_self=False)
     steps = 2.0**wire.COEFFICIENT_FRACTION_BITS
     coefficients = torch.round(steps * torch.exp((scores - largest[targets]) / 5)) / steps
     messages = coefficients[:, :, None] * heads[sources]
     index = targets[:, None, None].expand_as(messages)
     reduce = "amax" if layer.aggregation == "max" else "sum"
     total = torch.zeros_like(heads).scatter_reduce(0, index, messages, reduce, include_self=False)
-    denominator = torch.zeros_like(s).index_add(0, targets, coefficients)
+    denominator = none.index_add(0, targets, coefficients)
     if layer.aggregation == "mean":
         denominator = denominator * torch.from_numpy(data.degrees)[:, None]
     return (total / denominator[:, :, None]).view(len(h), -1)
+
+
+def _fivefold_scores(
+    layer: Layer, parameters: LayerParameters, heads: Tensor, sources: Tensor, targets: Tensor
+) -> Tensor:
+    """[edges, k] five times the score of each edge, because the slope 0.2 has no exact value."""
+    value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
+    vectors = (parameters.attention_source, parameters.attention_target)
+    r, *rest = (
+        fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors if vector is not None
+    )
+    if layer.attention == "linear":
+        return 5 * fake_quantise(1 + torch.tanh(r), layer.score_format(parameters.value_scale))[sources]
+    (s,) = rest
+    z = s[targets] + r[sources]
+    return torch.where(z >= 0, 5 * z, z)
 
 
 def fake_quantise(values: Tensor | NDArray[np.float32], number: FixedPoint) -> Tensor:

@@ -63,11 +63,11 @@ def rounded_logits(
         weights = rounding(child.weights[index], number.weight)
         h = rounding(first_product(weights) if index == 0 else z @ weights, number.value)
         bias = rounding(child.biases[index], number.value)
-        if (pair := child.attention[index]) is None:
+        if (vectors := child.attention[index]) is None:
             y = block.aggregate(h, layer.attention, layer.aggregation)
         else:
-            source, target = (rounding(vector, number.weight) for vector in pair)
-            y = block.attend(h, source, target, layer.aggregation)
+            rounded = [rounding(vector, number.weight) for vector in vectors]
+            y = block.attend(h, rounded, layer.attention, layer.aggregation)
         if layer.activation is not None and number.output is not None:
             z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, number.value)), number.output))
     return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias

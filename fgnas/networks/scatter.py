@@ -6,6 +6,7 @@ networks that are trained on a GPU differ in their bits from those trained on a 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,9 +34,27 @@ class Edges:
         return len(self.places)
 
 
-def edge_softmax(s: Tensor, r: Tensor, edges: Edges) -> Tensor:
-    """[edges, heads] softmax over each row of LeakyReLU(s[i] + r[j]), from s and r [nodes, heads]."""
-    scores = torch.nn.functional.leaky_relu(s[edges.places[edges.targets]] + r[edges.sources], NEGATIVE_SLOPE)
+def _gat(products: Sequence[Tensor], edges: Edges) -> Tensor:
+    s, r = products
+    return _leaky(s[edges.places[edges.targets]] + r[edges.sources])
+
+
+def _linear(products: Sequence[Tensor], edges: Edges) -> Tensor:
+    (r,) = products
+    return torch.tanh(r[edges.sources])
+
+
+def _leaky(z: Tensor) -> Tensor:
+    return torch.nn.functional.leaky_relu(z, NEGATIVE_SLOPE)
+
+
+SCORES: dict[str, Callable[[Sequence[Tensor], Edges], Tensor]] = {"gat": _gat, "linear": _linear}
+"""[edges, heads] the scores of an attention, from the products of all nodes with its vectors, [nodes, heads], that of
+the receiving node first."""
+
+
+def edge_softmax(scores: Tensor, edges: Edges) -> Tensor:
+    """[edges, heads] softmax of [edges, heads] scores over each row."""
     index = edges.targets[:, None].expand_as(scores)
     largest = scores.new_zeros(edges.rows, scores.shape[1]).scatter_reduce(0, index, scores, "amax", include_self=False)
     weights = torch.exp(scores - largest.detach()[edges.targets])

@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +17,8 @@ from torch.nn.functional import cross_entropy
 
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
-from fgnas.network import LayerParameters, Network
-from fgnas.networks.batch import Batch, Csr, Pass, Reals
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
+from fgnas.networks.batch import COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.model import Architecture, Child, Field, keep_mask
 from fgnas.options import CHECKPOINTS
 from fgnas.tasks.nodes import GraphData
@@ -115,12 +116,21 @@ def train_many(
     """Train networks with as many layers at once, each with its own seed, bit by bit as it would be trained alone.
 
     Dropout on the input comes from `input_seed`: all networks see the same features in the same epoch, so that luck
-    with them is no difference between networks. On a GPU they are trained one by one, with inputs of their own.
+    with them is no difference between networks. On a GPU they are trained one by one, with inputs of their own; so is
+    everywhere a network with an attention that has no compiled loop.
     """
     if recipe.device != "cpu":
         return [train_with_torch(data, one, seed, recipe) for one, seed in zip(architectures, seeds, strict=True)]
+    together = [n for n, one in enumerate(architectures) if all(layer["attention"] in COMPILED for layer in one)]
     with _blas().limit(limits=1, user_api="blas"):
-        return _trained_together(data, architectures, seeds, recipe, input_seed)
+        found = {
+            n: train_with_torch(data, one, seeds[n], recipe)
+            for n, one in enumerate(architectures) if n not in together
+        }  # fmt: skip
+        if together:
+            these, own = [architectures[n] for n in together], [seeds[n] for n in together]
+            found |= zip(together, _trained_together(data, these, own, recipe, input_seed), strict=True)
+    return [found[n] for n in range(len(architectures))]
 
 
 @functools.cache
@@ -193,7 +203,7 @@ def _losses(logits: Reals, labels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
-    """Train one network by autograd, on a GPU."""
+    """Train one network by autograd: on a GPU, or with an attention that has no compiled loop."""
     train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
     rng = np.random.default_rng(seed)
     child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)
@@ -224,8 +234,8 @@ def to_network(child: Child, data: GraphData) -> Network:
     layers = []
     for index, layer in enumerate(child.architecture):
         weight = _array(child.weights[index]).reshape(len(child.weights[index]), layer["k"], -1)
-        source, target = map(_array, pair) if (pair := child.attention[index]) else (None, None)
-        layers.append(LayerParameters(weight, _array(child.biases[index]), source, target))
+        vectors: dict[str, Any] = dict(zip(ATTENTION_VECTORS, map(_array, child.attention[index] or ()), strict=False))
+        layers.append(LayerParameters(weight, _array(child.biases[index]), **vectors))
     return Network(tuple(layers), input_scale(data))
 
 
@@ -246,10 +256,8 @@ def restored(architecture: Architecture, network: Network, data: GraphData) -> C
         for index, layer in enumerate(network.layers):
             child.weights[index].copy_(torch.from_numpy(layer.weight.reshape(len(layer.weight), -1)))
             child.biases[index].copy_(torch.from_numpy(layer.bias))
-            if (pair := child.attention[index]) is not None:
-                assert layer.attention_source is not None and layer.attention_target is not None
-                pair[0].copy_(torch.from_numpy(layer.attention_source))
-                pair[1].copy_(torch.from_numpy(layer.attention_target))
+            for name, vector in zip(ATTENTION_VECTORS, child.attention[index] or (), strict=False):
+                vector.copy_(torch.from_numpy(getattr(layer, name)))
     return child
 
 

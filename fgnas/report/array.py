@@ -76,9 +76,11 @@ def against_pipeline(
 ) -> list[SideBySide]:
     """The array beside the pipeline of the same design, with the design's own lanes, on the same graph.
 
-    LUTs and FFs of the array are those of synthesis, where it has run.
+    LUTs and FFs of the array are those of synthesis, where it has run. Empty where no pipeline runs the design.
     """
     design = Design.from_dict(project.summary["design"])
+    if any(layer.attends and layer.t_attn is None for layer in design.layers):
+        return []
     found = Pricer(data, family).price(columns_of([design]), design.dsp).rows(project.specification)[0]
     names = ("latency_cycles", "multipliers", "multiplications", "busy")
     labels = ("Cycles", "Multipliers", "Multiplications that the network needs", "Share of multiplier cycles needed")

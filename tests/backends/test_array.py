@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import SCORED, random_array, random_data, random_source
+from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
 from levels import quick
 from support import random_accelerator, random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.cli import main
-from fgnas.design import Array
+from fgnas.design import VECTORS, Array
 from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -101,6 +101,28 @@ def test_random_networks_with_attention(seed: int, tmp_path: Path) -> None:
     data = random_data(rng)
     array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=SCORED), data)
     assert array.engine.softmax is not None
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
+    """Beside gat and gcn, of two heads in two units; a second run without a reset gives the same."""
+    rng = np.random.default_rng(41)
+    data = random_graph(rng, 50, 12, 5, 120)
+    scored = {"attention": attention, "t_attn": None, "aggregation": "add"}
+    layers = (scored | {"k": 2, "d": 12}, {"attention": "gat", "t_attn": 1, "aggregation": "max", "k": 1, "d": 9},
+              {"attention": "gcn", "t_attn": None, "k": 1}, scored | {"k": 1})  # fmt: skip
+    array = fit(random_accelerator(rng, random_design(rng, 4, layers), data), data, 4, (2, 1, 1))
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])
+def test_random_networks_with_scores_of_all_kinds(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=SCORES_OF_ALL_KINDS), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 

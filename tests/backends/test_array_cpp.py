@@ -10,7 +10,7 @@ from pathlib import Path
 import cpp
 import numpy as np
 import pytest
-from arrays import EXACT, SCORED, random_array, random_data, random_source
+from arrays import EXACT, SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from levels import quick
@@ -120,12 +120,19 @@ def test_random_networks_share_a_build(units: int, beat_bits: int, tmp_path: Pat
         assert_right(built.run(encode_array(array, data), f"other{number}"), data)
 
 
+ATTENDING = [(4, 256, SCORED), (4, 128, SCORES_OF_ALL_KINDS), (3, 128, SCORED), (8, 512, SCORED),
+             (3, 128, SCORES_OF_ALL_KINDS), (8, 512, SCORES_OF_ALL_KINDS)]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("units", "beat_bits"), [(4, 256), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((3, 128), (8, 512)))]
+    ("units", "beat_bits", "attentions"),
+    [*ATTENDING[:2], *(pytest.param(*one, marks=pytest.mark.slow) for one in ATTENDING[2:])],
 )
-def test_networks_with_attention_share_a_build(units: int, beat_bits: int, tmp_path: Path) -> None:
+def test_networks_with_attention_share_a_build(
+    units: int, beat_bits: int, attentions: tuple[str, ...], tmp_path: Path
+) -> None:
     """Most layers have scores, of formats of their own, whose differences the engine's one table takes."""
-    cases = fitting(np.random.default_rng([units, beat_bits]), units, beat_bits, SCORED)
+    cases = fitting(np.random.default_rng([units, beat_bits]), units, beat_bits, attentions)
     assert sum(plan.attends for array, _ in cases for plan in array.plans) > 1
     built = compiled(*cases[0], tmp_path / "p")
     for number, (array, data) in enumerate(cases[1:]):

@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
+from torch_geometric.utils import softmax
 
+from fgnas.design import VECTORS
 from fgnas.networks import scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.networks.model import Child, Field, Maximum, SparseMatrix, SparseProduct, glorot, keep_mask
@@ -128,6 +130,44 @@ def test_gat_is_pygs_gatconv(four_nodes, aggregation):
         torch.testing.assert_close(child.biases[index].grad, convolution.bias.grad)
 
 
+class GraphNASLayer(MessagePassing):
+    """Scores as GraphNAS's source reads, of one head: x_i is the receiving node; `vectors` as in `Child.attention`."""
+
+    def __init__(self, attention, vectors, aggregation):
+        super().__init__(aggr=aggregation)
+        self.attention, self.vectors = attention, vectors
+
+    def forward(self, x, edges):
+        return self.propagate(edges, x=x)
+
+    def message(self, x_i, x_j, index, size_i):
+        source = self.vectors[0]
+        scores = {"linear": lambda: torch.tanh((x_j * source).sum(-1))}
+        return softmax(scores[self.attention](), index, num_nodes=size_i)[:, None] * x_j
+
+
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+@pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
+def test_scores_are_those_of_graphnas(four_nodes, attention, aggregation):
+    """Values and the gradients of all parameters, of two heads side by side."""
+    child = Child(
+        [layer(None, attention, aggregation, k=2, activation=None)], 3, 2, np.random.default_rng(1), torch.float64
+    )
+    ours = child(Field(four_nodes, ALL, 1, torch.float64))
+    (ours**2).sum().backward()
+    found = [child.weights[0].grad, *(vector.grad for vector in child.attention[0])]
+    weight, *vectors = (one.detach().clone().requires_grad_() for one in (child.weights[0], *child.attention[0]))
+    h = (torch.from_numpy(four_nodes.features.toarray()).double() @ weight).view(4, 2, 2)
+    heads = [
+        GraphNASLayer(attention, [vector[head] for vector in vectors], aggregation)(h[:, head], edge_index(four_nodes))
+        for head in range(2)
+    ]
+    theirs = torch.stack(heads).mean(0) + child.biases[0].detach()
+    (theirs**2).sum().backward()
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(found, [weight.grad, *(vector.grad for vector in vectors)])
+
+
 def test_edge_softmax_by_hand():
     """One row with neighbours 0 and 1: z = 1 + 0 and 1 - 6, after the LeakyReLU 1 and -1."""
     s, r = torch.tensor([[1.0], [9.0]]), torch.tensor([[0.0], [-6.0]])
@@ -154,7 +194,7 @@ def test_scattering_is_the_same_as_the_compiled_loops(four_nodes, attention, agg
     rng = np.random.default_rng(0)
     h, source, target = (torch.from_numpy(rng.normal(size=size)) for size in ((4, 6), (2, 3), (2, 3)))
     if attention == "gat":
-        found = [one.attend(h, source, target, aggregation) for one in (block, elsewhere)]
+        found = [one.attend(h, (source, target), attention, aggregation) for one in (block, elsewhere)]
     else:
         alpha = torch.from_numpy(block.coefficients(attention))[:, None]
         other = scatter.weighted(alpha, h, block.scattered, aggregation == "max")

@@ -8,8 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fgnas.design import VECTORS
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
+from fgnas.networks.calibration import calibrated
 from fgnas.networks.quantised import (
     fake_quantise,
     fake_quantised_logits,
@@ -30,6 +32,12 @@ FINE = SPACE.restrict(af=(4, 5, 6), wf=(5, 6))
 def random_design(seed, space=SPACE):
     (row,) = space.draw(1, np.random.default_rng(seed))
     return space.design(row, 100)
+
+
+def attending(design, attention):
+    """The design with this attention in every layer."""
+    layers = (one.model_copy(update={"attention": attention, "t_attn": None}) for one in design.layers)
+    return design.model_copy(update={"layers": tuple(layers)})
 
 
 def codes_of(logits, design):
@@ -61,6 +69,28 @@ def test_both_ways_agree_on_four_nodes(four_nodes, seed):
 def test_both_ways_agree_on_every_logit_of_cora(cora, attention, seed):
     design = random_design(seed, FINE.restrict(attention=(attention,)))
     network = train(cora, design.architecture(), seed, Recipe(epochs=40)).network
+    codes = quantised_logits(design, network, cora)
+    assert codes.shape == (2708, 7) and len(np.unique(codes)) > 10
+    assert np.array_equal(codes, codes_of(fake_quantised_logits(design, network, cora), design))
+
+
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_both_ways_agree_on_other_scores(four_nodes, attention, seed):
+    """Calibrated, so that scales go both ways."""
+    design = attending(random_design(seed), attention)
+    network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
+    network = calibrated(design, network, four_nodes)
+    last = design.layers[-1].value_format(network.layers[-1].value_scale).fraction_bits + wire.LOGIT_EXTRA_BITS
+    expected = (fake_quantised_logits(design, network, four_nodes) * 2.0**last).numpy()
+    assert np.array_equal(quantised_logits(design, network, four_nodes), expected)
+
+
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+def test_both_ways_agree_on_other_scores_of_cora(cora, attention):
+    design = attending(random_design(3, FINE), attention)
+    network = train(cora, design.architecture(), 3, Recipe(epochs=20)).network
     codes = quantised_logits(design, network, cora)
     assert codes.shape == (2708, 7) and len(np.unique(codes)) > 10
     assert np.array_equal(codes, codes_of(fake_quantised_logits(design, network, cora), design))

@@ -31,7 +31,7 @@ def written_out(design, network, child, field, product, rounding, drop, nodes=NO
         weight = layer.weight_format(network.layers[index].weight_scale)
         if pair is None:
             return block.aggregate(h, layer.attention, layer.aggregation)
-        return block.attend(h, rounding(pair[0], weight), rounding(pair[1], weight), layer.aggregation)
+        return block.attend(h, [rounding(vector, weight) for vector in pair], layer.attention, layer.aggregation)
 
     (first, last), (scales, last_scales) = design.layers, network.layers
     value, last_value = first.value_format(scales.value_scale), last.value_format(last_scales.value_scale)

@@ -7,7 +7,9 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from fgnas.design import VECTORS
 from fgnas.errors import UserError
+from fgnas.networks.batch import COMPILED
 from fgnas.networks.model import Field
 from fgnas.networks.training import (
     Recipe,
@@ -19,6 +21,7 @@ from fgnas.networks.training import (
     recipe_for,
     restored,
     train,
+    train_many,
 )
 from fgnas.tasks.nodes import load
 
@@ -49,6 +52,20 @@ def test_training_is_a_pure_function(four_nodes):
     again, other = train(four_nodes, GCN, 7, SHORT), train(four_nodes, GCN, 8, SHORT)
     assert first.network.to_bytes() == again.network.to_bytes()
     assert first.network.to_bytes() != other.network.to_bytes()
+
+
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name not in COMPILED])
+def test_networks_without_compiled_loops_are_trained_beside_others(four_nodes, attention):
+    """Each as it is alone."""
+    scored = [layer | {"attention": attention} for layer in GCN]
+    together = train_many(four_nodes, [GCN, scored, GCN], [7, 7, 8], SHORT, 3)
+    alone = [train(four_nodes, one, seed, SHORT, 3) for one, seed in ((GCN, 7), (scored, 7), (GCN, 8))]
+    assert [one.network.to_bytes() for one in together] == [one.network.to_bytes() for one in alone]
+    child = restored(scored, together[1].network, four_nodes)
+    vectors = [layer.attention_source for layer in together[1].network.layers]
+    assert all(np.array_equal(own[0].detach(), its) for own, its in zip(child.attention, vectors, strict=True))
+    first, later = (train(four_nodes, scored, 7, Recipe(epochs=epochs, checkpoint="loss")) for epochs in (1, 60))
+    assert not np.array_equal(first.network.layers[0].attention_source, later.network.layers[0].attention_source)
 
 
 def test_the_first_of_the_best_epochs_is_kept(four_nodes):

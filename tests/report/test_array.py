@@ -61,6 +61,21 @@ def test_phases_fill_the_time_and_name_what_is_needed(written: Written) -> None:
     assert facts["LUT"].array and facts["LUT"].pipeline
 
 
+def test_no_pipeline_stands_beside_scores_that_it_does_not_run(tmp_path: Path) -> None:
+    """The scores of linear need a multiplication for each feature of a node, not two."""
+    rng = np.random.default_rng(6)
+    data = random_graph(rng, 30, 12, 4, 60)
+    needed = []
+    for attention, t_attn in (("linear", None), ("gat", 1)):
+        scored: Choices = {"attention": attention, "aggregation": "add", "t_attn": t_attn, "k": 1}
+        source = random_accelerator(np.random.default_rng(6), random_design(rng, 2, ({**scored, "d": 9}, scored)), data)
+        write_project(fit(source, data, 2, (1,)), data, tmp_path / attention)
+        page = array_page(ArrayRecord.read(tmp_path / attention), data)
+        assert bool(page.against) == (attention == "gat")
+        needed.append({row.name: round(row.busy * row.predicted * 16) for row in page.phases})
+    assert (needed[0]["score 0"], needed[1]["score 0"]) == (30 * 9, 2 * 30 * 9)
+
+
 def test_the_page_shows_a_simulation(written: Written) -> None:
     """Every phase beside its prediction, and the level of the RTL in the ladder."""
     folder, _, data = written

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, table_banks
@@ -84,8 +85,9 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     check_network(source)
     unknown = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
     if unknown and softmax_of(source):
-        raise UserError(f"the {' and '.join(unknown)} of an array with attention gat are not known: give no limit on "
-                        f"them, or choose gcn")  # fmt: skip
+        scored = next(layer.attention for layer in source.layers if layer.scores is not None)
+        raise UserError(f"the {' and '.join(unknown)} of an array with attention {scored} are not known: give no limit "
+                        f"on them, or choose gcn")  # fmt: skip
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
@@ -133,11 +135,7 @@ def _prices(
     if not data.nodes:
         return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
     units = np.array([one.units for one in offered])
-    tables = sum(
-        ceil_div(len(layer.activation_table), LANES)
-        for layer in source.layers
-        if layer.activation_table is not None and activation_of(layer) is Activation.TABLE
-    )
+    tables = sum(ceil_div(len(table), LANES) for layer in source.layers for table in _tables(layer))
     features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
     columns = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
     bits = np.full(len(units), widest(source))
@@ -158,6 +156,14 @@ def _prices(
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}
+
+
+def _tables(layer: LayerAccelerator) -> Iterator[Codes]:
+    """The tables that a layer's activation and its scores pass."""
+    if layer.activation_table is not None and activation_of(layer) is Activation.TABLE:
+        yield layer.activation_table
+    if layer.scores is not None and layer.scores.table is not None:
+        yield layer.scores.table
 
 
 def offered_units(most: int) -> list[int]:

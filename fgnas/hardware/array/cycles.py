@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import VECTORS
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray
@@ -28,6 +29,7 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.pipeline import work
+from fgnas.hardware.pipeline.accelerator import LayerAccelerator
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
 RESULT_CYCLES = 10
@@ -188,7 +190,7 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             found.append(0)
             continue
         combined, gathered = needed[layer]
-        scores = work.of_scores(encoded.accelerator.source.layers[layer].geometry, encoded.nodes)
+        scores = _score_multiplications(encoded.accelerator.source.layers[layer], encoded.nodes)
         of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
         heads = plans[layer].heads if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
@@ -197,12 +199,20 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
 
 def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
     """For each layer the multiplications of its combination and of its aggregation."""
-    geometries = [layer.geometry for layer in encoded.accelerator.source.layers]
-    non_zeros = encoded.graph.features.nnz
-    return [
-        work.by_phase(geometries, non_zeros, encoded.nodes, len(graph.sources))[layer]
-        for layer, graph in enumerate(encoded.graphs)
-    ]
+    layers = encoded.accelerator.source.layers
+    geometries, nodes = [layer.geometry for layer in layers], encoded.nodes
+    found = []
+    for layer, graph in enumerate(encoded.graphs):
+        needed = work.by_phase(geometries, encoded.graph.features.nnz, nodes, len(graph.sources))
+        combined, gathered = needed[layer]
+        scores = _score_multiplications(layers[layer], nodes)
+        found.append((combined - work.of_scores(geometries[layer], nodes) + scores, gathered))
+    return found
+
+
+def _score_multiplications(layer: LayerAccelerator, nodes: int) -> int:
+    """Multiplications that a layer's scores need: of every node's features with each vector of its attention."""
+    return VECTORS.get(layer.attention, 0) * nodes * layer.geometry.k * layer.geometry.d
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

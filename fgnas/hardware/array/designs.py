@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
+from fgnas.design import VECTORS
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware import wire
@@ -46,8 +47,8 @@ HELD = (
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
-        "the price of an array with attention gat is not known; choose gcn",
-        lambda columns, _: np.any([one == "gat" for one in columns["attention"]], axis=0),
+        "the price of an array with attention by scores is not known; choose gcn",
+        lambda columns, _: np.any([np.isin(one, list(VECTORS)) for one in columns["attention"]], axis=0),
     ),
     (
         f"an array averages {MOST_AVERAGED} heads at most", lambda columns, _: columns["k"][-1] > MOST_AVERAGED

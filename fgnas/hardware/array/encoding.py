@@ -13,9 +13,17 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
-from fgnas.hardware.array.lowering import ArrayAccelerator, LayerPlan, lower, plan_layers, smallest_engine
+from fgnas.hardware.array.lowering import (
+    ArrayAccelerator,
+    LayerPlan,
+    lower,
+    plan_layers,
+    score_fraction,
+    smallest_engine,
+)
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import (
+    Activation,
     Attention,
     Beats,
     Descriptor,
@@ -318,14 +326,16 @@ class _Encoder:
 
     def _attend(self, plan: LayerPlan, part: int, aggregate: Descriptor, schedule: Schedule) -> None:
         """The scores of a layer's nodes, behind their rows of H, and the largest of every row of an aggregation."""
-        index = plan.layer.index
+        index, passed = plan.layer.index, self._plain(plan)
+        if plan.score_words:
+            passed |= {"activation": Activation.TABLE, "activation_base": plan.scores_base}
         self._add(replace(
             aggregate, attention=Attention.SCORES, region=0, offset=0, beats=0, tiles=1, entries=plan.vector_words,
             count=score_rows(plan, self.dealt.combined(index)), table_base=self.accelerator.results_base + 1,
             own_base=self.vectors_base + plan.vectors_base + part * plan.vector_words, target=Target.TABLE,
             limit=aggregate.limit - 1, target_base=self.accelerator.results_base, target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1, result_beats=0, reduce=0,
-            shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits), **self._plain(plan),
+            shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits), **passed,
         ), index)  # fmt: skip
         self._add(replace(
             aggregate, attention=Attention.MAXIMA, tiles=1, target=Target.OWN, target_base=self.maxima_base,
@@ -407,7 +417,7 @@ class _Encoder:
             "attention": Attention.MESSAGES,
             "head_tiles": plan.head_tiles,
             "own_base": self.maxima_base,
-            "exponent_shift": self.engine.softmax.fraction_bits - plan.layer.value_format.fraction_bits,
+            "exponent_shift": self.engine.softmax.fraction_bits - score_fraction(plan.layer),
         }
 
     def _sparse(

@@ -125,6 +125,21 @@ class LayerPlan:
         return int(own_elements(g.features, g.k * g.gat, g.d, self.aggregate.n))
 
     @property
+    def scores_base(self) -> int:
+        """First word of the table that scores pass, behind the activation's."""
+        return self.activation_base + self.activation_words
+
+    @property
+    def score_words(self) -> int:
+        """Words of the table that scores pass; 0 without one."""
+        return ceil_div(len(self.score_table), LANES)
+
+    @property
+    def score_table(self) -> Codes:
+        scores = self.layer.scores
+        return np.zeros(0, np.int64) if scores is None or scores.table is None else scores.table
+
+    @property
     def row_tiles(self) -> int:
         """Words of a whole row of Z, and of the biases, in a unit."""
         return self.tiles * self.passes
@@ -161,15 +176,16 @@ class LayerPlan:
     def vector_image(self, place: int) -> Codes:
         """[vector_words * passes, LANES] vectors of the attention, of the unit at a place of its group.
 
-        Each pass has those of the source, then those of the target, a word for each of its tiles.
+        Each pass has those of the source, then those of the target, a word for each of its tiles; zeros for a vector
+        that the attention does not have.
         """
         if not self.attends:
             return np.zeros((0, LANES), np.int64)
         g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
         parts = []
         for vectors in (self.layer.attention_source, self.layer.attention_target):
-            assert vectors is not None
-            flat = np.pad(vectors, ((0, 0), (0, g.d_padded - g.d))).ravel()
+            held = np.zeros((g.k, g.d), np.int64) if vectors is None else vectors
+            flat = np.pad(held, ((0, 0), (0, g.d_padded - g.d))).ravel()
             parts.append(np.append(flat, 0)[features])
         return np.concatenate(parts, axis=1).reshape(-1, LANES)
 
@@ -180,12 +196,13 @@ class LayerPlan:
         return _held(self.columns, word[:, None] * LANES + np.arange(LANES))
 
     def activation_image(self) -> Codes:
-        """[activation_words, LANES] codes of Z by the unsigned bits of U, side by side."""
-        if not self.activation_words:
-            return np.zeros((0, LANES), np.int64)
-        assert self.layer.activation_table is not None
+        """[activation_words + score_words, LANES] codes of Z by the unsigned bits of U, side by side; then those of
+        scores."""
         table = self.layer.activation_table
-        return np.pad(table, (0, -len(table) % LANES)).reshape(-1, LANES)
+        tables = [table] if self.activation_words and table is not None else []
+        return np.concatenate([
+            np.pad(one, (0, -len(one) % LANES)).reshape(-1, LANES) for one in (*tables, self.score_table)
+        ])  # fmt: skip
 
 
 def _held(features: Ints, places: Ints) -> Ints:
@@ -211,7 +228,7 @@ class ArrayAccelerator:
         needed = {
             "table_words": (self.results_base + 1, self.engine.table_words),
             "bias_words": (sum(plan.row_tiles for plan in self.plans), self.engine.bias_words),
-            "activation_words": (sum(plan.activation_words for plan in self.plans), self.engine.activation_words),
+            "activation_words": (table_words(self.plans), self.engine.activation_words),
             "tiles": (max(max(plan.tiles, plan.write_tiles) for plan in self.plans), self.engine.tiles),
             "bits": (widest(self.source), self.engine.bits),
             "sum_bits": (sum_bits(self.source), self.engine.sum_bits),
@@ -282,9 +299,10 @@ def check_network(source: Accelerator) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
         if layer.geometry.gat and layer.geometry.mean:
-            raise UserError(f"layer {layer.index}: the array has no mean with attention gat; choose add or max")
+            raise UserError(f"layer {layer.index}: the array has no mean with attention {layer.attention}; choose add "
+                            f"or max")  # fmt: skip
         if layer.geometry.last and layer.geometry.k > 1 and (layer.geometry.gat or layer.geometry.maximum):
-            kind = "attention gat" if layer.geometry.gat else "aggregation max"
+            kind = f"attention {layer.attention}" if layer.geometry.gat else "aggregation max"
             raise UserError(f"layer {layer.index}: with {kind} the array runs one head in the last layer, not "
                             f"{layer.geometry.k}: it averages those of sums and means")  # fmt: skip
         if averaged_heads(layer) > MOST_AVERAGED:
@@ -326,13 +344,24 @@ def softmax_of(source: Accelerator) -> Softmax | None:
     layers = [layer for layer in source.layers if layer.geometry.gat]
     if not layers:
         return None
-    finest = max(0, *(layer.value_format.fraction_bits for layer in layers))
+    finest = max(0, *(score_fraction(layer) for layer in layers))
     words = max(
-        ((len(layer.exponential_table) - 1) << (finest - layer.value_format.fraction_bits)) + 1
+        ((len(layer.exponential_table) - 1) << (finest - score_fraction(layer))) + 1
         for layer in layers
         if layer.exponential_table is not None
     )
     return Softmax(finest, words, wire.COEFFICIENT_BITS + int(ceil_log2(source.shape.degree_capacity)))
+
+
+def score_fraction(layer: LayerAccelerator) -> int:
+    """Fraction bits of the scores of a layer that has some."""
+    assert layer.scores is not None
+    return layer.scores.format.fraction_bits
+
+
+def table_words(plans: Sequence[LayerPlan]) -> int:
+    """Words of all tables that activations and scores pass."""
+    return sum(plan.activation_words + plan.score_words for plan in plans)
 
 
 def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engine) -> None:
@@ -351,8 +380,8 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         raise UserError(f"the network needs {reach} exponentials, the engine has {engine.softmax.words}")
     most = (1 << DESCRIPTOR.place("exponent_shift")[1]) - 1
     for plan in plans:
-        shift = engine.softmax.fraction_bits - plan.layer.value_format.fraction_bits
-        if plan.attends and shift > most:
+        shift = engine.softmax.fraction_bits - score_fraction(plan.layer) if plan.attends else 0
+        if shift > most:
             raise UserError(f"layer {plan.layer.index}: its scores have {shift} fraction bits fewer than the engine's "
                             f"exponentials, {most} at most")  # fmt: skip
 
@@ -415,7 +444,7 @@ def plan_layers(
                             f"most: use more units side by side")  # fmt: skip
         table_base += plan.weight_words
         bias_base += plan.row_tiles
-        activation_base += plan.activation_words
+        activation_base = plan.scores_base + plan.score_words
         vectors_base += plan.vector_words * plan.passes
         plans.append(plan)
     if table_base > LARGEST_INDEX:
@@ -522,7 +551,7 @@ def smallest_engine(
         table_words=table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits),
         own_words=int(own_depth(own_words)),
         bias_words=sum(plan.row_tiles for plan in plans),
-        activation_words=sum(plan.activation_words for plan in plans),
+        activation_words=table_words(plans),
         shifts=tuple(sorted(shifts)),
         maximum=any(plan.layer.geometry.maximum or plan.attends for plan in plans),
         sum_bits=sum_bits(source),

@@ -21,6 +21,21 @@ from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
 
 
 @dataclass(frozen=True, eq=False)
+class Scores:
+    """What the scores of a layer are made of.
+
+    Attributes:
+        attention: its name.
+        format: of the parts that are added: s and r of gat, 1 + tanh(r) of linear.
+        table: [2**width] codes of 1 + tanh(r) by the unsigned bits of r (linear; else None).
+    """
+
+    attention: str
+    format: FixedPoint
+    table: Codes | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class LayerAccelerator:
     """One layer of the accelerator: its geometry, and beside it the numbers that training and lowering chose.
 
@@ -35,9 +50,11 @@ class LayerAccelerator:
             by the degree, gat by the sum of the coefficients.
         linear_dsp, score_dsp, aggregate_dsp: multipliers of the stage in DSP slices, lane 0 first.
         weight: [input_width, features] codes. bias: [features], in the last layer [classes].
-        attention_target, attention_source: [k, d] codes in the weights' format (gat; else None).
-        exponential_table: coefficients by D; beyond its end they are 0 (gat; else None).
+        attention_target, attention_source: [k, d] codes in the weights' format (where there are scores that read such a
+            vector; else None).
+        exponential_table: coefficients by D; beyond its end they are 0 (with scores; else None).
         activation_table: [2**width] codes of Z by the unsigned bits of U; None in the last layer.
+        scores: those that weight the messages; None without.
 
     Raises ValueError where these contradict each other: a changed field either reaches every reader or stops here.
     """
@@ -59,6 +76,7 @@ class LayerAccelerator:
     attention_source: Codes | None
     exponential_table: Codes | None
     activation_table: Codes | None
+    scores: Scores | None = None
 
     def __post_init__(self) -> None:
         g = self.geometry
@@ -78,7 +96,9 @@ class LayerAccelerator:
     @property
     def attention(self) -> str:
         """Name of the attention."""
-        return "gat" if self.geometry.gat else "gcn" if self.geometry.gcn else "constant"
+        if self.scores is not None:
+            return self.scores.attention
+        return "gcn" if self.geometry.gcn else "constant"
 
     @property
     def aggregation(self) -> str:

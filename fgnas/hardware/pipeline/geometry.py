@@ -7,6 +7,7 @@ Nothing else in the package works these facts out again.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.activations import NAMES
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
@@ -83,7 +85,8 @@ class LayerGeometry(Generic[Number, Flag]):
 
     Attributes:
         first, last: position of the layer (plain booleans).
-        gcn, gat, mean, maximum: the chosen attention (neither: constant) and aggregation (neither: sum).
+        gcn, gat, mean, maximum: the chosen attention (neither: constant) and aggregation (neither: sum). `gat` are all
+            attentions with scores, but those of the multiplier array alone have no t_attn.
         k, d: heads and features a head (classes in the last layer).
         d_padded: d, rounded up under gat so that a tile of t_aggr lanes holds whole heads or a part of one.
         features: k * d_padded, the width of H.
@@ -210,7 +213,8 @@ def _layer(
     )
     zero = np.zeros_like(k)
     d = np.full_like(k, shape.classes) if last else here["d"].astype(np.int64)
-    gcn, gat = here["attention"] == "gcn", here["attention"] == "gat"
+    gcn, gat = here["attention"] == "gcn", here["attention"] != "constant"
+    gat &= ~gcn
     d_padded = np.where(gat, _padded(d, t_aggr), d)
     features = k * d_padded
     group_heads = np.where(gat, np.minimum(k, np.maximum(1, t_aggr // d_padded)), 1)
@@ -313,6 +317,18 @@ def check(layer: OneDesign) -> None:
     for name in ("store_rows", "aggr_rows", "act_rows", "score_rows", "maximum_rows"):
         if getattr(layer, name) < (0 if layer.last and name == "act_rows" else 1):
             raise ValueError(f"{name} is {getattr(layer, name)}: a row buffer holds a row at least")
+
+
+NO_SCORES = (
+    "the pipeline runs no scores but gat's; the multiplier array runs the others: give the design an array, or write "
+    "it with --target array"
+)
+
+
+def check_scores(layers: Sequence[LayerGeometry]) -> None:
+    """Raise UserError for scores that the pipeline does not run."""
+    if any(np.any(layer.gat & (layer.t_attn == 0)) for layer in layers):
+        raise UserError(NO_SCORES)
 
 
 def weight_beats(layer: LayerGeometry) -> Any:

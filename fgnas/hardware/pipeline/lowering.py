@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from fgnas.design import Design, Layer, columns_of
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
-from fgnas.hardware.pipeline.tables import activation_table, exponential_table
+from fgnas.hardware.pipeline.tables import activation_table, exponential_table, score_table
 from fgnas.network import LayerParameters, Network
 
 
@@ -47,15 +47,15 @@ def _layer(
     output = layer.value_format(parameters.output_scale)
     weight = layer.weight_format(parameters.weight_scale)
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
-    gat = layer.attention == "gat"
+    score = layer.score_format(parameters.value_scale)
     denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
     pad = shape.d_padded - shape.d
     codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
     bias = value.quantise(parameters.bias)
     if not shape.last:
         bias = np.pad(bias.reshape(layer.k, -1), ((0, 0), (0, pad))).ravel()
-    # A head's features stay together; only in a last layer without gat do a class's heads.
-    order = (0, 2, 1) if shape.last and not gat else (0, 1, 2)
+    # A head's features stay together; only in a last layer without scores do a class's heads.
+    order = (0, 2, 1) if shape.last and not layer.attends else (0, 1, 2)
     return LayerAccelerator(
         index=index,
         geometry=shape,
@@ -72,9 +72,19 @@ def _layer(
         bias=bias,
         attention_target=_vector(weight, parameters.attention_target),
         attention_source=_vector(weight, parameters.attention_source),
-        exponential_table=exponential_table(value) if gat else None,
+        exponential_table=exponential_table(score, _largest_difference(layer, score)) if layer.attends else None,
         activation_table=activation_table(layer.activation, value, output) if layer.activation else None,
+        scores=_scores(layer, value, score) if layer.attends else None,
     )
+
+
+def _largest_difference(layer: Layer, score: FixedPoint) -> int | None:
+    """The most that five times a row's largest score can exceed another; None for gat's."""
+    return 5 * score.maximum if layer.attention == "linear" else None
+
+
+def _scores(layer: Layer, value: FixedPoint, score: FixedPoint) -> Scores:
+    return Scores(layer.attention, score, score_table(value, score) if layer.attention == "linear" else None)
 
 
 def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:

@@ -19,7 +19,16 @@ from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
-from fgnas.hardware.pipeline.geometry import Bools, GraphShape, Ints, ManyDesigns, OneDesign, geometry, over_designs
+from fgnas.hardware.pipeline.geometry import (
+    Bools,
+    GraphShape,
+    Ints,
+    ManyDesigns,
+    OneDesign,
+    check_scores,
+    geometry,
+    over_designs,
+)
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
 from fgnas.hardware.pipeline.tables import layer_tables
@@ -221,6 +230,7 @@ class Pricer:
     def price(self, columns: Columns, dsp: int | Ints) -> Prices:
         """Prices of n designs given as columns, with the DSP budget of each."""
         layers = geometry(columns, self.shape)
+        check_scores(layers)
         budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
         multipliers = bind_multipliers(layers, budget)
         used = resources(layers, multipliers, self.shape, self.family)

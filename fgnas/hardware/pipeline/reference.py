@@ -59,17 +59,20 @@ def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
 
 
 def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
-    """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors."""
-    assert layer.attention_target is not None and layer.attention_source is not None
+    """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors; s is 0 without a target's."""
     heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
-    exact = ((heads * vectors).sum(axis=2) for vectors in (layer.attention_target, layer.attention_source))
+    vectors = (0 if one is None else one for one in (layer.attention_target, layer.attention_source))
+    exact = ((heads * vector).sum(axis=2) for vector in vectors)
     s, r = (layer.value_format.saturate(shift_right_even(x, layer.weight_format.fraction_bits)) for x in exact)
     return s, r
 
 
 def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
-    """[edges, k] 5 LeakyReLU(s + r), exact."""
+    """[edges, k] five times the score, exact: 5 LeakyReLU(s + r); 5 (1 + tanh(r)) of linear, from its table."""
+    assert layer.scores is not None
     s, r = scores(layer, h)
+    if layer.scores.table is not None:
+        return 5 * layer.scores.table[r & (len(layer.scores.table) - 1)][graph.sources]
     z = s[_targets(graph)] + r[graph.sources]
     return np.where(z >= 0, 5 * z, z)
 
@@ -80,7 +83,7 @@ def row_maximum(graph: EncodedGraph, exponent: Codes) -> Codes:
 
 
 def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
-    """[edges, k] gat coefficients: 256 exp(LeakyReLU - its maximum over the row), from the table; not normalised."""
+    """[edges, k] coefficients: 256 exp(score - its maximum over the row), from the table; not normalised."""
     assert layer.exponential_table is not None
     exponent = exponents(layer, graph, h)
     difference = row_maximum(graph, exponent)[_targets(graph)] - exponent

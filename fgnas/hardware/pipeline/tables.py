@@ -17,11 +17,22 @@ from fgnas.hardware.memories import BLOCK, rom_units
 from fgnas.hardware.pipeline.geometry import OneDesign, ceil_log2
 
 
-def exponential_table(value: FixedPoint) -> Codes:
-    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach."""
-    largest = 6 << value.width  # 5 z of the largest z, and |z| of the smallest
-    reach = 5.0 * 2.0**value.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
-    return exponentials(value.fraction_bits, min(largest, int(np.ceil(reach))))
+def score_table(value: FixedPoint, score: FixedPoint) -> Codes:
+    """[2**width] codes of 1 + tanh(r) in the format of linear's scores, indexed by the bits of r taken as unsigned.
+
+    A softmax does not see the 1, and a number that is not negative passes a LeakyReLU as it is.
+    """
+    return score.quantise(1.0 + np.tanh(value.value(_by_bits(value))))
+
+
+def exponential_table(score: FixedPoint, most: int | None = None) -> Codes:
+    """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach.
+
+    `score` is the format of the scores' parts, `most` the largest D; by default gat's.
+    """
+    largest = 6 << score.width if most is None else most + 1  # gat: 5 z of the largest z, and |z| of the smallest
+    reach = 5.0 * 2.0**score.fraction_bits * np.log(2.0 ** (wire.COEFFICIENT_FRACTION_BITS + 1))
+    return exponentials(score.fraction_bits, min(largest, int(np.ceil(reach))))
 
 
 def exponentials(fraction_bits: int, words: int) -> Codes:
@@ -33,9 +44,13 @@ def exponentials(fraction_bits: int, words: int) -> Codes:
 
 def activation_table(activation: str, value: FixedPoint, output: FixedPoint) -> Codes:
     """[2**width] codes of act(U) in the output's format, indexed by the bits of U taken as unsigned."""
-    bits = np.arange(1 << value.width, dtype=np.int64)
-    codes = np.where(bits > value.maximum, bits - (1 << value.width), bits)
-    return output.quantise(FUNCTIONS[activation](value.value(codes)))
+    return output.quantise(FUNCTIONS[activation](value.value(_by_bits(value))))
+
+
+def _by_bits(number: FixedPoint) -> Codes:
+    """[2**width] the codes of a format, by their bits taken as unsigned."""
+    bits = np.arange(1 << number.width, dtype=np.int64)
+    return np.where(bits > number.maximum, bits - (1 << number.width), bits)
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,11 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     )
     attending = layers[0].model_copy(update={"attention": "gat", "t_attn": 1})
     gat = right.model_copy(update={"layers": (attending, layers[1])})
+    linear = gat.model_copy(update={"layers": (layers[0].model_copy(update={"attention": "linear"}), layers[1])})
     dividing = "powers of two that divide the units"
     wrong = [
-        ("an array with attention gat is not known", gat), ("one head in the last layer", several),
-        ("an array averages 32 heads at most", many),
+        *(("an array with attention by scores is not known", design) for design in (gat, linear)),
+        ("one head in the last layer", several), ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import EXACT, SCORED, random_array, random_data, random_source
+from arrays import EXACT, SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
 from support import plain_layer, random_accelerator, random_design, random_graph, random_network
 
 from fgnas.activations import NAMES, PLAIN
@@ -61,6 +61,16 @@ def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str) -> No
     schedule = encoded.schedules[len(encoded.programme) - 1]
     working = schedule.ordinal >= 0
     assert (~working & (np.cumsum(working[::-1], axis=0)[::-1] > 0)).any(), "a group idles before its end"
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_kind_of_scores_has_the_logits_of_the_definition(seed: int) -> None:
+    """One to three layers, kinds mixed."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, attentions=SCORES_OF_ALL_KINDS)
+    encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain_layer, random_accelerator, random_design, random_graph
 
-from fgnas.design import Design
+from fgnas.design import Attention, Design
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
@@ -46,7 +47,7 @@ def _linear(layer: LayerAccelerator, row: list[int], f: int) -> int:
 
 
 def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, head: int) -> list[int]:
-    """256 exp(LeakyReLU(s + r) - maximum) in floating point, which is safe because no entry is near a tie."""
+    """256 exp(score - maximum) in floating point, which is safe because no entry is near a tie."""
 
     def score(node: int, vectors: np.ndarray) -> int:
         first, d = head * layer.geometry.d_padded, layer.geometry.d
@@ -55,8 +56,18 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
                         layer.value_format.width)  # fmt: skip
 
     sources = graph.sources[graph.indptr[i] : graph.indptr[i + 1]]
-    z = [score(i, layer.attention_target) + score(j, layer.attention_source) for j in sources]
-    real = [value * layer.value_format.step * (1.0 if value >= 0 else 0.2) for value in z]
+    step = layer.value_format.step
+
+    def leaky(z: int) -> float:
+        return z * step * (1.0 if z >= 0 else 0.2)
+
+    if layer.attention == "linear":
+        # 1 + tanh in steps of 2**(2 - width), which the codes of a number of that width end at.
+        fine = 1 << (layer.value_format.width - 2)
+        parts = [round((1 + math.tanh(score(j, layer.attention_source) * step)) * fine) for j in sources]
+        real = [min(part, 2 * fine - 1) / fine for part in parts]
+    else:
+        real = [leaky(score(i, layer.attention_target) + score(j, layer.attention_source)) for j in sources]
     return [round(256 * math.exp(value - max(real))) for value in real]
 
 
@@ -124,7 +135,7 @@ def test_random_designs_against_fractions(seed: int, layers: int, nodes: int) ->
 
 
 @pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
-@pytest.mark.parametrize("attention", ["constant", "gcn", "gat"])
+@pytest.mark.parametrize("attention", get_args(Attention))
 def test_every_aggregation_against_fractions(attention: str, aggregation: str) -> None:
     rng = np.random.default_rng(7)
     choice = {"attention": attention, "aggregation": aggregation, "t_attn": 4 if attention == "gat" else None, "af": 6}
