@@ -64,7 +64,13 @@ def write_project(
 
     With `network` its float weights are written too; `further` as in `encode_array`. An existing project is replaced.
     """
-    encoded = encode_array(accelerator, data, further)
+    return write_encoded(encode_array(accelerator, data, further), directory, specification, network)
+
+
+def write_encoded(
+    encoded: EncodedArray, directory: Path, specification: Specification | None = None, network: Network | None = None
+) -> list[Path]:
+    """`write_project` of what is encoded already."""
     given = specification or Specification()
     return replace_project(directory, lambda built: _fill(encoded, built, given, network))
 

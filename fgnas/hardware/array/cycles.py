@@ -38,6 +38,8 @@ COEFFICIENT_CYCLES = 3
 """What an engine with attention takes longer, in every phase: an entry's coefficient is worked out."""
 QUOTIENT_CYCLES = 3
 """What a quotient takes beside a cycle for each of its bits."""
+RESIDUAL_CYCLES = 1
+"""What an engine that adds own rows takes longer, in every phase."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
 END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3}
@@ -71,11 +73,11 @@ class Stream:
     latency: int = RESULT_CYCLES
 
 
-def result_cycles(softmax: Any, messages: Any, bits: Any) -> Any:
-    """The latency of a `Stream` on an engine with or without attention whose numbers have so many bits; messages that
-    are weighted by scores are divided. Integers, or arrays of them."""
+def result_cycles(softmax: Any, messages: Any, bits: Any, residual: Any = 0) -> Any:
+    """The latency of a `Stream` on an engine with or without attention and residuals, whose numbers have so many bits;
+    messages that are weighted by scores are divided. Integers, or arrays of them."""
     quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
-    return RESULT_CYCLES + softmax * COEFFICIENT_CYCLES + messages * quotient
+    return RESULT_CYCLES + softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + messages * quotient
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
@@ -93,7 +95,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),
         int(messages),
-        result_cycles(engine.softmax is not None, messages, engine.bits),
+        result_cycles(engine.softmax is not None, messages, engine.bits, engine.residual),
     )
 
 

@@ -33,6 +33,10 @@ OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
+EXTRAS = ("softmax", "residual")
+"""What an engine may have beside: it takes no hardware in one that is built without it."""
+
+
 @dataclass(frozen=True)
 class Mode:
     """A kernel mode: m groups of units take different rows, k units different entries of a row, n different columns.
@@ -104,6 +108,7 @@ class Engine:
         beat_bits: width of the memory port.
         results: words of H that go to the tables in a cycle, where groups and rows allow it: see `table_writes`.
         softmax: what attention with scores takes; None for an engine that does not run it.
+        residual: whether finished rows can add own rows.
     """
 
     units: int
@@ -122,6 +127,7 @@ class Engine:
     beat_bits: int = wire.BEAT_BITS
     results: int = 1
     softmax: Softmax | None = None
+    residual: bool = False
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -197,8 +203,8 @@ class Engine:
         return self.shifts.index(shift)
 
     def summary(self) -> dict[str, Any]:
-        """The engine as plain JSON values; `softmax` where it has one."""
-        plain = {name: value for name, value in vars(self).items() if name != "softmax"}
+        """The engine as plain JSON values; of `EXTRAS` those that it has."""
+        plain = {name: value for name, value in vars(self).items() if name not in EXTRAS or value}
         softmax = {} if self.softmax is None else {"softmax": vars(self.softmax)}
         return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax}
 
@@ -206,7 +212,11 @@ class Engine:
     def of(cls, content: Any) -> Engine:
         """The engine that `summary` described. Raises UserError for anything else."""
         try:
-            given = {one.name: content[one.name] for one in fields(cls) if one.init and one.name != "softmax"}
+            given = {
+                one.name: content[one.name]
+                for one in fields(cls)
+                if one.init and one.name != "softmax" and (one.name in content or one.name not in EXTRAS)
+            }
             modes = tuple(Mode(**mode) for mode in content["modes"])
             softmax = Softmax(**content["softmax"]) if "softmax" in content else None
             return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"]), "softmax": softmax})
@@ -219,7 +229,7 @@ def joined(engines: Sequence[Engine]) -> Engine:
     largest = {
         name: max(getattr(engine, name) for engine in engines)
         for name in ("bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-                     "sum_bits", "queue_words", "programme", "results")
+                     "sum_bits", "queue_words", "programme", "results", "residual")
     }  # fmt: skip
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))

@@ -85,7 +85,7 @@ DESCRIPTOR = Layout((
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name"),
-    Field("own_base", 14, "first word of own rows (dense), of vectors (scores), of the largest scores (messages)"),
+    Field("own_base", 14, "first own word: of rows (dense, residual), vectors (scores), largest scores (messages)"),
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
@@ -98,11 +98,12 @@ DESCRIPTOR = Layout((
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
     Field("bias_base", 6, "first word of the bias"),
-    Field("residual", 1, "add the row of another memory"),
+    Field("residual", 1, "add the unit's own row to the finished one"),
     Field("activation", 2, "0 none, 1 relu, 2 table"),
     Field("activation_base", 8, "first word of the activation table"),
     Field("bits", 5, "width that results saturate to"),
-    Field("readout", 8, "rows that a graph's readout reduces; 0 without one"),
+    Field("residual_shift", 4, "number of the right shift of the row that is added"),
+    Field("readout", 4, "a graph's readout"),
     Field("attention", 2, "attention: 0 scores of the nodes, 1 the largest of every row, 2 messages weighted by them"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
@@ -110,7 +111,7 @@ DESCRIPTOR = Layout((
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
-LATER = ("accumulate", "scale", "residual", "readout")
+LATER = ("accumulate", "scale", "readout")
 """Fields that the format has and no engine offers yet: a programme that sets one is refused."""
 
 ARGUMENT_REGISTERS = wire.assigned(
@@ -170,6 +171,7 @@ class Descriptor:
     activation: int = 0
     activation_base: int = 0
     bits: int = 8
+    residual_shift: int = 0
     readout: int = 0
     attention: int = 0
     head_tiles: int = 0

@@ -201,7 +201,7 @@ class Machine:
             self.table[readers[:, None], first + whole // wide] = part[:, tile]
 
     def _epilogue(self, d: Descriptor, unit: int, total: Codes, divisor: Codes | None) -> Codes:
-        """[rows, tiles, LANES] results: shift, quotient, bias, saturation, activation."""
+        """[rows, tiles, LANES] results: shift, quotient, bias, saturation, activation, and the unit's own rows."""
         y = shift_right_even(total, self.engine.shifts[d.shift])
         if divisor is not None:
             y = divide_even(y, divisor[:, :, None])
@@ -211,11 +211,19 @@ class Machine:
         largest = (1 << (d.bits - 1)) - 1
         u = np.clip(y, -largest - 1, largest)
         if d.activation == Activation.RELU:
-            return np.maximum(u, 0)
-        if d.activation == Activation.TABLE:
+            u = np.maximum(u, 0)
+        elif d.activation == Activation.TABLE:
             table = self.activation[unit, d.activation_base :].ravel()
-            return table[u & ((1 << d.bits) - 1)]
-        return u
+            u = table[u & ((1 << d.bits) - 1)]
+        if not d.residual:
+            return u
+        own = shift_right_even(self._own_rows(d, unit, len(u)), self.engine.shifts[d.residual_shift])
+        return np.clip(u + own, -largest - 1, largest)
+
+    def _own_rows(self, d: Descriptor, unit: int, rows: int) -> Codes:
+        """[rows, tiles, LANES] the unit's own rows that are added to as many finished ones, in their order."""
+        place = d.own_base + np.arange(rows)[:, None] * d.target_tiles + np.arange(d.tiles)
+        return self.own[unit, place]
 
 
 def _rows(last: Codes) -> tuple[slice, Ints]:

@@ -256,6 +256,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     HLS_RETURNS_AFTER_TWO(divisors)
     const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
+    const bool residual = adds_own(d);
     int limit = QUEUE_WORDS;  // rows that a queue holds
     for (int log = 0; log < TILES_BITS; ++log) {
         HLS_UNROLL
@@ -272,7 +273,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     Kept<Sums> kept[UNITS];
     Kept<Divisor> counted[UNITS];
     NumberWord scored[UNITS];  // scores of the entry
-    Address row_at[UNITS];     // the own word of the row
+    Address row_at[UNITS];     // the first own word of the row
     ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
     HLS_REGISTERS(entry)
     HLS_REGISTERS(kept)
@@ -312,25 +313,30 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         const Tile at = messages ? walk.word.at : tile.at, following = messages ? walk.word.following() : tile.following();
         Sums after[UNITS];
         Divisor divisor[UNITS];
+        NumberWord own_word[UNITS];
+        UnitMask lacks = 0;  // the own word that is added has no place
+        HLS_REGISTERS(own_word)
         HLS_REGISTERS(after)
         HLS_REGISTERS(divisor)
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
             divisor[unit] = 0;
+            own_word[unit] = zeros<NumberWord>();
             if (issued) {
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
-                NumberWord own_word = zeros<NumberWord>();
-                const Address own_from = messages ? row_at[unit] : own_at;
-                if (dense || scores || (messages && own_from < OWN_WORDS)) own_word = unpack<NumberWord>(own[unit][own_from]);
-                if (dense) value = lane_of(own_word, lane);
+                const Address own_from = messages ? row_at[unit] : residual ? Address(row_at[unit] + at) : own_at;
+                const bool there = dense || scores || ((messages || residual) && own_from < OWN_WORDS);
+                if (there) own_word[unit] = unpack<NumberWord>(own[unit][own_from]);
+                lacks[unit] = residual && !there;
+                if (dense) value = lane_of(own_word[unit], lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
                 if (reads) {
                     scored[unit] = word;
                 } else {
                     if (messages) {
                         // An entry of the value 0 is none. Of others bit 0 says whether the row's sum counts it.
-                        ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word, walk.head);
+                        ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word[unit], walk.head);
                         if (value == 0) weight = 0;
                         divisor[unit] = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
                         if ((value & 1) != 0) divisor[unit] += weight;
@@ -338,7 +344,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                         value = weight;
                     }
                     if (maxima) value = 1;
-                    Sums products = multiply(word, scores ? values_of(own_word) : same(value));
+                    Sums products = multiply(word, scores ? values_of(own_word[unit]) : same(value));
                     if (scores) products = score(products, walk.lane());
                     after[unit] = accumulate(products, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0, maxima);
                     kept[unit].keep(after[unit], at, following, sums[unit]);
@@ -353,7 +359,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
             HLS_UNROLL
             if (makes[unit]) {
                 const Sums total = gather(d, unit, after);
-                queue[unit][written[unit]] = pack(finish(d, unit, at, total, divisor[unit], bias, activation));
+                const NumberWord& held = own_word[unit];
+                queue[unit][written[unit]] = pack(finish(d, unit, at, total, divisor[unit], held, bias, activation));
                 ++written[unit];
             }
         }
@@ -366,7 +373,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
             lane = row_ends ? Lane(0) : Lane(lane + 1);
             for (int unit = 0; unit < UNITS; ++unit) {
                 HLS_UNROLL
-                if (last[unit]) ++row_at[unit];
+                if (last[unit]) row_at[unit] += residual ? d.target_tiles : ap_uint<TARGET_TILES_BITS>(1);
             }
         }
         walk.next((scores || messages) && multiplies, scores);
@@ -376,7 +383,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
         Packed<ResultWord> head[UNITS];
         HLS_REGISTERS(head)
-        UnitMask whole = 0, over = 0;
+        UnitMask whole = 0, over = lacks & makes;
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             head[unit] = 0;
@@ -385,14 +392,14 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
                 ++taken[unit];
                 if (d.target == TARGET_OWN) {
                     const ap_uint<ADDRESS_BITS + 1> address = back.row[unit] + back.tile[unit];
-                    over[unit] = address >= OWN_WORDS;
+                    if (address >= OWN_WORDS) over[unit] = true;
                     const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(head[unit])));
                     if (address < OWN_WORDS) own[unit][address] = numbers;
                 }
             }
             whole[unit] = back.tile[unit] == d.tiles - 1;
         }
-        if (d.target == TARGET_TABLE) over[0] = write_tables(d, groups, leaving, back, head, table);
+        if (d.target == TARGET_TABLE && write_tables(d, groups, leaving, back, head, table)) over[0] = true;
         beyond = beyond || over != 0;
         const bool leaves = complete(d, back);
         if (leaves) logits.write(logit_beat(d, leaving, head));

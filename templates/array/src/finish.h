@@ -1,4 +1,5 @@
-// The end of a row: its sums are shifted, the bias is added, and the result saturates and passes the activation.
+// The end of a row: its sums are shifted, the bias is added, and the result saturates and passes the activation. The row
+// may then add a row of the unit's own, and saturates again.
 #pragma once
 
 #include "attention.h"
@@ -27,9 +28,10 @@ struct Shifts<-1> {
     }
 };
 
-/// The results of a tile of totals; messages of an attention are divided by the sum of their coefficients.
+/// The results of a tile of totals; messages of an attention are divided by the sum of their coefficients. `own` is the
+/// word that is added.
 inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const Sums& totals, const Divisor& divisor,
-                         const BiasMemory bias, const ActivationMemory activation) {
+                         const NumberWord& own, const BiasMemory bias, const ActivationMemory activation) {
     HLS_INLINE
     const ap_int<WORD_BITS + 1> largest = (ap_int<WORD_BITS + 1>(1) << (d.bits - 1).to_int()) - 1;
     NumberWord biases = zeros<NumberWord>();
@@ -56,6 +58,12 @@ inline ResultWord finish(const Descriptor& d, int unit, const Tile& tile, const 
                 HLS_UNROLL
                 if (code % LANES == place) z = codes.lane[place];
             }
+        }
+        if (adds_own(d)) {
+            const Biased both = Shifts<SHIFTS - 1>::of(own.lane[lane], d.residual_shift) + z;
+            z = both;
+            if (both > largest) z = largest;
+            if (both < ~largest) z = ~largest;
         }
         results.lane[lane] = z;
     }

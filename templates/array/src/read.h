@@ -64,8 +64,12 @@ inline bool can_run(const Descriptor& d) {
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
                        d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
-    const bool later = d.accumulate != 0 || d.scale != 0 || d.residual != 0 || d.readout != 0;
-    return known && offered && sized && !later && has_target(d);
+    const bool later = d.accumulate != 0 || d.scale != 0 || d.readout != 0;
+    // A unit finishes the rows of a stream in the order in which it holds its own.
+    const bool residual = d.residual == 0 || (RESIDUAL && d.operation == OPERATION_SPARSE &&
+                                              (d.target == TARGET_OWN || d.target == TARGET_LOGITS) &&
+                                              d.residual_shift < SHIFTS);
+    return known && offered && sized && !later && residual && has_target(d);
 }
 
 /// Whether every word that the descriptor reads is in its memory.

@@ -145,6 +145,12 @@ inline bool streams(const Descriptor& d) {
     return d.operation == OPERATION_SPARSE || is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES);
 }
 
+/// Whether finished rows add the unit's own.
+inline bool adds_own(const Descriptor& d) {
+    HLS_INLINE
+    return RESIDUAL && d.residual != 0;
+}
+
 /// The mode that a descriptor names.
 inline Mode mode_of(const Descriptor& d) {
     HLS_INLINE

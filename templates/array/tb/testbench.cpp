@@ -185,7 +185,7 @@ static int check_refusals(const Vectors& v) {
         {"maximum", REDUCE_AT, REDUCE_BITS, MAXIMUM ? 0 : 1},
         {"accumulate", ACCUMULATE_AT, ACCUMULATE_BITS, 1},
         {"scale", SCALE_AT, SCALE_BITS, 1},
-        {"residual", RESIDUAL_AT, RESIDUAL_BITS, 1},
+        {"residual", RESIDUAL_AT, RESIDUAL_BITS, RESIDUAL ? 0 : 1},
         {"readout", READOUT_AT, READOUT_BITS, 1},
         {"activation", ACTIVATION_AT, ACTIVATION_BITS, 3},
         {"bits", BITS_AT, BITS_BITS, WORD_BITS + 1},

@@ -22,6 +22,7 @@ module array_unit #(
   parameter int unsigned QueueWords      = 32,
   parameter int unsigned Results         = 1,   // words that are written into the table in a cycle, of different banks
   parameter bit          Softmax         = 1'b0,  // attention with scores
+  parameter bit          Residual        = 1'b0,  // finished rows can add own rows
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
@@ -92,7 +93,7 @@ module array_unit #(
   end
 
   // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
-  logic load_table, load_bias, load_own, own_write, over_table, over_own;
+  logic load_table, load_bias, load_own, own_write, over_table, over_own, over_residual;
   logic [AddressBits-1:0] own_write_q;
   logic [TileBits-1:0] own_tile_q;
   logic own_ends;  // the row's last word of this pass: the words of other passes lie before the next row's
@@ -110,7 +111,7 @@ module array_unit #(
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
-    over_o <= (over_table || over_own || (load_own && 32'(load_address_i) >= OwnWords) ||
+    over_o <= (over_table || over_own || over_residual || (load_own && 32'(load_address_i) >= OwnWords) ||
                (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
     if (own_write) begin
@@ -178,7 +179,7 @@ module array_unit #(
   end
   logic [WordBits-1:0] own_result, own_data;
   logic own_enable;
-  logic [OwnBits-1:0] own_to, own_from;
+  logic [OwnBits-1:0] own_to, own_from, own_read;
   if (Softmax) begin : gen_own_loads
     // Messages read the largest scores of the row that the unit is at.
     logic [AddressBits-1:0] row_at_q;
@@ -199,12 +200,12 @@ module array_unit #(
   if (OwnWords > 64) begin : gen_block
     fgnas_block_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
       .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
-      .read_address_i(own_from), .read_data_o(own_word)
+      .read_address_i(own_read), .read_data_o(own_word)
     );
   end else begin : gen_distributed
     fgnas_distributed_ram #(.Depth(OwnWords), .Width(WordBits)) u_own (
       .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
-      .read_address_i(own_from), .read_data_o(own_word)
+      .read_address_i(own_read), .read_data_o(own_word)
     );
   end
 
@@ -296,7 +297,29 @@ module array_unit #(
     sum_o <= total_d;
   end
 
-  // Cycle 6: the total is shifted, rounded to nearest, ties to even. The bias is read.
+  // A total, or an own number, shifted by the shift with a number: rounded to nearest, ties to even.
+  function automatic logic [YBits-1:0] aligned(input logic signed [YBits-1:0] total,
+                                              input logic [$bits(d_i.shift)-1:0] number);
+    logic signed [YBits-1:0] shifted;
+    logic up;
+    shifted = total;
+    up      = 1'b0;
+    for (int unsigned s = 0; s < Shifts; s++) begin
+      if (32'(number) == s) begin
+        if (signed'(ShiftBy[s]) <= 0) begin
+          shifted = total <<< (-signed'(ShiftBy[s]));
+        end else begin
+          automatic int unsigned right = 32'(ShiftBy[s]);
+          automatic logic signed [YBits-1:0] rest = total & YBits'((64'd1 << (right - 1)) - 64'd1);
+          shifted = total >>> right;
+          up      = total[right-1] && (rest != '0 || shifted[0]);
+        end
+      end
+    end
+    aligned = shifted + YBits'({1'b0, up});
+  endfunction
+
+  // Cycle 6: the total is shifted. The bias is read.
   logic [Lanes-1:0][YBits-1:0] y_d, y_q;
   (* ram_style = "distributed" *) logic [WordBits-1:0] biases[BiasWords];
   logic [WordBits-1:0] bias_q;
@@ -305,26 +328,7 @@ module array_unit #(
   logic [TileBits-1:0] bias_tile;
   /* verilator lint_on UNUSEDSIGNAL */
   for (genvar l = 0; l < Lanes; l++) begin : gen_shift
-    logic signed [YBits-1:0] total, shifted;
-    logic up;
-    assign total = YBits'(signed'(total_i[l]));
-    always_comb begin
-      shifted = total;
-      up      = 1'b0;
-      for (int unsigned s = 0; s < Shifts; s++) begin
-        if (32'(d_i.shift) == s) begin
-          if (signed'(ShiftBy[s]) <= 0) begin
-            shifted = total <<< (-signed'(ShiftBy[s]));
-          end else begin
-            automatic int unsigned right = 32'(ShiftBy[s]);
-            automatic logic signed [YBits-1:0] rest = total & YBits'((64'd1 << (right - 1)) - 64'd1);
-            shifted = total >>> right;
-            up      = total[right-1] && (rest != '0 || shifted[0]);
-          end
-        end
-      end
-    end
-    assign y_d[l] = shifted + YBits'({1'b0, up});
+    assign y_d[l] = aligned(YBits'(signed'(total_i[l])), d_i.shift);
   end
   always_ff @(posedge clk_i) begin
     if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i[0];
@@ -413,7 +417,52 @@ module array_unit #(
   end
   always_ff @(posedge clk_i) z_q <= z_d;
 
-  // Cycle 9: into the queue. The issue keeps a place for every row, so that it never overflows.
+  // Cycle 9: an own row is added, whose words are read one after the other as rows are finished, and aligned beside the
+  // activation; the sum saturates to the descriptor's width.
+  logic result_valid;
+  logic [Lanes-1:0][ResultWidth-1:0] result;
+  if (Residual) begin : gen_residual
+    logic [AddressBits-1:0] own_at_q;
+    logic [TileBits-1:0] at_tile_q;
+    logic adds, row_ends, result_valid_q;
+    logic [Lanes-1:0][YBits-1:0] own_q;
+    logic [Lanes-1:0][ResultWidth-1:0] result_q;
+    assign adds          = d_i.residual != '0;
+    assign row_ends      = at_tile_q == d_i.tiles - 1'b1;
+    assign own_read      = adds ? OwnBits'(own_at_q) : own_from;
+    assign over_residual = adds && quotient_valid && 32'(own_at_q) >= OwnWords;
+    assign result_valid  = result_valid_q;
+    assign result        = result_q;
+    always_ff @(posedge clk_i) begin
+      if (quotient_valid) begin
+        at_tile_q <= row_ends ? '0 : at_tile_q + 1'b1;
+        own_at_q  <= own_at_q + (row_ends ? AddressBits'(d_i.target_tiles - d_i.tiles) : '0) + 1'b1;
+      end
+      if (start_i) begin
+        at_tile_q <= '0;
+        own_at_q  <= d_i.own_base;
+      end
+      result_valid_q <= z_valid_q && !rst_i;
+    end
+    for (genvar l = 0; l < Lanes; l++) begin : gen_add
+      localparam int unsigned BothBits = (YBits > ResultWidth ? YBits : ResultWidth) + 1;
+      logic signed [BothBits-1:0] both;
+      assign both = BothBits'(signed'(z_q[l])) + BothBits'(signed'(own_q[l]));
+      always_ff @(posedge clk_i) begin
+        own_q[l] <= adds ? aligned(YBits'(signed'(own_word[l*Bits+:Bits])), d_i.residual_shift) : '0;
+        if (both > BothBits'(largest)) result_q[l] <= largest;
+        else if (both < BothBits'(~largest)) result_q[l] <= ~largest;
+        else result_q[l] <= both[ResultWidth-1:0];
+      end
+    end
+  end else begin : gen_no_residual
+    assign own_read      = own_from;
+    assign over_residual = 1'b0;
+    assign result_valid  = z_valid_q;
+    assign result        = z_q;
+  end
+
+  // Cycle 9 or 10: into the queue. The issue keeps a place for every row, so that it never overflows.
   (* ram_style = "distributed" *) logic [ResultBits-1:0] queue[QueueWords];
   logic [QueueBits-1:0] write_q, read_q;
   logic [QueueBits:0] words_q;
@@ -423,10 +472,10 @@ module array_unit #(
     assign own_result[l*Bits+:Bits] = head_o[l*ResultWidth+:Bits];
   end
   always_ff @(posedge clk_i) begin
-    if (z_valid_q) queue[write_q] <= z_q;
-    if (z_valid_q) write_q <= write_q + 1'b1;
+    if (result_valid) queue[write_q] <= result;
+    if (result_valid) write_q <= write_q + 1'b1;
     if (pop_i) read_q <= read_q + 1'b1;
-    words_q <= words_q + (QueueBits + 1)'(z_valid_q) - (QueueBits + 1)'(pop_i);
+    words_q <= words_q + (QueueBits + 1)'(result_valid) - (QueueBits + 1)'(pop_i);
     if (rst_i) begin
       write_q <= '0;
       read_q  <= '0;

@@ -1,0 +1,112 @@
+"""Random programmes on engines that offer more than networks take: RTL and C++ against the integer reference, and the
+cycles of every phase of the RTL as predicted."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from levels import quick
+from programmes import random_network, with_residuals
+
+from fgnas.backends.array import write_encoded, write_vectors
+from fgnas.errors import UserError
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.encoding import EncodedArray
+from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, Operation, Target, programme_beats
+from fgnas.tools.csim import run_bench, run_csim
+from fgnas.tools.lint import lint
+from fgnas.tools.simulate import run_simulation
+
+
+def residuals(seed: int) -> EncodedArray:
+    """Rows that add own rows."""
+    rng = np.random.default_rng(seed)
+    encoded = random_network(rng, 2 + seed % 2, residual=True)
+    found = with_residuals(encoded, rng)
+    assert any(one.residual for one in found.programme)
+    return found
+
+
+KINDS = {"residual": residuals}
+"""Programmes by what their engines offer."""
+Programme = Callable[[int], EncodedArray]
+
+
+def programmes(quickest: dict[str, int], others: dict[str, tuple[int, ...]]) -> list[object]:
+    """A quick case of every kind, and slow ones."""
+    cases = [pytest.param(KINDS[kind], seed, id=f"{kind}-{seed}") for kind, seed in quickest.items()]
+    slow = [(kind, seed) for kind, seeds in others.items() for seed in seeds]
+    return cases + [pytest.param(KINDS[kind], seed, id=f"{kind}-{seed}", marks=pytest.mark.slow) for kind, seed in slow]
+
+
+CASES = programmes({"residual": 2}, {"residual": (0, 3, 6, 7, 8, 9)})
+
+
+@pytest.mark.parametrize(("programme", "seed"), CASES)
+def test_a_random_programme_runs_twice(programme: Programme, seed: int, tmp_path: Path) -> None:
+    """In RTL without a warning of the linters, a second time without a reset; and in C++ without one of the compiler."""
+    encoded = programme(seed)
+    assert len(np.unique(reference.run(encoded))) > 2
+    write_encoded(encoded, tmp_path)
+    found = [line for line in lint(tmp_path / "rtl").splitlines() if re.search("warning:|error:|%", line)]
+    assert [line for line in found if "unused package" not in line] == []
+    report = run_simulation(tmp_path, runs=2)
+    assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    assert report["logits"] == encoded.nodes * encoded.accelerator.source.shape.classes
+    report = run_csim(tmp_path, quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+    assert (tmp_path / "build" / "csim" / "compile.log").read_text() == ""
+
+
+Wrong = tuple[str, Callable[[Descriptor], bool], dict[str, int]]
+"""A bit of the status, whether a descriptor can be the wrong one, and its wrong fields."""
+
+
+def sums(d: Descriptor) -> bool:
+    """Rows of a stream that stay with their unit."""
+    return d.operation == Operation.SPARSE and d.target == Target.OWN
+
+
+def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
+    """Descriptors that are each wrong in one way."""
+    engine, bad, over = encoded.accelerator.engine, "bad_descriptor", "memory_over_capacity"
+    rows = {"residual": 1}
+    return {
+        "a residual of a shift that is not offered": (bad, sums, rows | {"residual_shift": len(engine.shifts)}),
+        "a residual of rows for the tables": (bad, lambda d: d.target == Target.TABLE and d.operation > 1, rows),
+        "own rows that are not there": (over, sums, rows | {"own_base": engine.own_words}),
+        "a readout": (bad, sums, {"readout": 1}), "a scale": (bad, sums, {"scale": 1}),
+    }  # fmt: skip
+
+
+def wrong_programmes(encoded: EncodedArray) -> dict[str, tuple[int, EncodedArray]]:
+    """The status that each must have, and the programme."""
+    found = {}
+    for what, (bit, chosen, fields) in refusals(encoded).items():
+        place = next(number for number, one in enumerate(encoded.programme) if chosen(one))
+        steps = list(encoded.programme)
+        steps[place] = replace(steps[place], **fields)
+        beats = programme_beats(steps, encoded.accelerator.engine.beat_bits)
+        regions = encoded.regions | {"programme": beats}
+        found[what] = 1 << STATUS_BITS[bit], replace(encoded, programme=tuple(steps), regions=regions)
+    return found
+
+
+def test_what_an_engine_cannot_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In RTL and in C++, in a build that runs the right programme."""
+    encoded = residuals(2)
+    write_encoded(encoded, tmp_path)
+    run_csim(tmp_path, quick())
+    golden = reference.run_region(encoded)
+    monkeypatch.setattr(reference, "run_region", lambda _: golden)
+    for number, (what, (status, wrong)) in enumerate(wrong_programmes(encoded).items()):
+        write_vectors(wrong, tmp_path / str(number))
+        found = run_bench(tmp_path, quick(), tmp_path / "build" / "csim", vectors=tmp_path / str(number))
+        assert found["first_mismatch"] == f"first run: refused with status {status:#x}", what
+        write_vectors(wrong, tmp_path / "vectors")
+        with pytest.raises(UserError, match=f"refused the graph: status {status:#x};"):
+            run_simulation(tmp_path)

@@ -1,0 +1,83 @@
+"""What finished rows may add, by hand: one unit, or two, and a descriptor or two."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fgnas.errors import UserError
+from fgnas.hardware.array.cycles import RESIDUAL_CYCLES, stream_of
+from fgnas.hardware.array.engine import Engine, Mode, joined
+from fgnas.hardware.array.programme import Activation, Beats, Descriptor, Operation, Region, Target, entry_beats
+from fgnas.hardware.array.reference import Machine
+from fgnas.hardware.array.resources import engine_resources
+
+ENGINE = Engine(
+    units=1, bits=8, modes=(Mode(1, 1, 1),), tiles=2, table_words=512, own_words=64, bias_words=2, activation_words=0,
+    shifts=(-2, 0, 1), maximum=True, sum_bits=24, residual=True,
+)  # fmt: skip
+LEFT, PLAIN, HALF = range(3)
+"""Numbers of its shifts."""
+
+
+def regions_of(index: list[int], value: list[int], last: list[int]) -> dict[str, Beats]:
+    """The entries of one taker."""
+    entries = (np.array(one)[:, None] for one in (index, value, last))
+    beats = entry_beats(*entries, 1, ENGINE.beat_bits)
+    return {region.name.lower(): beats for region in Region}
+
+
+def rows_of(count: int, **fields: int) -> Descriptor:
+    """A descriptor of so many slot rows."""
+    return Descriptor(**{"operation": Operation.SPARSE, "mode": 0, "tiles": 1, "count": count, "region": Region.EDGES,
+                         "beats": 1, "limit": 8, "target": Target.OWN, "shift": PLAIN, **fields})  # fmt: skip
+
+
+def machine() -> Machine:
+    """Word w of the table holds w in every lane."""
+    found = Machine(ENGINE)
+    found.table[0] = np.arange(512)[:, None]
+    return found
+
+
+def test_a_row_adds_the_own_one_behind_its_activation() -> None:
+    """-9 becomes 0, and 0 - 7/2 is rounded to -4; 6 + 5/2 to 8: ties go to even numbers."""
+    run = machine()
+    run.own[0, 20], run.own[0, 22] = -7, 5
+    run.execute([rows_of(2, residual=1, own_base=20, target_tiles=2, residual_shift=HALF,
+                         activation=Activation.RELU)], regions_of([3, 2], [-3, 3], [1, 1]))  # fmt: skip
+    assert run.own[0, [0, 2], 0].tolist() == [-4, 8]
+
+
+def test_the_sum_saturates_once_more() -> None:
+    """127, which 7 * 100 saturates to, less 40 four times is -33; and 7 * 18 + 4 * 30 is too large again."""
+    run = machine()
+    run.own[0, 20], run.own[0, 21] = -40, 30
+    run.execute([rows_of(2, residual=1, own_base=20, residual_shift=LEFT)], regions_of([7, 7], [100, 18], [1, 1]))
+    assert run.own[0, :2, 3].tolist() == [-33, 127]
+
+
+def test_words_of_a_row_keep_their_places() -> None:
+    """Two rows of two words, of places for three: a row begins three words behind the one before."""
+    run = machine()
+    run.own[0, 20:26] = np.array([10, 20, 99, 30, 40, 99])[:, None]
+    run.execute([rows_of(2, tiles=2, residual=1, own_base=20, target_tiles=3, residual_shift=PLAIN)],
+                regions_of([1, 4], [1, 1], [1, 1]))  # fmt: skip
+    assert run.own[0, :6, 7].tolist() == [11, 22, 0, 34, 45, 0]
+
+
+def test_an_engine_pays_for_what_it_is_built_with() -> None:
+    """A cycle of every phase; no DSP and no block RAM. LUTs and flip-flops are not modelled."""
+    plain = replace(ENGINE, residual=False)
+    later = stream_of(rows_of(1), ENGINE).latency - stream_of(rows_of(1), plain).latency
+    assert later == RESIDUAL_CYCLES
+    with_it, without = engine_resources(ENGINE), engine_resources(plain)
+    assert "lut" in without and with_it == {name: without[name] for name in ("dsp", "bram36")}
+
+
+def test_a_summary_tells_of_what_an_engine_has() -> None:
+    plain = replace(ENGINE, residual=False)
+    assert "residual" not in plain.summary() and Engine.of(plain.summary()) == plain
+    assert Engine.of(ENGINE.summary()) == ENGINE and joined([plain, ENGINE]) == ENGINE
+    with pytest.raises(UserError, match="made by another version"):
+        Engine.of({name: value for name, value in ENGINE.summary().items() if name != "tiles"})

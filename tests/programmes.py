@@ -1,0 +1,137 @@
+"""Random programmes: those of random networks with operations between their phases that no network has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from arrays import random_array, random_data, random_source
+
+from fgnas.hardware.array.encoding import EncodedArray, encode_array
+from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array.packing import Schedule
+from fgnas.hardware.array.programme import (
+    Beats,
+    Descriptor,
+    Operation,
+    Region,
+    Target,
+    entry_beats,
+    programme_beats,
+)
+
+OWN_WORDS = 128
+"""Words of own rows of a drawn engine, all of which a programme fills first."""
+MOST_SHIFT = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A descriptor, the layer that it counts for, and the slot rows that it reads."""
+
+    descriptor: Descriptor
+    layer: int
+    schedule: Schedule | None = None
+
+
+def steps_of(encoded: EncodedArray) -> list[Step]:
+    """What a network's programme does."""
+    return [Step(one, layer, encoded.schedules.get(number))
+            for number, (one, layer) in enumerate(zip(encoded.programme, encoded.layers, strict=True))]  # fmt: skip
+
+
+class Builder:
+    """A programme with the regions that it reads, from that of a network."""
+
+    def __init__(self, encoded: EncodedArray, rng: np.random.Generator) -> None:
+        self.encoded, self.rng, self.engine = encoded, rng, encoded.accelerator.engine
+        self.edges: list[Beats] = [encoded.regions["edges"]]
+        self.steps: list[Step] = []
+
+    def sparse(self, ends: np.ndarray, mode: Mode, tiles: int, words: int, **fields: int) -> Step:
+        """Random entries of a table's first words, whose rows end as [slot rows, m] `ends` says."""
+        index = self.rng.integers(0, words - tiles + 1, (len(ends), mode.takers))
+        value = self.rng.integers(-256, 256, index.shape)
+        last = np.repeat(ends, mode.k, axis=1)
+        beats = entry_beats(index, value, last, mode.takers, self.engine.beat_bits)
+        offset = sum(map(len, self.edges))
+        self.edges.append(beats)
+        schedule = Schedule(np.zeros_like(ends), np.zeros_like(ends), ends)
+        return Step(Descriptor(
+            operation=Operation.SPARSE, mode=self.engine.mode_number(mode), tiles=tiles, count=len(ends), limit=words,
+            region=Region.EDGES, offset=offset, beats=len(beats), bits=self.engine.bits, **fields,
+        ), 0, schedule)  # fmt: skip
+
+    def ends(self, rows: int, groups: int) -> np.ndarray:
+        """[slot rows, m] ends of as many rows of each group, of one to three entries."""
+        lengths = self.rng.integers(1, 4, (rows, groups))
+        ends = np.zeros((int(lengths.sum(axis=0).max()), groups), np.int64)
+        ends[lengths.cumsum(axis=0) - 1, np.arange(groups)] = 1
+        return ends
+
+    def fill(self) -> None:
+        """Give all own words a content; a unit that is not the first of its k gets none."""
+        mode = max(self.engine.modes, key=lambda one: one.m * one.n)
+        assert mode.k == 1
+        self.steps.append(self.sparse(
+            self.ends(self.engine.own_words, mode.m), mode, 1, self.table_words(), target=Target.OWN,
+            shift=self.engine.shift_number(MOST_SHIFT),
+        ))  # fmt: skip
+
+    def table_words(self) -> int:
+        """Words of the tables that hold weights."""
+        return self.encoded.accelerator.results_base
+
+    def built(self) -> EncodedArray:
+        """The programme."""
+        programme = tuple(step.descriptor for step in self.steps)
+        regions = self.encoded.regions | {
+            "edges": np.concatenate(self.edges), "programme": programme_beats(programme, self.engine.beat_bits)
+        }  # fmt: skip
+        schedules = {place: step.schedule for place, step in enumerate(self.steps) if step.schedule is not None}
+        layers = tuple(step.layer for step in self.steps)
+        return replace(self.encoded, programme=programme, layers=layers, regions=regions, schedules=schedules)
+
+
+def random_engine(rng: np.random.Generator, engine: Engine, **offered: object) -> Engine:
+    """The engine with more own rows and shifts, which runs the same network and offers more."""
+    shifts = {*engine.shifts, *rng.integers(-3, 8, 3).tolist(), MOST_SHIFT}
+    modes = dict.fromkeys((*engine.modes, Mode(engine.units, 1, 1)))
+    return replace(engine, own_words=OWN_WORDS, programme=32, shifts=tuple(sorted(shifts)), modes=tuple(modes),
+                   **offered)  # type: ignore[arg-type]  # fmt: skip
+
+
+def random_network(rng: np.random.Generator, layers: int, **offered: object) -> EncodedArray:
+    """A random network whose own rows take less than a third of an engine's, on one that offers more."""
+    while True:
+        data = random_data(rng)
+        array = random_array(rng, random_source(rng, layers, data), data)
+        if array.engine.own_words <= OWN_WORDS // 2 and len(array.engine.shifts) < 10 and len(array.engine.modes) < 8:
+            return encode_array(array.on(random_engine(rng, array.engine, **offered)), data)
+
+
+def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedArray:
+    """Most aggregations add own rows: those of the layer before, or what else the memory holds, aligned by any shift.
+
+    A layer's rows lie in the other half of the memory than those of the layer before.
+    """
+    build, half, base, adds = Builder(encoded, rng), OWN_WORDS // 2, 0, 1
+    steps = steps_of(encoded)
+    loads = [step for step in steps if step.descriptor.operation == Operation.LOAD and step.layer < 0]
+    build.steps += loads
+    build.fill()
+    for step in steps[len(loads) :]:
+        d = step.descriptor
+        if d.operation == Operation.DENSE:
+            d = replace(d, own_base=base)
+        elif d.target in (Target.OWN, Target.LOGITS):
+            other = half - base
+            if d.target == Target.OWN and d.target_base == 0:
+                base, other = other, base  # the first pass of a layer
+            moved = {"target_base": base + d.target_base} if d.target == Target.OWN else {}
+            residual, adds = adds, int(rng.random() < 0.8)
+            place = other + d.target_base if d.target == Target.OWN else int(rng.integers(0, half))
+            shift = int(rng.integers(len(build.engine.shifts)))
+            d = replace(d, residual=residual, own_base=place * residual, residual_shift=shift * residual, **moved)
+        build.steps.append(replace(step, descriptor=d))
+    return build.built()
