@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from arrays import random_array, random_data, random_source
+from arrays import SCORED, random_array, random_data, random_source
 
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import Engine, Mode
@@ -93,6 +93,24 @@ class Builder:
         return replace(self.encoded, programme=programme, layers=layers, regions=regions, schedules=schedules)
 
 
+    def phase(self, step: Step) -> Step:
+        """The step goes on from the sums of one to three random streams, which end as many rows."""
+        d, mode = step.descriptor, self.engine.modes[step.descriptor.mode]
+        rows = rows_of(step)
+        for number in range(int(self.rng.integers(1, 4))):
+            reduce = int(self.engine.maximum and self.rng.random() < 0.3)
+            self.steps.append(self.sparse(
+                self.ends(rows, mode.m), mode, d.tiles, max(d.tiles, self.table_words()), target=Target.PARTIAL,
+                accumulate=int(number > 0), reduce=reduce,
+            ))  # fmt: skip
+        return replace(step, descriptor=replace(d, accumulate=1))
+
+
+def rows_of(step: Step) -> int:
+    """Rows of the fullest group in a phase that computes."""
+    return step.descriptor.count if step.schedule is None else int(step.schedule.last.sum(axis=0).max())
+
+
 def random_engine(rng: np.random.Generator, engine: Engine, **offered: object) -> Engine:
     """The engine with more own rows and shifts, which runs the same network and offers more."""
     shifts = {*engine.shifts, *rng.integers(-3, 8, 3).tolist(), MOST_SHIFT}
@@ -101,11 +119,13 @@ def random_engine(rng: np.random.Generator, engine: Engine, **offered: object) -
                    **offered)  # type: ignore[arg-type]  # fmt: skip
 
 
-def random_network(rng: np.random.Generator, layers: int, **offered: object) -> EncodedArray:
-    """A random network whose own rows take less than a third of an engine's, on one that offers more."""
+def random_network(
+    rng: np.random.Generator, layers: int, attentions: tuple[str, ...] = ("gcn", "constant"), **offered: object
+) -> EncodedArray:
+    """A random network whose own rows take half of an engine's at most, on one that offers more."""
     while True:
         data = random_data(rng)
-        array = random_array(rng, random_source(rng, layers, data), data)
+        array = random_array(rng, random_source(rng, layers, data, attentions=attentions), data)
         if array.engine.own_words <= OWN_WORDS // 2 and len(array.engine.shifts) < 10 and len(array.engine.modes) < 8:
             return encode_array(array.on(random_engine(rng, array.engine, **offered)), data)
 
@@ -135,3 +155,27 @@ def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedAr
             d = replace(d, residual=residual, own_base=place * residual, residual_shift=shift * residual, **moved)
         build.steps.append(replace(step, descriptor=d))
     return build.built()
+
+
+def with_partial_sums(encoded: EncodedArray, rng: np.random.Generator) -> EncodedArray:
+    """Most phases go on from partial sums; the engine keeps as many as that takes, or some more."""
+    steps = steps_of(encoded)
+    engine = encoded.accelerator.engine
+    phases = [step for step in steps if step.descriptor.operation in (Operation.SPARSE, Operation.DENSE)]
+    chosen = [phases[0], *(step for step in phases[1:] if rng.random() < 0.8)]
+    words = max(2, *(rows_of(step) * step.descriptor.tiles for step in chosen))
+    # Random sums are larger than those of the network.
+    wider = replace(engine, sum_bits=engine.sum_bits + 6, partial_words=words + int(rng.choice([0, 100])))
+    array = replace(encoded.accelerator, engine=wider)
+    build = Builder(replace(encoded, accelerator=array), rng)
+    for step in steps:
+        build.steps.append(build.phase(step) if step in chosen else step)
+    return build.built()
+
+
+def with_attention(rng: np.random.Generator, layers: int, **offered: object) -> EncodedArray:
+    """A random network of layers with scores, on an engine that offers more."""
+    while True:
+        encoded = random_network(rng, layers, SCORED, **offered)
+        if encoded.accelerator.engine.softmax is not None:
+            return encoded

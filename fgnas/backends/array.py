@@ -120,7 +120,7 @@ def write_cpp(encoded: EncodedArray, directory: Path, specification: Specificati
         "engine": engine, "p": programme, "heads": HEADS, "counts": counts, "regions": REGIONS,
         "rtl_status": wire.RTL_STATUS,
         "parts": longest_slot_row(engine), "most_left": most_left(engine), "burst": longest_burst(engine.beat_bits),
-        "own_storage": "lutram" if engine.own_words <= OWN_WORDS_LUTRAM else "bram",
+        "own_storage": _storage(engine.own_words), "partial_storage": _storage(engine.partial_words),
         "most_beats": max([1, *(one.beats for one in encoded.programme)]), "most_steps": max([1, *steps]),
         **clock_and_part(specification),
     }  # fmt: skip
@@ -131,6 +131,11 @@ def write_cpp(encoded: EncodedArray, directory: Path, specification: Specificati
     shutil.copyfile(pipeline / "pragmas" / f"{DEFAULT_COMPILER}.h", directory / "src" / "pragmas.h")
     for name in VENDOR_FILES:
         (directory / name).write_text(render(f"hls/{name}.j2", **values), encoding="utf-8")
+
+
+def _storage(words: int) -> str:
+    """What a memory of rows is built of."""
+    return "lutram" if words <= OWN_WORDS_LUTRAM else "bram"
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:

@@ -178,6 +178,22 @@ def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
     assert one[1] >= 200 > two[1] >= 100 and four[1] >= 100
 
 
+@pytest.mark.parametrize("slices", [3, pytest.param(7, marks=pytest.mark.slow)])
+def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
+    """Loads between parts of a row's entries, in two passes; rows without a feature in a slice go on all the same."""
+    rng = np.random.default_rng(slices)
+    data = random_graph(rng, 40, 31, 5, 90)
+    gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
+    array = fit(source, data, 4, (2,), 1, 256, 2, 2, slices)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    names = [phase["name"] for phase in report["phases"]]
+    assert f"combine 0, slice {slices}, pass 2" in names and f"load table 0, slice {slices}" in names
+    report = run_csim(tmp_path / "p", quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+
+
 def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:
     """Rows of two words that leave two at a time, as only rows of one word may: a rule of the unit says so."""
     rng = np.random.default_rng(9)

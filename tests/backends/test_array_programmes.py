@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from levels import quick
-from programmes import random_network, with_residuals
+from programmes import random_network, with_attention, with_partial_sums, with_residuals
 
 from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
@@ -30,7 +30,22 @@ def residuals(seed: int) -> EncodedArray:
     return found
 
 
-KINDS = {"residual": residuals}
+def partial_sums(seed: int) -> EncodedArray:
+    """Phases that go on from partial sums; every other engine adds own rows, too."""
+    rng = np.random.default_rng(seed)
+    encoded = random_network(rng, 2 + seed % 2, residual=bool(seed % 2))
+    found = with_partial_sums(with_residuals(encoded, rng) if seed % 2 else encoded, rng)
+    assert sum(one.accumulate for one in found.programme) > 1
+    return found
+
+
+def attention(seed: int) -> EncodedArray:
+    """Scores and quotients on an engine that keeps partial sums, and adds own rows."""
+    rng = np.random.default_rng(seed)
+    return with_partial_sums(with_attention(rng, 2 + seed % 2, residual=True), rng)
+
+
+KINDS = {"residual": residuals, "partial": partial_sums, "attention": attention}
 """Programmes by what their engines offer."""
 Programme = Callable[[int], EncodedArray]
 
@@ -42,12 +57,15 @@ def programmes(quickest: dict[str, int], others: dict[str, tuple[int, ...]]) -> 
     return cases + [pytest.param(KINDS[kind], seed, id=f"{kind}-{seed}", marks=pytest.mark.slow) for kind, seed in slow]
 
 
-CASES = programmes({"residual": 2}, {"residual": (0, 3, 6, 7, 8, 9)})
+CASES = programmes(
+    {"partial": 3, "attention": 0},
+    {"residual": (0, 2, 3, 6, 7), "partial": (0, 1, 2, 4, 5, 7), "attention": (1, 2, 3, 4)},
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("programme", "seed"), CASES)
 def test_a_random_programme_runs_twice(programme: Programme, seed: int, tmp_path: Path) -> None:
-    """In RTL without a warning of the linters, a second time without a reset; and in C++ without one of the compiler."""
+    """In RTL without a warning of the linters, and again without a reset; in C++ without one of the compiler."""
     encoded = programme(seed)
     assert len(np.unique(reference.run(encoded))) > 2
     write_encoded(encoded, tmp_path)
@@ -71,6 +89,11 @@ def sums(d: Descriptor) -> bool:
     return d.operation == Operation.SPARSE and d.target == Target.OWN
 
 
+def goes_on(d: Descriptor) -> bool:
+    """Rows that are not finished."""
+    return d.target == Target.PARTIAL
+
+
 def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
     """Descriptors that are each wrong in one way."""
     engine, bad, over = encoded.accelerator.engine, "bad_descriptor", "memory_over_capacity"
@@ -79,6 +102,10 @@ def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
         "a residual of a shift that is not offered": (bad, sums, rows | {"residual_shift": len(engine.shifts)}),
         "a residual of rows for the tables": (bad, lambda d: d.target == Target.TABLE and d.operation > 1, rows),
         "own rows that are not there": (over, sums, rows | {"own_base": engine.own_words}),
+        "partial sums that are not there": (over, goes_on, {"tiles": engine.tiles, "target_tiles": engine.tiles}),
+        "scores of partial sums": (bad, goes_on, {"operation": Operation.ATTEND}),
+        "a load of partial sums": (bad, lambda d: d.operation == Operation.LOAD, {"target": Target.PARTIAL}),
+        "a load that goes on": (bad, lambda d: d.operation == Operation.LOAD, {"accumulate": 1}),
         "a readout": (bad, sums, {"readout": 1}), "a scale": (bad, sums, {"scale": 1}),
     }  # fmt: skip
 
@@ -98,7 +125,7 @@ def wrong_programmes(encoded: EncodedArray) -> dict[str, tuple[int, EncodedArray
 
 def test_what_an_engine_cannot_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In RTL and in C++, in a build that runs the right programme."""
-    encoded = residuals(2)
+    encoded = partial_sums(3)
     write_encoded(encoded, tmp_path)
     run_csim(tmp_path, quick())
     golden = reference.run_region(encoded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,15 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
-from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
 from fgnas.hardware.array.lowering import (
+    LOADS,
     ArrayAccelerator,
     activation_of,
     averaged_heads,
     check_network,
     default_columns,
+    descriptors,
     layer_shifts,
     row_words,
     softmax_of,
@@ -67,12 +69,14 @@ LARGER = 0.02
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A number of units, n of every hidden layer's aggregation, passes of the first layer, and words of H a cycle."""
+    """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, and words of H a
+    cycle."""
 
     units: int
     columns: tuple[int, ...]
     passes: int
     results: int = 1
+    slices: int = 1
 
 
 def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerator:
@@ -80,7 +84,8 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
 
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
-    cycles. Raises UserError where the network fits none.
+    cycles. Only where none of them fits, the first layer's W comes in slices, too. Raises UserError where the network
+    fits no array.
     """
     check_network(source)
     unknown = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
@@ -91,6 +96,22 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
+    try:
+        return _fastest_of(source, data, room, offered)
+    except UserError:
+        sliced = in_slices(source, offered)
+        # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
+        if not sliced or not data.nodes or {"lut", "ff"} & set(room.limits):
+            raise
+        try:
+            return _fastest_of(source, data, room, sliced)
+        except UserError:
+            pass
+        raise
+
+
+def _fastest_of(source: Accelerator, data: GraphData, room: Room, offered: list[Arrangement]) -> ArrayAccelerator:
+    """The first that fits, the fastest first."""
     prices = _prices(source, data, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
     problem: UserError | None = None
@@ -99,7 +120,7 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
             continue
         one = offered[place]
         try:
-            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results)
+            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices)
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
     limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
@@ -122,6 +143,21 @@ def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arran
     return found
 
 
+def in_slices(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+    """Arrangements with the first layer's W in 2, 4, 8, … slices, as many as a programme has descriptors for."""
+    if averaged_heads(source.layers[0]) > 1:
+        return []
+    attends = [bool(layer.geometry.gat) for layer in source.layers]
+    rest = LOADS + any(attends) + sum(int(descriptors(1, one)) for one in attends[1:])
+    rest += averaged_heads(source.layers[-1]) - 1
+    return [
+        replace(one, slices=slices)
+        for one in offered
+        for slices in powers(source.layers[0].geometry.input_width)[1:]
+        if descriptors(one.passes, attends[0], slices) + rest <= MOST_PROGRAMME
+    ]
+
+
 def _columns(layer: LayerAccelerator, units: int) -> list[int]:
     """The n that a layer's aggregation may have; with attention a unit holds HEADS heads at most."""
     g = layer.geometry
@@ -142,6 +178,7 @@ def _prices(
     weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
     results = np.array([one.results for one in offered])
+    slices = np.array([one.slices for one in offered])
     shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
     heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
     softmax = softmax_of(source)
@@ -151,6 +188,7 @@ def _prices(
         sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
         heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
         averaged=averaged_heads(source.layers[-1]),
+        slices=slices if any(one.slices > 1 for one in offered) else None,
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,

@@ -7,6 +7,7 @@ and whether the queues of results have room. `_issue` steps through a phase cycl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,6 @@ from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,
-    Operation,
     Target,
     beats_per_slot_row,
     descriptor_beats,
@@ -40,9 +40,11 @@ QUOTIENT_CYCLES = 3
 """What a quotient takes beside a cycle for each of its bits."""
 RESIDUAL_CYCLES = 1
 """What an engine that adds own rows takes longer, in every phase."""
+PARTIAL_CYCLES = 1
+"""What an engine that keeps partial sums takes longer, in every phase."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
-END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3}
+END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, Target.PARTIAL: 1}
 """From the cycle in which the last result leaves to the end of the phase."""
 FINISH_CYCLES = 2
 """From the end of the last phase to the interrupt."""
@@ -73,11 +75,12 @@ class Stream:
     latency: int = RESULT_CYCLES
 
 
-def result_cycles(softmax: Any, messages: Any, bits: Any, residual: Any = 0) -> Any:
-    """The latency of a `Stream` on an engine with or without attention and residuals, whose numbers have so many bits;
-    messages that are weighted by scores are divided. Integers, or arrays of them."""
+def result_cycles(softmax: Any, messages: Any, bits: Any, residual: Any = 0, partial: Any = 0) -> Any:
+    """The latency of a `Stream` on an engine with or without attention, residuals and partial sums, whose numbers have
+    so many bits; messages that are weighted by scores are divided. Integers, or arrays of them."""
     quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
-    return RESULT_CYCLES + softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + messages * quotient
+    further = softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + partial * PARTIAL_CYCLES
+    return RESULT_CYCLES + further + messages * quotient
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
@@ -95,7 +98,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),
         int(messages),
-        result_cycles(engine.softmax is not None, messages, engine.bits, engine.residual),
+        result_cycles(engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0),
     )
 
 
@@ -143,16 +146,29 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
     plans, names = encoded.accelerator.plans, ["fetch"]
-    for d, layer in zip(encoded.programme, encoded.layers, strict=True):
-        if d.operation == Operation.LOAD:
-            names.append(f"load {Target(d.target).name.lower()}{f' {layer}' if layer >= 0 else ''}")
-        else:
-            names.append(f"{_work(d)} {layer}")
+    for d, layer, piece in zip(encoded.programme, encoded.layers, slices_of(encoded.programme), strict=True):
+        which = f" {layer}" if layer >= 0 else ""
+        if piece and layer >= 0:
+            which += f", slice {piece}"
+        names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{_work(d)}{which}")
     part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
     last = f" {len(plans) - 1}"
     return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
             for name, more, number in several]  # fmt: skip
+
+
+def slices_of(programme: Sequence[Descriptor]) -> list[int]:
+    """Which part of its sums every descriptor makes, or loads words for, from 1 on; 0 where they have one part."""
+    found, piece = [], 0
+    for d in programme:
+        if d.computes:
+            piece = piece + 1 if d.accumulate else int(d.target == Target.PARTIAL)
+        found.append(piece)
+    for place in reversed(range(len(programme) - 1)):
+        if not programme[place].computes:
+            found[place] = found[place + 1]
+    return found
 
 
 def _work(descriptor: Descriptor) -> str:
@@ -161,7 +177,7 @@ def _work(descriptor: Descriptor) -> str:
         return "score"
     if descriptor.is_step(Attention.MAXIMA):
         return "maximum"
-    return "combine" if descriptor.target == Target.TABLE else "aggregate"
+    return "combine" if descriptor.target in (Target.TABLE, Target.PARTIAL) else "aggregate"
 
 
 def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
@@ -183,16 +199,20 @@ def multiplications(encoded: EncodedArray) -> int:
 def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
     """Multiplications that the network needs in each phase of `phase_cycles`; none in the fetch and in a load.
 
-    A pass and a head have their share of the layer's.
+    A pass and a head have their share of the layer's, and a slice those of its columns of X.
     """
     needed, plans = _needed(encoded), encoded.accelerator.plans
+    columns = np.bincount(encoded.graph.features.indices // plans[0].slice_inputs, minlength=plans[0].slices)
     found = [0]
-    for one, layer in zip(encoded.programme, encoded.layers, strict=True):
+    for one, layer, piece in zip(encoded.programme, encoded.layers, slices_of(encoded.programme), strict=True):
         if not one.computes:
             found.append(0)
             continue
         combined, gathered = needed[layer]
+        geometry = encoded.accelerator.source.layers[layer].geometry
         scores = _score_multiplications(encoded.accelerator.source.layers[layer], encoded.nodes)
+        if piece and plans[layer].slices > 1:
+            combined = int(columns[piece - 1]) * geometry.k * geometry.d + scores
         of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
         heads = plans[layer].heads if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
@@ -258,8 +278,8 @@ def _issue(
                     popped += 1
             elif beat and (tile > 0 or not full):
                 issued = True
-        # Results: to the tables a word of each share of the groups, all to the own rows, in order to main memory.
-        if target == 1:
+        # Results: to the tables a word of each share of the groups, in order to main memory, all that stay in a unit.
+        if target == 1 or target == 5:
             for g in range(groups):
                 if words[g] > 0:
                     rows_left -= _pop(words, popped_tile, count, g, tiles)

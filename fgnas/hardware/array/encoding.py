@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
@@ -114,6 +115,12 @@ def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
     return own_rows(plans, dealt) + maxima_rows(plans, dealt) + vectors
 
 
+def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's partial sums: those of the rows of the first combination; 0 where it is not sliced."""
+    first = plans[0]
+    return dealt.first.depth * first.write_tiles if first.slices > 1 else 0
+
+
 def fit(
     source: Accelerator,
     data: GraphData,
@@ -123,12 +130,16 @@ def fit(
     beat_bits: int = wire.BEAT_BITS,
     passes: int = 1,
     results: int = 1,
+    slices: int = 1,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`."""
-    plans = plan_layers(source, units, columns, split, passes)
+    plans = plan_layers(source, units, columns, split, passes, slices)
     dealt = deal_graph(plans, data)
-    engine = smallest_engine(source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results)
-    return lower(source, engine, columns, split, passes)
+    engine = smallest_engine(
+        source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
+        partial_words(plans, dealt),
+    )  # fmt: skip
+    return lower(source, engine, columns, split, passes, slices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,11 +255,12 @@ def logit_beats(engine: Engine, plan: LayerPlan, deal: Deal) -> int:
 
 
 def check_memories(accelerator: ArrayAccelerator, dealt: Dealt) -> None:
-    """Raise UserError where a graph's H or Z exceeds the engine's memories."""
+    """Raise UserError where a graph's H, Z or partial sums exceed the engine's memories."""
     engine, plans = accelerator.engine, accelerator.plans
     needed = {
         "table_words": (accelerator.results_base + result_words(plans, dealt), engine.table_words),
         "own_words": (own_words(plans, dealt), engine.own_words),
+        "partial_words": (partial_words(plans, dealt), engine.partial_words),
     }
     for name, (wanted, found) in needed.items():
         if wanted > found:
@@ -302,15 +314,17 @@ class _Encoder:
         ), layer)  # fmt: skip
 
     def layer(self, plan: LayerPlan) -> None:
-        """All passes of a layer. They read the same streams."""
+        """All passes of a layer. They read the same streams: one of X for each slice, and that of the edges."""
         index = plan.layer.index
-        combine, combined = self._combination(plan)
+        combinations = self._combinations(plan)
         aggregate, aggregated = self._aggregation(plan)
         for part in range(plan.passes):
-            if part:
-                self._load(self.accelerator.pass_image(plan, part), Target.TABLE, plan.table_base, index)
-            for head in range(plan.heads):
-                self._add(self._of_head(plan, combine, head), index, combined)
+            for piece, (combine, combined) in enumerate(combinations):
+                if part or piece:
+                    image = self.accelerator.part_image(plan, part, piece)
+                    self._load(image, Target.TABLE, plan.table_base, index)
+                for head in range(plan.heads):
+                    self._add(self._of_head(plan, combine, head), index, combined)
             if plan.attends:
                 self._attend(plan, part, aggregate, aggregated)
             moved = {} if plan.last else {"target_base": part * plan.tiles}
@@ -347,8 +361,8 @@ class _Encoder:
         return {"bias": 0, "bias_fine": 0, "activation": 0, "activation_base": 0,
                 "bits": plan.layer.value_format.width}  # fmt: skip
 
-    def _combination(self, plan: LayerPlan) -> tuple[Descriptor, Schedule | None]:
-        """X W, into the tables."""
+    def _combinations(self, plan: LayerPlan) -> list[tuple[Descriptor, Schedule | None]]:
+        """X W, into the tables; of a first layer a descriptor for each slice."""
         index = plan.layer.index
         common = Descriptor(
             operation=Operation.SPARSE if plan.first else Operation.DENSE,
@@ -366,12 +380,18 @@ class _Encoder:
         )
         if not plan.first:
             rows = self.dealt.layers[index - 1].depth
-            return replace(common, count=rows, entries=plan.elements), None
-        features = self.graphs[0].features
-        indptr = features.indptr.astype(np.int64)
-        schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
-        entries = (features.indices.astype(np.int64) * plan.write_tiles, features.data.astype(np.int64))
-        return self._sparse(common, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False)
+            return [(replace(common, count=rows, entries=plan.elements), None)]
+        found: list[tuple[Descriptor, Schedule | None]] = []
+        for piece in range(plan.slices):
+            indptr, columns, values = sliced(self.graphs[0].features, plan.slice_inputs, piece)
+            schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
+            here = replace(common, accumulate=int(piece > 0),
+                           target=Target.TABLE if piece == plan.slices - 1 else Target.PARTIAL)  # fmt: skip
+            entries = (columns * plan.write_tiles, values)
+            found.append(self._sparse(
+                here, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False
+            ))  # fmt: skip
+        return found
 
     def _aggregation(self, plan: LayerPlan) -> tuple[Descriptor, Schedule]:
         """A H, then bias and activation, into the units' own rows or to the logits."""
@@ -436,6 +456,16 @@ class _Encoder:
         placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
+
+
+def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:
+    """Rows of X in the columns of one slice of so many: where each begins, columns counted from the slice's first, and
+    values."""
+    columns, rows = features.indices.astype(np.int64), np.diff(features.indptr)
+    here = columns // width == piece
+    counts = np.bincount(np.repeat(np.arange(len(rows)), rows)[here], minlength=len(rows))
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return indptr, columns[here] - piece * width, features.data[here].astype(np.int64)
 
 
 def place_entries(

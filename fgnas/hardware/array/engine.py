@@ -27,13 +27,15 @@ HEADS = LANES // 2
 """Heads whose scores a unit holds: a word has those of a node as a source and as a target."""
 RESULTS = (1, 2, 4)
 """Words of H that an engine may write into its tables in a cycle."""
+MOST_PROGRAMME = 64
+"""Descriptors that an engine may hold."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
-EXTRAS = ("softmax", "residual")
+EXTRAS = ("softmax", "residual", "partial_words")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 
 
@@ -109,6 +111,7 @@ class Engine:
         results: words of H that go to the tables in a cycle, where groups and rows allow it: see `table_writes`.
         softmax: what attention with scores takes; None for an engine that does not run it.
         residual: whether finished rows can add own rows.
+        partial_words: depth of a unit's partial sums, words of LANES sums; 0 for an engine that keeps none.
     """
 
     units: int
@@ -128,6 +131,7 @@ class Engine:
     results: int = 1
     softmax: Softmax | None = None
     residual: bool = False
+    partial_words: int = 0
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -147,8 +151,9 @@ class Engine:
             "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
             "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
-            "a programme has 2 to 64 descriptors": 2 <= self.programme <= 64,
+            f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
+            "partial sums take 0 or 2 to 16,384 words": self.partial_words == 0 or 2 <= self.partial_words <= 1 << 14,
             "attention looks for the maximum": self.softmax is None or self.maximum,
             "a table of exponentials has 1 to 65,536 words": self.softmax is None or 1 <= self.softmax.words <= 1 << 16,
             f"results must be 1, 2 or 4, at most {table_banks(self.beat_bits)} behind a port of "
@@ -167,6 +172,11 @@ class Engine:
     def word_bits(self) -> int:
         """Bits of a word of the table, of own rows and of biases."""
         return self.lanes * self.bits
+
+    @property
+    def partial_bits(self) -> int:
+        """Bits of a word of partial sums."""
+        return self.lanes * self.sum_bits
 
     @property
     def loaded_together(self) -> int:
@@ -229,7 +239,8 @@ def joined(engines: Sequence[Engine]) -> Engine:
     largest = {
         name: max(getattr(engine, name) for engine in engines)
         for name in ("bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-                     "sum_bits", "queue_words", "programme", "results", "residual")
+                     "sum_bits", "queue_words", "programme", "results", "residual",
+                     "partial_words")
     }  # fmt: skip
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))

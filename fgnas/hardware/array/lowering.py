@@ -48,6 +48,9 @@ class LayerPlan:
         passes: parts of the first layer's columns that are combined and aggregated one after the other; 1 in further
             layers, which would overwrite the rows that they still read. The table holds the words of W and H of one
             pass; `write_tiles` and `tiles` are those of a pass.
+        slices: parts of the first layer's rows of W, those of as many columns of X, that are loaded and multiplied one
+            after the other, the next from the partial sums of the one before; 1 in further layers. The table holds the
+            words of W of one slice.
         elements: dense elements of a row that a unit multiplies; 0 in the first layer.
         table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
         activation: the function behind the bias.
@@ -77,6 +80,7 @@ class LayerPlan:
     vectors_base: int = 0
     passes: int = 1
     heads: int = 1
+    slices: int = 1
 
     @property
     def first(self) -> bool:
@@ -109,14 +113,19 @@ class LayerPlan:
         return 2 * self.tiles if self.attends else 0
 
     @property
+    def slice_inputs(self) -> int:
+        """Columns of X that a slice multiplies; the last one may have fewer."""
+        return ceil_div(self.layer.geometry.input_width, self.slices)
+
+    @property
     def weight_words(self) -> int:
-        """Words of W in a unit, of one pass."""
+        """Words of W in a unit, of one pass and one slice."""
         return self.heads * self.head_weight_words
 
     @property
     def head_weight_words(self) -> int:
         """Words of W in a unit that one combination reads."""
-        return (self.layer.geometry.input_width if self.first else self.elements) * self.write_tiles
+        return (self.slice_inputs if self.first else self.elements) * self.write_tiles
 
     @property
     def own_elements(self) -> int:
@@ -150,12 +159,14 @@ class LayerPlan:
         table = self.layer.activation_table
         return 0 if self.activation is not Activation.TABLE or table is None else ceil_div(len(table), LANES)
 
-    def weight_image(self, place: int, part: int = 0) -> Codes:
-        """[weight_words, LANES] W as the unit at a place of its group holds it in a pass; head after head."""
+    def weight_image(self, place: int, part: int = 0, piece: int = 0) -> Codes:
+        """[weight_words, LANES] W as the unit at a place of its group holds it in a pass and a slice; head after
+        head."""
         n = self.combine.n
         tile = part * self.write_tiles + np.arange(self.write_tiles)
         if self.first:
-            rows, column = np.arange(len(self.inputs)), (tile * n + place % n) * LANES
+            rows = piece * self.slice_inputs + np.arange(self.slice_inputs)
+            column = (tile * n + place % n) * LANES
         else:
             element, k = np.arange(self.elements), self.combine.k
             rows = (element // LANES * k + place % k) * LANES + element % LANES
@@ -238,12 +249,15 @@ class ArrayAccelerator:
                 raise UserError(f"the network needs {name} of {wanted} at least, the engine has {found}")
         if any(plan.layer.geometry.maximum for plan in self.plans) and not self.engine.maximum:
             raise UserError("the network reduces by the maximum, which the engine does not offer")
+        if any(plan.slices > 1 for plan in self.plans) and not self.engine.partial_words:
+            raise UserError("the network's first layer comes in slices, for which the engine keeps no partial sums")
         _check_softmax(self.source, self.plans, self.engine)
 
     def on(self, engine: Engine) -> ArrayAccelerator:
         """The same network, arranged in the same way, on another engine. Raises UserError where it does not fit."""
         columns = [plan.aggregate.n for plan in self.plans[:-1]]
-        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, self.plans[0].passes)
+        first = self.plans[0]
+        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, first.passes, first.slices)
 
     @property
     def places(self) -> int:
@@ -259,7 +273,7 @@ class ArrayAccelerator:
         """[places, words, LANES] what is loaded into the tables ("weight"), the biases ("bias"), the activation tables
         ("activation"), or the own rows ("vector").
 
-        Of weights it is the first pass of every layer.
+        Of weights it is the first pass and slice of every layer.
         """
         if name == "activation":
             parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
@@ -270,9 +284,9 @@ class ArrayAccelerator:
             ]
         return np.stack(parts)
 
-    def pass_image(self, plan: LayerPlan, part: int) -> Codes:
-        """[places, weight_words, LANES] what is loaded into the tables for a further pass."""
-        return np.stack([plan.weight_image(place, part) for place in range(self.places)])
+    def part_image(self, plan: LayerPlan, part: int, piece: int) -> Codes:
+        """[places, weight_words, LANES] what is loaded into the tables for a pass and a slice."""
+        return np.stack([plan.weight_image(place, part, piece) for place in range(self.places)])
 
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""
@@ -289,7 +303,7 @@ class ArrayAccelerator:
                 {"combine": vars(plan.combine), "aggregate": vars(plan.aggregate), "tiles": plan.tiles,
                  "write_tiles": plan.write_tiles, "passes": plan.passes, "activation": plan.activation.name.lower(),
                  "aggregate_shift": plan.aggregate_shift, "weight": vars(plan.layer.weight_format),
-                 "value": vars(plan.layer.value_format)}
+                 "value": vars(plan.layer.value_format), **({"slices": plan.slices} if plan.slices > 1 else {})}
                 for plan in self.plans
             ],
         }  # fmt: skip
@@ -387,21 +401,27 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
 
 
 def lower(
-    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1
+    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1
 ) -> ArrayAccelerator:
     """Place a network on an engine. Raises UserError where it does not fit.
 
     `columns` gives the n of every layer's aggregation but the last one's, which is 1; by default the largest that
-    leaves no unit without columns. `split` is the k of the last aggregation, `passes` those of the first layer.
+    leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those of the first
+    layer.
     """
-    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes))
+    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices))
 
 
 def plan_layers(
-    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1
+    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1
 ) -> tuple[LayerPlan, ...]:
     """The plans of all layers on an array of so many units."""
     check_network(source)
+    width = source.layers[0].geometry.input_width
+    if not 1 <= slices <= width:
+        raise UserError(f"layer 0: {width} columns of X are not {slices} slices")
+    if slices > 1 and averaged_heads(source.layers[0]) > 1:
+        raise UserError("layer 0: heads that are averaged are not combined in slices")
     chosen = [*(columns or [default_columns(layer, units) for layer in source.layers[:-1]]), 1]
     if len(chosen) != len(source.layers):
         hidden = len(source.layers) - 1
@@ -438,6 +458,7 @@ def plan_layers(
             vectors_base=vectors_base,
             passes=parts,
             heads=heads,
+            slices=1 if plans else slices,
         )
         if plan.row_tiles > MOST_ROW_WORDS:
             raise UserError(f"layer {layer.index}: a row takes {plan.row_tiles} words of a unit, {MOST_ROW_WORDS} at "
@@ -535,9 +556,9 @@ def aggregate_shift(layer: LayerAccelerator) -> int:
 
 def smallest_engine(
     source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
-    results: int = 1,
+    results: int = 1, partial_words: int = 0,
 ) -> Engine:
-    """The smallest engine that runs plans on a graph whose H and Z take so many words of a unit.
+    """The smallest engine that runs plans on a graph whose H, Z and partial sums take so many words of a unit.
 
     Depths are rounded up where that costs no further block RAM.
     """
@@ -559,6 +580,7 @@ def smallest_engine(
         beat_bits=beat_bits,
         results=results,
         softmax=softmax_of(source),
+        partial_words=int(partial_depth(partial_words)),
     )
 
 
@@ -571,16 +593,18 @@ def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
-    return LOADS + vectors + sum(int(descriptors(plan.passes, plan.attends, plan.heads)) for plan in plans)
+    return LOADS + vectors + sum(
+        int(descriptors(plan.passes, plan.attends, plan.slices, plan.heads)) for plan in plans
+    )
 
 
-def descriptors(passes: Any, attends: Any = 0, heads: Any = 1) -> Any:
-    """Descriptors of a layer: two a pass, or four with attention, and a load before every pass but the first; one more
-    for each further head that is averaged.
+def descriptors(passes: Any, attends: Any = 0, slices: Any = 1, heads: Any = 1) -> Any:
+    """Descriptors of a layer: of every pass a combination for each slice, and one more, or three with attention; a load
+    before every slice but the first; and a combination more for each further head that is averaged.
 
     Integers, or arrays of them.
     """
-    return (3 + 2 * attends) * passes - 1 + heads - 1
+    return (2 * slices + 1 + 2 * attends) * passes - 1 + heads - 1
 
 
 def programme_depth(steps: Any) -> Any:
@@ -597,3 +621,8 @@ def table_depth(words: Any, beat_bits: int) -> Any:
 def own_depth(words: Any) -> Any:
     """Words of a unit's own rows: LUTRAM, or whole block RAMs. Integers, or arrays of them."""
     return np.where(words <= OWN_WORDS_LUTRAM, OWN_WORDS_LUTRAM, ceil_div(words, BLOCK_WORDS) * BLOCK_WORDS)
+
+
+def partial_depth(words: Any) -> Any:
+    """Words of a unit's partial sums: none, LUTRAM, or whole block RAMs. Integers, or arrays of them."""
+    return np.where(np.asarray(words) > 0, own_depth(words), 0)

@@ -25,6 +25,7 @@ from fgnas.hardware.array.cycles import (
     result_cycles,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
+from fgnas.hardware.array.encoding import sliced
 from fgnas.hardware.array.engine import (
     LANES,
     MOST_TILES,
@@ -41,6 +42,7 @@ from fgnas.hardware.array.lowering import (
     descriptors,
     own_depth,
     own_elements,
+    partial_depth,
     programme_depth,
     row_words,
     table_depth,
@@ -77,6 +79,7 @@ class Candidates:
             Then `features` are those of all heads, without padding.
         exponential_halves: RAMB18s of a unit's exponentials.
         averaged: heads of the last layer, see `LayerPlan.heads`.
+        slices: those of the first layer, see `LayerPlan`; None where no network has several.
     """
 
     units: Ints
@@ -93,10 +96,11 @@ class Candidates:
     heads: Sequence[Ints] = ()
     exponential_halves: Ints | int = 0
     averaged: Ints | int = 1
+    slices: Ints | None = None
 
 
 UNKNOWN = -1
-"""LUTs and flip-flops of engines with attention, whose modules are not characterised."""
+"""LUTs and flip-flops of engines with attention or partial sums, whose modules are not characterised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,8 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have heads.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have heads or
+            slices.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -141,6 +146,7 @@ class ArrayPricer:
         self._beats = functools.cache(self._phase_beats)
         self._score = functools.cache(self._score_cycles)
         self._maximum = functools.cache(self._maximum_cycles)
+        self._slice = functools.cache(self._slice_costs)
 
     def _deal_rows(self, of_features: bool, groups: int) -> Deal:
         loads = self.data.non_zeros if of_features else self.data.degrees
@@ -168,6 +174,30 @@ class ArrayPricer:
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results, before, latency)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _slice_costs(self, groups: int, tiles: int, slices: int, writes: int, latency: int) -> tuple[int, int]:
+        """Cycles of a first combination in so many slices, and the beats that they read."""
+        if tiles > MOST_TILES:
+            return NEVER, 0
+        limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(True, groups)
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        features, cycles, beats = self.data.features, 0, 0
+        for piece in range(slices):
+            indptr, _, _ = sliced(features, ceil_div(self.data.width_in, slices), piece)
+            schedule = pack(np.diff(indptr), dealt, 1)
+            target, results = (Target.TABLE, writes) if piece == slices - 1 else (Target.PARTIAL, 1)
+            stream = Stream(target, tiles, limit, parts, together, results, 0, latency)
+            cycles += compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+            beats += int(parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together))
+        return cycles, beats
+
+    def _combined(
+        self, groups: Ints, tiles: Ints, slices: Ints, writes: Ints, latency: Ints
+    ) -> tuple[Ints, Ints]:
+        """[n] cycles and beats of one pass of the first combination of every candidate, some of which are sliced."""
+        columns = (groups, tiles, slices, writes, latency)
+        cycles = _by_case(lambda *one: self._slice(*one)[0], *columns)
+        return cycles, _by_case(lambda *one: self._slice(*one)[1], *columns)
 
     def _score_cycles(self, groups: int, rows: int, entries: int, latency: int) -> int:
         """Cycles in which each group makes the scores of so many rows."""
@@ -230,9 +260,11 @@ class ArrayPricer:
         heads = candidates.heads or [none] * layers
         scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
         # An engine without attention has the latency that is the default, which costs no column.
-        plain = result_cycles(scored, 0, candidates.bits)
-        usual = (plain,) if candidates.heads else ()
-        elements, vectors, maxima = none, none, none
+        slices = none + 1 if candidates.slices is None else candidates.slices
+        kept = (slices > 1).astype(np.int64)
+        plain = result_cycles(scored, 0, candidates.bits, 0, kept)
+        usual = (plain,) if candidates.heads or candidates.slices is not None else ()
+        elements, vectors, maxima, partial = none, none, none, none
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
@@ -246,11 +278,18 @@ class ArrayPricer:
             writes = table_writes(groups, tiles + attends, candidates.results)
             if layer == 0:
                 written = tiles
-                cycles = cycles + averaged * parts * self._phases("first", groups, tiles, none, writes, *usual)
-                read = read + averaged * parts * _by_case(functools.partial(self._beats, "first"), groups, none)
-                loaded, moved = self._weight_loads(width * tiles, places, candidates.bits)
-                cycles, read = cycles + (parts - 1) * loaded, read + (parts - 1) * moved
-                weights = weights + averaged * width * tiles
+                if candidates.slices is None:
+                    cycles = cycles + averaged * parts * self._phases("first", groups, tiles, none, writes, *usual)
+                    read = read + averaged * parts * _by_case(functools.partial(self._beats, "first"), groups, none)
+                else:
+                    taken, again = self._combined(groups, tiles, slices, writes, plain)
+                    cycles, read = cycles + parts * taken, read + parts * again
+                words_of_slice = ceil_div(width, slices) * tiles
+                loaded, moved = self._weight_loads(words_of_slice, places, candidates.bits)
+                further_loads = parts * slices - 1
+                cycles, read = cycles + further_loads * loaded, read + further_loads * moved
+                weights = weights + averaged * words_of_slice
+                partial = kept * combined_rows[0] * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
                 written = words
@@ -260,7 +299,7 @@ class ArrayPricer:
             kind = "logits" if layer == layers - 1 else "own"
             held_rows, entries = groups * combined_rows[layer], np.where(averaged > 1, averaged, 0)
             if candidates.heads:
-                latency = result_cycles(scored, attends, candidates.bits)
+                latency = result_cycles(scored, attends, candidates.bits, 0, kept)
                 cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, latency, attends)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
@@ -271,7 +310,7 @@ class ArrayPricer:
                 maxima = np.maximum(maxima, attends * rows[layer])
                 needed = needed + 2 * self.data.nodes * attends * features
             else:
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none)
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, *usual)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
             read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held, averaged)
             longest = np.maximum(longest, np.maximum(tiles, written))
@@ -285,7 +324,10 @@ class ArrayPricer:
         further = (biases, candidates.tables, vectors)
         loads += [self._loads(count, places, candidates.bits, 1) for count in further]
         cycles = cycles + sum(taken for taken, _ in loads)
-        of_layers = [descriptors(passes if layer == 0 else 1, one > 0) for layer, one in enumerate(heads)]
+        of_layers = [
+            descriptors(passes, one > 0, slices) if layer == 0 else descriptors(1, one > 0)
+            for layer, one in enumerate(heads)
+        ]
         most = sum(of_layers) + LOADS + scored + candidates.averaged - 1
         steps = most - (candidates.tables == 0)
         beats = descriptor_beats(self.beat_bits) * steps
@@ -302,9 +344,10 @@ class ArrayPricer:
             **shift_columns(candidates.shifts),
         )  # fmt: skip
         lut, ff = (none + UNKNOWN, none + UNKNOWN) if candidates.heads else lut_ff(built, self.family)
+        lut, ff = (np.where(kept, UNKNOWN, one) for one in (lut, ff))
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
-            candidates.exponential_halves,
+            candidates.exponential_halves, partial_depth(partial), LANES * candidates.sum_bits,
         )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(

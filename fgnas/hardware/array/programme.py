@@ -56,6 +56,7 @@ class Target(IntEnum):
     LOGITS = 2
     BIAS = 3
     ACTIVATION = 4
+    PARTIAL = 5
 
 
 class Activation(IntEnum):
@@ -86,14 +87,14 @@ DESCRIPTOR = Layout((
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name"),
     Field("own_base", 14, "first own word: of rows (dense, residual), vectors (scores), largest scores (messages)"),
-    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table"),
+    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
     Field("target_columns", 3, "log2 of the units that hold a result's row side by side"),
     Field("result_beats", 28, "beats of logits"),
     Field("reduce", 1, "0 add, 1 maximum"),
     Field("shift", 4, "number of the right shift behind the sum"),
-    Field("accumulate", 1, "add to an earlier result"),
+    Field("accumulate", 1, "go on from the partial sums"),
     Field("scale", 1, "multiply by the row's scale"),
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
@@ -111,7 +112,7 @@ DESCRIPTOR = Layout((
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
-LATER = ("accumulate", "scale", "readout")
+LATER = ("scale", "readout")
 """Fields that the format has and no engine offers yet: a programme that sets one is refused."""
 
 ARGUMENT_REGISTERS = wire.assigned(

@@ -35,6 +35,7 @@ class Machine:
         engine: the array.
         table, own: [S, words, LANES].
         bias, activation: [S, words, LANES].
+        partial: [S, words, LANES] sums of rows that are not finished.
         logits: [words, LANES] in the order in which they leave.
     """
 
@@ -43,10 +44,11 @@ class Machine:
     own: Codes = field(init=False)
     bias: Codes = field(init=False)
     activation: Codes = field(init=False)
+    partial: Codes = field(init=False)
     logits: Codes = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("table", "own", "bias", "activation"):
+        for name in ("table", "own", "bias", "activation", "partial"):
             depth = getattr(self.engine, f"{name}_words")
             setattr(self, name, np.zeros((self.engine.units, depth, LANES), np.int64))
         self.logits = np.zeros((0, LANES), np.int64)
@@ -167,7 +169,7 @@ class Machine:
         self._finish(d, mode, sums)
 
     def _finish(self, d: Descriptor, mode: Mode, sums: list[Codes], divisors: list[Codes] | None = None) -> None:
-        """Add the k units of a group, run the epilogue, and write the results.
+        """Add the k units of a group, go on from partial sums, run the epilogue, and write the results.
 
         `divisors`: [rows, tiles] of each unit, by which sums are divided.
         """
@@ -175,9 +177,16 @@ class Machine:
         for group in range(mode.m):
             for column in range(mode.n):
                 first = group * mode.places + column
-                total = sum(sums[first + part * mode.n] for part in range(mode.k))
+                total = np.asarray(sum(sums[first + part * mode.n] for part in range(mode.k)))
+                kept = slice(0, total.shape[0] * d.tiles)
+                if d.accumulate:
+                    partial = self.partial[first, kept].reshape(total.shape)
+                    total = np.maximum(total, partial) if d.reduce else total + partial
+                if d.target == Target.PARTIAL:
+                    self.partial[first, kept] = total.reshape(-1, LANES)
+                    continue
                 divisor = None if divisors is None else divisors[first]
-                rows[group, column] = self._epilogue(d, first, np.asarray(total), divisor)
+                rows[group, column] = self._epilogue(d, first, total, divisor)
         if d.target == Target.LOGITS:
             counts = {len(part) for part in rows.values()}
             assert len(counts) == 1 and mode.n == 1, "every group sends as many rows of logits"

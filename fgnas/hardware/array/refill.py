@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoding import EncodedArray, place_entries, repeats
@@ -44,7 +45,9 @@ class StreamRefill:
 
 
 def feature_refill(encoded: EncodedArray) -> StreamRefill:
-    """The feature region; it is filled with the codes of the non-zeros."""
+    """The feature region; it is filled with the codes of the non-zeros. Raises UserError where W comes in slices."""
+    if encoded.accelerator.plans[0].slices > 1:
+        raise UserError("features are refilled where W comes whole, not in slices: take an array with larger tables")
     indptr = encoded.graph.features.indptr.astype(np.int64)
     return StreamRefill(*_places(encoded, Region.FEATURES, "value", encoded.dealt.first, indptr, False))
 

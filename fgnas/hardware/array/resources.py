@@ -29,7 +29,7 @@ def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
     """Block RAMs of 36 Kb of one engine, halves counted."""
     found = block_rams(
         engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family,
-        exponential_halves(engine.softmax, family),
+        exponential_halves(engine.softmax, family), engine.partial_words, engine.partial_bits,
     )  # fmt: skip
     return float(found[0])
 
@@ -61,17 +61,22 @@ def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, 
 
 def block_rams(
     units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY,
-    exponentials: Any = 0,
+    exponentials: Any = 0, partial_words: Any = 0, partial_bits: Any = 1,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """[n] block RAMs of 36 Kb of engines, halves counted: a table and the own rows of each unit, and the read buffer;
-    `exponentials` are a unit's `exponential_halves`.
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table, own rows and partial sums of each unit, and the read
+    buffer; `exponentials` are a unit's `exponential_halves`.
 
     The depths are those that are built.
     """
     banks = table_banks(beat_bits)
     table = banks * _halves(family, np.asarray(table_words) // banks, word_bits)
-    own = np.where(np.asarray(own_words) > OWN_WORDS_LUTRAM, _halves(family, own_words, word_bits), 0)
-    return (units * (table + own + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+    rows = _row_halves(family, own_words, word_bits) + _row_halves(family, partial_words, partial_bits)
+    return (units * (table + rows + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+
+
+def _row_halves(family: str, words: Any, width: Any) -> Ints:
+    """RAMB18s of a memory of rows; none where few words are built from LUTs."""
+    return np.where(np.asarray(words) > OWN_WORDS_LUTRAM, _halves(family, np.maximum(words, 1), width), 0)
 
 
 def _halves(family: str, depth: Any, width: Any) -> Ints:

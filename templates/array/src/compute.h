@@ -105,8 +105,9 @@ inline UnitMask granted(const Descriptor& d, const Back& back) {
         turns |= back.turn[word];
     }
     // One of the three, which the descriptor selects.
-    const UnitMask to_table = d.target == TARGET_TABLE ? turns : none, to_own = d.target == TARGET_OWN ? all : none;
-    return (waiting & (to_table | to_own)) | to_logits;
+    const bool stays = d.target == TARGET_OWN || d.target == TARGET_PARTIAL;
+    const UnitMask to_table = d.target == TARGET_TABLE ? turns : none, in_units = stays ? all : none;
+    return (waiting & (to_table | in_units)) | to_logits;
 }
 
 /// Whether rows and beats of logits can no longer come out even, or no row can leave that another waits for.
@@ -235,12 +236,14 @@ inline void take_turns(const Descriptor& d, const Groups& groups, bool leaves, B
 }
 
 /// A sparse or dense descriptor, from its first slot row to its last result. Returns what was wrong.
-inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, const BiasMemory bias,
-                      const ActivationMemory activation, Stream<Slot>& slots, Stream<Entry> entries[UNITS],
+inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, PartialMemory partial,
+                      const BiasMemory bias, const ActivationMemory activation, Stream<Slot>& slots, Stream<Entry> entries[UNITS],
                       Stream<Beat>& logits) {
     // No descriptor reads words that it writes.
     HLS_INDEPENDENT(table)
     HLS_INDEPENDENT(own)
+    // A word of partial sums is read and written in one iteration.
+    HLS_INDEPENDENT(partial)
     Packed<ResultWord> queue[UNITS][QUEUE_WORDS];
     HLS_BANKS(queue)
     HLS_STORAGE(queue, ram_s2p, lutram)
@@ -257,6 +260,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
     const bool residual = adds_own(d);
+    const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0, keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
     int limit = QUEUE_WORDS;  // rows that a queue holds
     for (int log = 0; log < TILES_BITS; ++log) {
         HLS_UNROLL
@@ -274,12 +278,14 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
     Kept<Divisor> counted[UNITS];
     NumberWord scored[UNITS];  // scores of the entry
     Address row_at[UNITS];     // the first own word of the row
+    ap_uint<ADDRESS_BITS + 1> partial_at[UNITS];  // the next word of partial sums
     ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
     HLS_REGISTERS(entry)
     HLS_REGISTERS(kept)
     HLS_REGISTERS(counted)
     HLS_REGISTERS(scored)
     HLS_REGISTERS(row_at)
+    HLS_REGISTERS(partial_at)
     HLS_REGISTERS(written)
     HLS_REGISTERS(taken)
     for (int unit = 0; unit < UNITS; ++unit) {
@@ -288,6 +294,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         taken[unit] = 0;
         scored[unit] = zeros<NumberWord>();
         row_at[unit] = d.own_base;
+        partial_at[unit] = 0;
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
     UnitMask left[RETURN_DELAY];
@@ -314,7 +321,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         Sums after[UNITS];
         Divisor divisor[UNITS];
         NumberWord own_word[UNITS];
-        UnitMask lacks = 0;  // the own word that is added has no place
+        UnitMask lacks = 0;  // a word that is added, or kept, has no place
         HLS_REGISTERS(own_word)
         HLS_REGISTERS(after)
         HLS_REGISTERS(divisor)
@@ -358,7 +365,13 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, con
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (makes[unit]) {
-                const Sums total = gather(d, unit, after);
+                Sums total = gather(d, unit, after);
+                const ap_uint<ADDRESS_BITS + 1> place = partial_at[unit];
+                const bool fits = place < PARTIAL_WORDS;
+                if (accumulates && fits) total = onwards(total, unpack<Sums>(partial[unit][place]), d.reduce != 0);
+                if (keeps && fits) partial[unit][place] = pack(total);
+                if ((accumulates || keeps) && !fits) lacks[unit] = true;
+                ++partial_at[unit];
                 const NumberWord& held = own_word[unit];
                 queue[unit][written[unit]] = pack(finish(d, unit, at, total, divisor[unit], held, bias, activation));
                 ++written[unit];

@@ -6,6 +6,8 @@
 /// A memory of each kind for every unit; each bank of a table and each lane's copy of the activation table has its own.
 typedef Packed<NumberWord> TableMemory[UNITS * BANKS][TABLE_WORDS / BANKS];
 typedef Packed<NumberWord> OwnMemory[UNITS][OWN_WORDS];
+constexpr int PARTIAL_DEPTH = PARTIAL_WORDS > 0 ? PARTIAL_WORDS : 1;
+typedef Packed<Sums> PartialMemory[UNITS][PARTIAL_DEPTH];
 typedef Packed<NumberWord> BiasMemory[UNITS][BIAS_WORDS];
 constexpr int ACTIVATION_DEPTH = ACTIVATION_WORDS > 0 ? ACTIVATION_WORDS : 1;
 typedef Packed<NumberWord> ActivationMemory[UNITS * LANES][ACTIVATION_DEPTH];

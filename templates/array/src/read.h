@@ -39,6 +39,7 @@ inline bool has_target(const Descriptor& d) {
     }
     if (d.target == TARGET_LOGITS) return log_n == 0 && streams(d) && d.result_beats != 0;
     if (d.target == TARGET_OWN) return d.target_tiles >= d.tiles;
+    if (d.target == TARGET_PARTIAL) return PARTIAL_WORDS > 0 && d.operation != OPERATION_ATTEND;
     if (d.target != TARGET_TABLE || log_n > d.target_columns.to_int()) return false;
     // A unit that reads has place for all words that it gets of a row.
     return (d.tiles.to_int() - 1) >> (d.target_columns.to_int() - log_n) < d.target_tiles.to_int();
@@ -64,12 +65,14 @@ inline bool can_run(const Descriptor& d) {
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
                        d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
-    const bool later = d.accumulate != 0 || d.scale != 0 || d.readout != 0;
+    const bool later = d.scale != 0 || d.readout != 0;
+    const bool accumulates = d.accumulate == 0 || (PARTIAL_WORDS > 0 && (d.operation == OPERATION_SPARSE ||
+                                                                         d.operation == OPERATION_DENSE));
     // A unit finishes the rows of a stream in the order in which it holds its own.
-    const bool residual = d.residual == 0 || (RESIDUAL && d.operation == OPERATION_SPARSE &&
-                                              (d.target == TARGET_OWN || d.target == TARGET_LOGITS) &&
-                                              d.residual_shift < SHIFTS);
-    return known && offered && sized && !later && residual && has_target(d);
+    const bool rows = d.operation == OPERATION_SPARSE && (d.target == TARGET_OWN || d.target == TARGET_LOGITS) &&
+                      d.residual_shift < SHIFTS;
+    const bool residual = RESIDUAL ? d.residual == 0 || rows : d.residual == 0 && d.residual_shift == 0;
+    return known && offered && sized && !later && accumulates && residual && has_target(d);
 }
 
 /// Whether every word that the descriptor reads is in its memory.

@@ -74,6 +74,12 @@ inline Sums accumulate(const Sums& products, const Sums& before, bool first, boo
     return after;
 }
 
+/// Sums that go on from partial ones.
+inline Sums onwards(const Sums& sums, const Sums& partial, bool maximum) {
+    HLS_INLINE
+    return accumulate(sums, partial, false, maximum, false);
+}
+
 /// The word at an address of a unit's table.
 inline NumberWord table_word(const TableMemory table, int unit, const Address& address) {
     HLS_INLINE

@@ -24,12 +24,15 @@ inline void units(Stream<Step>& steps, Stream<Beat>& words, Stream<Slot>& slots,
                   Stream<Status>& statuses) {
     static TableMemory table;
     static OwnMemory own;
+    static PartialMemory partial;
     static BiasMemory bias;
     static ActivationMemory activation;
     HLS_BANKS(table)
     HLS_STORAGE(table, ram_s2p, bram)
     HLS_BANKS(own)
     HLS_STORAGE(own, ram_s2p, OWN_STORAGE)
+    HLS_BANKS(partial)
+    HLS_STORAGE(partial, ram_s2p, PARTIAL_STORAGE)
     HLS_BANKS(bias)
     HLS_STORAGE(bias, ram_s2p, lutram)
     HLS_BANKS(activation)
@@ -47,7 +50,7 @@ inline void units(Stream<Step>& steps, Stream<Beat>& words, Stream<Slot>& slots,
             drop(slots, entries);
         } else {
             if (d.target == TARGET_LOGITS) counts.write(d.result_beats);
-            problems = compute(d, table, own, bias, activation, slots, entries, logits);
+            problems = compute(d, table, own, partial, bias, activation, slots, entries, logits);
         }
         // What was wrong with a stream comes first: it may be why its rows went wrong.
         const Status verdict = verdicts.read();

@@ -168,6 +168,8 @@ static int check_refusals(const Vectors& v) {
     const unsigned last = v.descriptors - 1;
     unsigned first = 0;  // descriptor that computes
     while (field(v.programme, first, OPERATION_AT, OPERATION_BITS) == OPERATION_LOAD) ++first;
+    unsigned combination = first;  // the first one whose results go to the tables
+    while (field(v.programme, combination, TARGET_AT, TARGET_BITS) != TARGET_TABLE) ++combination;
     const struct {
         const char* what;
         int at, bits;
@@ -183,7 +185,7 @@ static int check_refusals(const Vectors& v) {
         {"no row width", TARGET_TILES_AT, TARGET_TILES_BITS, 0},
         {"shift", SHIFT_AT, SHIFT_BITS, SHIFTS < 1 << SHIFT_BITS ? SHIFTS : 0},
         {"maximum", REDUCE_AT, REDUCE_BITS, MAXIMUM ? 0 : 1},
-        {"accumulate", ACCUMULATE_AT, ACCUMULATE_BITS, 1},
+        {"accumulate", ACCUMULATE_AT, ACCUMULATE_BITS, PARTIAL_WORDS > 0 ? 0 : 1},
         {"scale", SCALE_AT, SCALE_BITS, 1},
         {"residual", RESIDUAL_AT, RESIDUAL_BITS, RESIDUAL ? 0 : 1},
         {"readout", READOUT_AT, READOUT_BITS, 1},
@@ -191,9 +193,11 @@ static int check_refusals(const Vectors& v) {
         {"bits", BITS_AT, BITS_BITS, WORD_BITS + 1},
     };
     for (const auto& one : wrong) {
-        // An engine with all modes, all shifts or the maximum offers what a descriptor can name.
+        // An engine with all modes, all shifts or any of the rest offers what a descriptor can name.
         if (field(v.programme, first, one.at, one.bits) == one.value) continue;
-        const bool offered = (one.at == MODE_AT || one.at == SHIFT_AT) && one.value == 0;
+        const bool may = one.at == MODE_AT || one.at == SHIFT_AT || one.at == REDUCE_AT || one.at == ACCUMULATE_AT ||
+                         one.at == RESIDUAL_AT;
+        const bool offered = may && one.value == 0;
         if (offered) continue;
         failed += check(one.what, changed(v, first, one.at, one.bits, one.value), 1u << BAD_DESCRIPTOR);
     }
@@ -207,7 +211,7 @@ static int check_refusals(const Vectors& v) {
     failed += check("words beyond the table", changed(v, 0, TARGET_BASE_AT, TARGET_BASE_BITS, TABLE_WORDS - 1),
                     field(v.programme, 0, COUNT_AT, COUNT_BITS) > 1 ? 1u << MEMORY_OVER_CAPACITY : 0, true);
     failed += check("results beyond the table",
-                    changed(v, first, TARGET_BASE_AT, TARGET_BASE_BITS, (1u << TARGET_BASE_BITS) - 1),
+                    changed(v, combination, TARGET_BASE_AT, TARGET_BASE_BITS, (1u << TARGET_BASE_BITS) - 1),
                     1u << MEMORY_OVER_CAPACITY);
     failed += check("entries beyond the table", changed(v, first, TABLE_BASE_AT, TABLE_BASE_BITS, TABLE_WORDS - 1),
                     1u << MEMORY_OVER_CAPACITY);

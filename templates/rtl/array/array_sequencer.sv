@@ -13,7 +13,8 @@ module array_sequencer #(
   parameter bit          Maximum   = 1'b0,
   parameter bit          Tables    = 1'b0, // activation tables
   parameter bit          Softmax   = 1'b0, // attention with scores
-  parameter bit          Residual  = 1'b0  // finished rows can add own rows
+  parameter bit          Residual  = 1'b0, // finished rows can add own rows
+  parameter bit          Partial   = 1'b0  // sums that are not finished are kept
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -107,7 +108,7 @@ module array_sequencer #(
   end
 
   // A descriptor that this engine cannot run.
-  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_residual, narrow;
+  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_residual, sums, narrow;
   logic [3:0] log_n;
   always_comb begin
     log_n = '0;
@@ -126,13 +127,15 @@ module array_sequencer #(
       default:               bad_step = 1'b1;
     endcase
   end
+  // Sums that can go on from partial ones, or be kept.
+  assign sums       = Partial && (d_q.operation == 2'(OperationSparse) || d_q.operation == 2'(OperationDense));
   // A unit finishes the rows of a stream in the order in which it holds its own.
   assign bad_residual = d_q.operation != 2'(OperationSparse) || 32'(d_q.residual_shift) >= Shifts ||
                         (d_q.target != 3'(TargetOwn) && d_q.target != 3'(TargetLogits));
   assign bad_target = loads ? (d_q.target != 3'(TargetTable) && d_q.target != 3'(TargetBias) &&
                                !(Softmax && d_q.target == 3'(TargetOwn)) &&
                                !(Tables && d_q.target == 3'(TargetActivation)))
-                            : (d_q.target > 3'(TargetLogits) ||
+                            : ((d_q.target > 3'(TargetLogits) && !(sums && d_q.target == 3'(TargetPartial))) ||
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
                                (d_q.target == 3'(TargetOwn) && d_q.target_tiles < d_q.tiles) ||
                                (d_q.target == 3'(TargetTable) && (log_n > 4'(d_q.target_columns) || narrow)));
@@ -142,8 +145,8 @@ module array_sequencer #(
                  (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
-                 d_q.accumulate != '0 || d_q.scale != '0 || d_q.readout != '0 ||
-                 (d_q.residual != '0 && (!Residual || bad_residual)) ||
+                 (d_q.accumulate != '0 && !sums) || d_q.scale != '0 || d_q.readout != '0 ||
+                 (Residual ? d_q.residual != '0 && bad_residual : {d_q.residual, d_q.residual_shift} != '0) ||
                  d_q.activation == 2'd3 || (d_q.activation == 2'(ActivationTable) && !Tables) ||
                  (d_q.operation == 2'(OperationDense) && d_q.entries == '0) || (1 << d_q.target_columns) > Units ||
                  (logits && d_q.result_beats == '0);

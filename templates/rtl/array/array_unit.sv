@@ -23,6 +23,7 @@ module array_unit #(
   parameter int unsigned Results         = 1,   // words that are written into the table in a cycle, of different banks
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter bit          Residual        = 1'b0,  // finished rows can add own rows
+  parameter int unsigned PartialWords    = 0,   // of sums that are not finished
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
@@ -76,6 +77,7 @@ module array_unit #(
   localparam int unsigned Fine = fgnas_pkg::LogitExtraBits;
   localparam int unsigned QuotientBits = Bits + Fine;
   localparam int unsigned Wait = Softmax ? 3 : 0;  // cycles in which a coefficient is worked out
+  localparam int unsigned Further = (PartialWords > 0) ? 1 : 0;  // in which a total goes on from a partial sum
   localparam int unsigned Divides = QuotientBits + 3;
 
   // The steps of an attention; never without it.
@@ -93,7 +95,7 @@ module array_unit #(
   end
 
   // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
-  logic load_table, load_bias, load_own, own_write, over_table, over_own, over_residual;
+  logic load_table, load_bias, load_own, own_write, over_table, over_own, over_residual, over_partial;
   logic [AddressBits-1:0] own_write_q;
   logic [TileBits-1:0] own_tile_q;
   logic own_ends;  // the row's last word of this pass: the words of other passes lie before the next row's
@@ -111,7 +113,7 @@ module array_unit #(
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
-    over_o <= (over_table || over_own || over_residual || (load_own && 32'(load_address_i) >= OwnWords) ||
+    over_o <= (over_table || over_own || over_residual || over_partial || (load_own && 32'(load_address_i) >= OwnWords) ||
                (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
     if (own_write) begin
@@ -229,7 +231,7 @@ module array_unit #(
   // The control moves along; tiles are needed where sums and biases are.
   logic [2+Wait:0] valid_q, first_q, last_q;
   logic valid, first, last;  // of the products
-  logic [4+Wait:0][TileBits-1:0] tile_q;
+  logic [4+Wait+Further:0][TileBits-1:0] tile_q;
   assign valid = valid_q[2+Wait];
   assign first = first_q[2+Wait];
   assign last  = last_q[2+Wait];
@@ -237,7 +239,7 @@ module array_unit #(
     valid_q <= rst_i ? '0 : {valid_q[1+Wait:0], valid_i};
     first_q <= {first_q[1+Wait:0], first_i};
     last_q  <= {last_q[1+Wait:0], last_i};
-    tile_q  <= {tile_q[3+Wait:0], tile_i};
+    tile_q  <= {tile_q[3+Wait+Further:0], tile_i};
   end
 
   // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
@@ -297,22 +299,77 @@ module array_unit #(
     sum_o <= total_d;
   end
 
+  // Cycle 6 of an engine that keeps partial sums: a row's total goes on from the partial one. Partial sums lie one after
+  // the other as rows end, so that the memory reads ahead.
+  logic total_valid;
+  logic [Lanes-1:0][SumBits-1:0] total;
+  /* verilator lint_off UNUSEDSIGNAL */  // without attention there is none
+  logic [DenominatorBits-1:0] total_divisor;
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (PartialWords > 0) begin : gen_partial
+    localparam int unsigned PartialBits = (PartialWords > 1) ? $clog2(PartialWords) : 1;
+    logic [AddressBits:0] place_q;  // of the next total
+    logic [PartialBits-1:0] kept_place_q;
+    logic total_valid_q, fits_q, keeps;
+    logic [Lanes-1:0][SumBits-1:0] kept, onwards, total_q;
+    logic [DenominatorBits-1:0] divisor_q;
+    logic [PartialBits-1:0] read_place;
+    assign keeps         = d_i.target == 3'(TargetPartial);
+    assign read_place    = PartialBits'(place_q) + PartialBits'(total_valid_i);
+    assign over_partial  = total_valid_q && !fits_q && (keeps || d_i.accumulate != '0);
+    assign total_valid   = total_valid_q;
+    assign total         = total_q;
+    assign total_divisor = divisor_q;
+    for (genvar l = 0; l < Lanes; l++) begin : gen_onwards
+      always_comb begin
+        if (d_i.accumulate == '0) onwards[l] = total_i[l];
+        else if (!Maximum || d_i.reduce == '0) onwards[l] = total_i[l] + kept[l];
+        else onwards[l] = (signed'(total_i[l]) > signed'(kept[l])) ? total_i[l] : kept[l];
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      total_valid_q <= total_valid_i && !rst_i;
+      total_q       <= onwards;
+      divisor_q     <= divisor;
+      kept_place_q  <= PartialBits'(place_q);
+      fits_q        <= 32'(place_q) < PartialWords;
+      if (total_valid_i) place_q <= place_q + 1'b1;
+      if (start_i) place_q <= '0;
+    end
+    if (PartialWords > 64) begin : gen_kept_block
+      fgnas_block_ram #(.Depth(PartialWords), .Width(Lanes * SumBits)) u_partial (
+        .clk_i(clk_i), .write_i(total_valid_q && keeps && fits_q), .write_address_i(kept_place_q),
+        .write_data_i(total_q), .read_address_i(read_place), .read_data_o(kept)
+      );
+    end else begin : gen_kept_distributed
+      fgnas_distributed_ram #(.Depth(PartialWords), .Width(Lanes * SumBits)) u_partial (
+        .clk_i(clk_i), .write_i(total_valid_q && keeps && fits_q), .write_address_i(kept_place_q),
+        .write_data_i(total_q), .read_address_i(read_place), .read_data_o(kept)
+      );
+    end
+  end else begin : gen_no_partial
+    assign over_partial  = 1'b0;
+    assign total_valid   = total_valid_i;
+    assign total         = total_i;
+    assign total_divisor = divisor;
+  end
+
   // A total, or an own number, shifted by the shift with a number: rounded to nearest, ties to even.
-  function automatic logic [YBits-1:0] aligned(input logic signed [YBits-1:0] total,
+  function automatic logic [YBits-1:0] aligned(input logic signed [YBits-1:0] value,
                                               input logic [$bits(d_i.shift)-1:0] number);
     logic signed [YBits-1:0] shifted;
     logic up;
-    shifted = total;
+    shifted = value;
     up      = 1'b0;
     for (int unsigned s = 0; s < Shifts; s++) begin
       if (32'(number) == s) begin
         if (signed'(ShiftBy[s]) <= 0) begin
-          shifted = total <<< (-signed'(ShiftBy[s]));
+          shifted = value <<< (-signed'(ShiftBy[s]));
         end else begin
           automatic int unsigned right = 32'(ShiftBy[s]);
-          automatic logic signed [YBits-1:0] rest = total & YBits'((64'd1 << (right - 1)) - 64'd1);
-          shifted = total >>> right;
-          up      = total[right-1] && (rest != '0 || shifted[0]);
+          automatic logic signed [YBits-1:0] rest = value & YBits'((64'd1 << (right - 1)) - 64'd1);
+          shifted = value >>> right;
+          up      = value[right-1] && (rest != '0 || shifted[0]);
         end
       end
     end
@@ -328,13 +385,13 @@ module array_unit #(
   logic [TileBits-1:0] bias_tile;
   /* verilator lint_on UNUSEDSIGNAL */
   for (genvar l = 0; l < Lanes; l++) begin : gen_shift
-    assign y_d[l] = aligned(YBits'(signed'(total_i[l])), d_i.shift);
+    assign y_d[l] = aligned(YBits'(signed'(total[l])), d_i.shift);
   end
   always_ff @(posedge clk_i) begin
     if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i[0];
     bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(bias_tile)] : '0;
     y_q       <= y_d;
-    y_valid_q <= total_valid_i && !rst_i;
+    y_valid_q <= total_valid && !rst_i;
     u_valid_q <= quotient_valid && !rst_i;
     z_valid_q <= u_valid_q && !rst_i;
   end
@@ -346,21 +403,21 @@ module array_unit #(
     logic [Divides-1:0][TileBits-1:0] waiting_q;
     always_ff @(posedge clk_i) begin
       divided_q <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages};
-      waiting_q <= {waiting_q[Divides-2:0], tile_q[4+Wait]};
+      waiting_q <= {waiting_q[Divides-2:0], tile_q[4+Wait+Further]};
     end
-    assign bias_tile      = messages ? waiting_q[Divides-1] : tile_q[4+Wait];
+    assign bias_tile      = messages ? waiting_q[Divides-1] : tile_q[4+Wait+Further];
     assign quotient_valid = messages ? divided_q[Divides-1] : y_valid_q;
     for (genvar l = 0; l < Lanes; l++) begin : gen_quotient
       logic signed [QuotientBits:0] found;
       fgnas_divider #(
         .NumeratorBits(YBits), .DenominatorBits(DenominatorBits), .QuotientBits(QuotientBits)
       ) u_divider (
-        .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(divisor), .quotient_o(found)
+        .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(total_divisor), .quotient_o(found)
       );
       assign quotient[l] = messages ? YBits'(found) : y_q[l];
     end
   end else begin : gen_undivided
-    assign bias_tile      = tile_q[4];
+    assign bias_tile      = tile_q[4+Further];
     assign quotient_valid = y_valid_q;
     assign quotient       = y_q;
   end

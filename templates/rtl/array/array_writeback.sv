@@ -1,5 +1,6 @@
 // Takes results out of the units' queues: to the tables of all units that hold their columns, one row's word a cycle or
-// several; to the units' own rows, all at once; or to main memory, row by row across the groups.
+// several; to the units' own rows, all at once; or to main memory, row by row across the groups. Partial sums are in
+// their unit already: what leaves a queue only says that the row has ended.
 //
 // Several words go to the tables in a cycle where a row is one word in a unit that reads it and the groups come out
 // even: then word r is of a group with number r modulo Results. Rows of the groups take turns in a table, so that the
@@ -19,6 +20,7 @@ module array_writeback #(
   parameter int unsigned QueueWords = 32,
   parameter int unsigned Results    = 1,  // words that go to the tables in a cycle, at most as many as a table's banks
   parameter bit          Softmax    = 1'b0,  // attention with scores
+  parameter bit          Partial    = 1'b0,  // sums that are not finished are kept
   localparam int unsigned WordBits  = array_pkg::Lanes * Bits
 ) (
   input  wire                                       clk_i,
@@ -51,7 +53,7 @@ module array_writeback #(
 
   logic to_table, to_own, to_logits;
   assign to_table  = d_i.target == 3'(TargetTable) && d_i.operation != 2'(OperationLoad);
-  assign to_own    = d_i.target == 3'(TargetOwn);
+  assign to_own    = d_i.target == 3'(TargetOwn) || (Partial && d_i.target == 3'(TargetPartial));
   assign to_logits = d_i.target == 3'(TargetLogits);
 
   // The first unit of each group stands for it.

@@ -11,12 +11,21 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.lowering import averaged_heads, default_columns, layer_shifts, softmax_of, sum_bits
+from fgnas.hardware.array.lowering import (
+    ArrayAccelerator,
+    averaged_heads,
+    default_columns,
+    layer_shifts,
+    softmax_of,
+    sum_bits,
+)
 from fgnas.hardware.array.pricing import UNKNOWN, ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
 from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
+from fgnas.tasks.nodes import GraphData
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -38,13 +47,42 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
             arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
             several = [one for one in (2, 4) if one <= whole.engine.banks]
             arrays += [fit(source, data, units, columns, 1, beat_bits, held, one) for one in several]
+    assert_exact(source, data, arrays, beat_bits)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED])
+def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
+    """W whole and in slices that do not come out even, in passes, with several words of H a cycle."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
+    beat_bits = BEAT_BITS[seed % 3]
+    arrays = []
+    for units in (1, 4, 12):
+        columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
+        whole = fit(source, data, units, columns, 1, beat_bits)
+        first = whole.plans[0]
+        held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
+        for slices in {1, 2, min(7, data.width_in)}:
+            results = int(rng.choice([one for one in (1, 2, 4) if one <= whole.engine.banks]))
+            arrays.append(fit(source, data, units, columns, 1, beat_bits, 1, results, slices))
+            if (2 * slices + 3) * held < 50:
+                arrays.append(fit(source, data, units, columns, 1, beat_bits, held, 1, slices))
+    assert_exact(source, data, arrays, beat_bits)
+
+
+def assert_exact(source: Accelerator, data: GraphData, arrays: list[ArrayAccelerator], beat_bits: int) -> None:
+    """Every price is that of the array that is encoded."""
+    depth = len(source.layers) - 1
     units = np.array([array.engine.units for array in arrays])
-    columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(seed % 3)]
+    columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(depth)]
     features = [np.full(len(arrays), layer.geometry.k * layer.geometry.d) for layer in source.layers]
     tables = np.array([sum(plan.activation_words for plan in array.plans) for array in arrays])
     bits = np.array([array.engine.bits for array in arrays])
     weighted = [np.full(len(arrays), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
+    slices = np.array([array.plans[0].slices for array in arrays])
     results = np.array([array.engine.results for array in arrays])
     maximum = np.full(len(arrays), any(layer.geometry.maximum for layer in source.layers))
     shifts = [np.full(len(arrays), shift) for layer in source.layers for shift in layer_shifts(layer)]
@@ -54,6 +92,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
         heads if softmax else (), exponential_halves(softmax), averaged_heads(source.layers[-1]),
+        slices if any(slices > 1) else None,
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
@@ -67,7 +106,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
         known = {name: value for name, value in found.items() if value != UNKNOWN}
         assert known | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
-        assert (softmax is None) == ("lut" in known)
+        assert (softmax is None and slices[place] == 1) == ("lut" in known)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
@@ -107,6 +146,30 @@ def test_few_block_rams_are_kept_by_passes() -> None:
     smaller = fastest(source, data, Room(64, limits={"lut": limit}))
     assert engine_resources(smaller.engine)["lut"] <= limit
     assert total_cycles(encode_array(smaller, data)) >= total_cycles(encode_array(all_units, data))
+
+
+def test_slices_are_taken_where_nothing_else_fits() -> None:
+    """W of 17,000 rows in a table of 16,384 words; and fewer block RAMs than the least of any passes."""
+    rng = np.random.default_rng(6)
+    wide = random_graph(rng, 20, 17_000, 5, 30)
+    source = random_accelerator(rng, wide_design(rng), wide)
+    array = fastest(source, wide, Room(16))
+    assert array.plans[0].slices > 1
+    encoded = encode_array(array, wide)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, wide)))
+    with pytest.raises(UserError, match="no array of up to 16 multipliers keeps the limits: LUT"):
+        fastest(source, wide, Room(16, limits={"lut": 1_000}))
+
+    data = random_graph(rng, 50, 1500, 5, 200)
+    source = random_accelerator(rng, wide_design(rng), data)
+    offered = arrangements(source, 2)
+    least = min(engine_block_rams(fit(source, data, one.units, one.columns, passes=one.passes).engine)
+                for one in offered)  # fmt: skip
+    assert fastest(source, data, Room(16, limits={"bram36": least})).plans[0].slices == 1
+    array = fastest(source, data, Room(16, limits={"bram36": least - 0.5}))
+    assert array.plans[0].slices > 1 and engine_block_rams(array.engine) < least
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
 def wide_design(rng: np.random.Generator) -> Design:

@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.cycles import multiplications
+from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Target
@@ -72,6 +72,27 @@ def test_every_kind_of_scores_has_the_logits_of_the_definition(seed: int) -> Non
     source = random_source(rng, 1 + seed % 3, data, attentions=SCORES_OF_ALL_KINDS)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_change_no_logit(seed: int) -> None:
+    """W in two slices, or in more, the last of which may have fewer columns of X, or none of a row; in any passes."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, attentions=SCORED if seed % 2 else ("gcn", "constant"))
+    whole = random_array(rng, source, data)
+    slices, first = 2 if seed % 4 else min(6, data.width_in), whole.plans[0]
+    array = fit(
+        source, data, whole.engine.units, [plan.aggregate.n for plan in whole.plans[:-1]],
+        whole.plans[-1].aggregate.k, whole.engine.beat_bits, first.passes, whole.engine.results, slices,
+    )  # fmt: skip
+    assert array.plans[0].weight_words < first.weight_words and array.on(array.engine).plans[0].slices == slices
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert sum(multiplications_by_phase(encoded)) == multiplications(encoded) or first.passes > 1
+    assert len(set(phase_names(encoded))) == len(encoded.programme) + 1
+    with pytest.raises(UserError, match="for which the engine keeps no partial sums"):
+        array.on(whole.engine)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
 """Words of the table and of the own rows."""
 EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12))
 """Of engines with attention: tables of exponentials in LUTs and in block RAM."""
+PARTIAL_SUMS = ((60, 20), (600, 26))
+"""Words and bits of partial sums, in LUTs and in block RAM."""
 
 
 def engines() -> dict[str, ArrayAccelerator]:
@@ -42,6 +44,9 @@ def engines() -> dict[str, ArrayAccelerator]:
         array = fit(random_source(rng, 2, data), data, 1, (1,))
         engine = replace(array.engine, maximum=True, softmax=softmax)
         found[f"{softmax.words}-exponentials"] = replace(array, engine=engine)
+    for words, sum_bits in PARTIAL_SUMS:
+        engine = replace(array.engine, partial_words=words, sum_bits=sum_bits)
+        found[f"{words}-partial-sums"] = replace(array, engine=engine)
     return found
 
 
