@@ -28,7 +28,7 @@ from fgnas.backends.rtl import KERNEL
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array.area import LOGIC, MEASURED, engine_columns, terms
-from fgnas.hardware.array.engine import Engine
+from fgnas.hardware.array.engine import FINISHED, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.devices import FAMILIES
@@ -44,9 +44,9 @@ SEED = 1
 """Seed of the engines that points are drawn from; the accuracy benchmark uses another."""
 BATCH = 3
 """Points that one run of Yosys measures."""
-POINTS = {"array_unit": 30, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
+POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
           "fixed": 6}  # fmt: skip
-OTHER_POINTS = {"array_unit": 6, "fixed": 6}
+OTHER_POINTS = {"array_unit": 9, "fixed": 6}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
 """Modules whose size hardly depends on the number of units."""
@@ -90,7 +90,8 @@ def _drawn(rng: np.random.Generator) -> ArrayAccelerator:
     own = max((ceil_div(nodes, plan.aggregate.m) * plan.row_tiles for plan in plans if not plan.last), default=0)
     engine = smallest_engine(source, plans, results, own, beat_bits)
     written = 1 << (nodes % engine.banks.bit_length())  # words of H a cycle: a power of two, up to the banks
-    return ArrayAccelerator(source, replace(engine, results=written), plans)
+    finished = FINISHED[max(0, nodes % 7 - 3)]  # the whole word in four of seven
+    return ArrayAccelerator(source, replace(engine, results=written, finished=finished), plans)
 
 
 def _rounded(nodes: int, groups: int) -> int:

@@ -194,6 +194,23 @@ def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
 
 
+@pytest.mark.parametrize(
+    ("finished", "attentions"), [(1, ("gcn",)), (2, SCORED), *(
+        pytest.param(finished, attentions, marks=pytest.mark.slow)
+        for finished in (1, 2, 4) for attentions in (("gcn", "constant"), SCORED)
+    )]
+)  # fmt: skip
+def test_lanes_are_finished_in_parts(finished: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
+    """Eight short rows wait for the epilogue of their unit; a second run without a reset gives the same."""
+    rng = np.random.default_rng(12)
+    data = random_data(rng)
+    whole = random_array(rng, random_source(rng, 3, data, attentions=attentions), data)
+    array = whole.on(replace(whole.engine, finished=finished))
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    assert sum(phase_cycles(encode_array(array, data))) > sum(phase_cycles(encode_array(whole, data)))
+
+
 def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:
     """Rows of two words that leave two at a time, as only rows of one word may: a rule of the unit says so."""
     rng = np.random.default_rng(9)

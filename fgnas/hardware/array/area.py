@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine
+from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, entries_per_beat, stored_bits
 from fgnas.hardware.memories import DISTRIBUTED, build
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
@@ -55,6 +55,7 @@ class EngineColumns:
         right_shifts: number of the shifts to the right, which round.
         shifted_out: bits behind the first that leave to the right, summed over the shifts.
         most_left: the largest left shift.
+        finished: lanes of a total that a unit's epilogue finishes in a cycle.
     """
 
     units: Ints
@@ -74,6 +75,7 @@ class EngineColumns:
     programme: Ints
     beat_bits: Ints
     results: Ints
+    finished: Ints
 
     @property
     def banks(self) -> Ints:
@@ -125,7 +127,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
     """The parameters of engines as columns."""
 
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-             "sum_bits", "queue_words", "programme", "beat_bits", "results")  # fmt: skip
+             "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished")  # fmt: skip
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
     modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
@@ -144,19 +146,24 @@ def _unit(e: EngineColumns, family: str) -> Terms:
     y, several = e.sum_bits + e.most_left + 1, (e.tiles > 1).astype(np.int64)
     rules, tables = DISTRIBUTED[family], (e.activation_words > 0).astype(np.int64)
     codes = build(rules, np.maximum(e.activation_words, 1), e.word_bits)
+    f, parted = e.finished, (e.finished < LANES).astype(np.int64)
     luts = (
         build(rules, e.bias_words, e.word_bits).units
         + several * build(rules, e.tiles, LANES * e.sum_bits).units
-        + tables * LANES * codes.units  # each lane reads a copy
+        + parted * build(rules, e.queue_words, LANES * e.sum_bits).units
+        + tables * f * codes.units  # each lane reads a copy
     )
     return {
         "luts of memories": luts,
         "sum bits": e.sum_bits,
         "(one tile) * sum bits": (1 - several) * e.sum_bits,
         "(maximum) * sum bits": e.maximum * e.sum_bits,
-        "y bits": y,
-        "right shifts": e.right_shifts,
-        "bits shifted out": e.shifted_out,
+        "finished": f,
+        "finished * y bits": f * y,
+        "finished * right shifts": f * e.right_shifts,
+        "finished * bits shifted out": f * e.shifted_out,
+        "(parts)": parted,
+        **{f"(parts = {LANES // one}) * sum bits": (f == one) * e.sum_bits for one in FINISHED if one < LANES},
         "word bits": e.word_bits,
         "word bits * (banks > 1)": e.word_bits * (e.banks > 1),
         "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
@@ -165,9 +172,9 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "log2 tiles": ceil_log2(e.tiles),
         "log2 bias words": ceil_log2(e.bias_words),
         "(own rows in block RAM)": (e.own_words > OWN_WORDS_LUTRAM).astype(np.int64),
-        "(tables)": tables,
-        "(tables) * bits": tables * e.bits,
-        "(tables) * word bits * (banks of codes - 1)": tables * e.word_bits * (codes.banks - 1),
+        "(tables) * finished": tables * f,
+        "(tables) * finished * bits": tables * f * e.bits,
+        "(tables) * finished * word bits * (banks of codes - 1)": tables * f * e.word_bits * (codes.banks - 1),
     }
 
 
@@ -258,9 +265,10 @@ def _fixed(e: EngineColumns, family: str) -> Terms:
 
 LOGIC: dict[str, tuple[str, ...]] = {
     "array_unit": (
-        "luts of memories", "(maximum) * sum bits", "right shifts", "bits shifted out", "word bits * (banks > 1)",
-        "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words", "(own rows in block RAM)",
-        "(tables)", "(tables) * bits", "(tables) * word bits * (banks of codes - 1)",
+        "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
+        "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words",
+        "(own rows in block RAM)", "(tables) * finished", "(tables) * finished * bits",
+        "(tables) * finished * word bits * (banks of codes - 1)",
     ),
     "array_gather": (
         "units", "units * sum bits * (k > 1)", "units * sum bits * (several k > 1)", "units / k * sum bits",

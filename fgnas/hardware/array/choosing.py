@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.encoding import fit
-from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
+from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
 from fgnas.hardware.array.lowering import (
     LOADS,
     ArrayAccelerator,
@@ -69,13 +69,14 @@ LARGER = 0.02
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, and words of H a
-    cycle."""
+    """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, words of H a
+    cycle, and lanes that an epilogue finishes in a cycle."""
 
     units: int
     columns: tuple[int, ...]
     passes: int
     results: int = 1
+    finished: int = LANES
     slices: int = 1
 
 
@@ -84,16 +85,17 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
 
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
-    cycles. Only where none of them fits, the first layer's W comes in slices, too. Raises UserError where the network
-    fits no array.
+    cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle. Only where
+    none of them fits, the first layer's W comes in slices, too. Raises UserError where the network fits no array.
     """
     check_network(source)
-    unknown = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
-    if unknown and softmax_of(source):
+    modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
+    if modelled and softmax_of(source):
         scored = next(layer.attention for layer in source.layers if layer.scores is not None)
-        raise UserError(f"the {' and '.join(unknown)} of an array with attention {scored} are not known: give no limit "
-                        f"on them, or choose gcn")  # fmt: skip
-    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits))
+        raise UserError(f"the {' and '.join(modelled)} of an array with attention {scored} are not known: give no "
+                        f"limit on them, or choose gcn")  # fmt: skip
+    finished = FINISHED if modelled else FINISHED[:1]
+    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), finished)
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     try:
@@ -101,7 +103,7 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     except UserError:
         sliced = in_slices(source, offered)
         # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
-        if not sliced or not data.nodes or {"lut", "ff"} & set(room.limits):
+        if not sliced or not data.nodes or modelled:
             raise
         try:
             return _fastest_of(source, data, room, sliced)
@@ -120,7 +122,10 @@ def _fastest_of(source: Accelerator, data: GraphData, room: Room, offered: list[
             continue
         one = offered[place]
         try:
-            return fit(source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices)
+            return fit(
+                source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
+                one.finished,
+            )  # fmt: skip
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
     limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
@@ -128,7 +133,9 @@ def _fastest_of(source: Accelerator, data: GraphData, room: Room, offered: list[
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
 
 
-def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arrangement]:
+def arrangements(
+    source: Accelerator, most: int, results: int = 1, finished: Sequence[int] = FINISHED[:1]
+) -> list[Arrangement]:
     """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
     preferred."""
     g = source.layers[0].geometry
@@ -139,7 +146,10 @@ def arrangements(source: Accelerator, most: int, results: int = 1) -> list[Arran
         for chosen in columns:
             held = ceil_div(words, chosen[0]) if chosen else whole
             passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
-            found += [Arrangement(units, chosen, one, together) for one in passes for together in powers(results)]
+            found += [
+                Arrangement(units, chosen, one, together, lanes)
+                for one in passes for together in powers(results) for lanes in finished
+            ]  # fmt: skip
     return found
 
 
@@ -189,6 +199,7 @@ def _prices(
         heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
         averaged=averaged_heads(source.layers[-1]),
         slices=slices if any(one.slices > 1 for one in offered) else None,
+        finished=np.array([one.finished for one in offered]),
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,

@@ -63,6 +63,7 @@ class Stream:
             cycle, each of a group that many apart.
         before: cycles of an entry before its first word: a word of scores is read.
         latency: from the issue of a row's last entry to the cycle in which its result may leave.
+        spacing: cycles from a word of results to the next of the same unit, at least.
     """
 
     target: Target
@@ -73,14 +74,18 @@ class Stream:
     results: int = 1
     before: int = 0
     latency: int = RESULT_CYCLES
+    spacing: int = 1
 
 
-def result_cycles(softmax: Any, messages: Any, bits: Any, residual: Any = 0, partial: Any = 0) -> Any:
+def result_cycles(
+    softmax: Any, messages: Any, bits: Any, residual: Any = 0, partial: Any = 0, parts: Any = 1
+) -> Any:
     """The latency of a `Stream` on an engine with or without attention, residuals and partial sums, whose numbers have
-    so many bits; messages that are weighted by scores are divided. Integers, or arrays of them."""
+    so many bits; messages that are weighted by scores are divided, and a word that is finished in several parts goes
+    through a queue before. Integers, or arrays of them."""
     quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
     further = softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + partial * PARTIAL_CYCLES
-    return RESULT_CYCLES + further + messages * quotient
+    return RESULT_CYCLES + further + messages * quotient + parts * (parts > 1)
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
@@ -98,7 +103,10 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),
         int(messages),
-        result_cycles(engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0),
+        result_cycles(
+            engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0, engine.parts
+        ),
+        engine.parts,
     )
 
 
@@ -107,6 +115,7 @@ def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = 
     last = _issue(
         ends, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
         stream.results, read_latency + FETCH_CYCLES, stream.before, stream.latency,
+        stream.spacing,
     )  # fmt: skip
     return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
 
@@ -245,7 +254,7 @@ def busy(encoded: EncodedArray, cycles: int) -> float:
 @numba.njit(cache=True)
 def _issue(
     ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, results: int,
-    first_beat: int, before: int, latency: int,
+    first_beat: int, before: int, latency: int, spacing: int,
 ) -> int:  # pragma: no cover - compiled
     """The cycle in which the last result of a phase leaves its queue, counted from the phase's first.
 
@@ -254,14 +263,17 @@ def _issue(
     slots, groups = ends.shape
     count, words = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     popped_tile = np.zeros(groups, np.int64)
-    arriving = np.zeros((latency + 1, groups), np.int64)
+    # A word is ready `latency` cycles after its issue, and `spacing` after the word before it.
+    most = latency + spacing * (limit + 1) * tiles + 1
+    arriving = np.zeros((most, groups), np.int64)
+    ready_at = np.zeros(groups, np.int64)
     slot = tile = part = place = popped = 0
     pointers, turn = np.zeros(results, np.int64), 0
     rows_left = int(ends.sum())
     cycle, last_pop = 0, 0
     while slot < slots or rows_left > 0:
         cycle += 1
-        here = arriving[cycle % (latency + 1)]
+        here = arriving[cycle % most]
         for g in range(groups):
             words[g] += here[g]
             here[g] = 0
@@ -304,10 +316,10 @@ def _issue(
                         pointers[share] = g + 1 if g + 1 < groups else 0
                         break
         if issued:
-            ready = arriving[(cycle + latency) % (latency + 1)]
             for g in range(groups):
                 if ends[slot, g] and tile >= before:
-                    ready[g] += 1
+                    ready_at[g] = max(cycle + latency, ready_at[g] + spacing)
+                    arriving[ready_at[g] % most, g] += 1
                     if tile == before + tiles - 1:
                         count[g] += 1
             tile += 1

@@ -131,6 +131,7 @@ def fit(
     passes: int = 1,
     results: int = 1,
     slices: int = 1,
+    finished: int = LANES,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`."""
     plans = plan_layers(source, units, columns, split, passes, slices)
@@ -139,7 +140,7 @@ def fit(
         source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
         partial_words(plans, dealt),
     )  # fmt: skip
-    return lower(source, engine, columns, split, passes, slices)
+    return lower(source, replace(engine, finished=finished), columns, split, passes, slices)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,13 +29,17 @@ RESULTS = (1, 2, 4)
 """Words of H that an engine may write into its tables in a cycle."""
 MOST_PROGRAMME = 64
 """Descriptors that an engine may hold."""
+FINISHED = (8, 4, 2, 1)
+"""Lanes of a total that the epilogue of a unit may finish in a cycle."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
-EXTRAS = ("softmax", "residual", "partial_words")
+UNMEASURED = ("softmax", "residual", "partial_words")
+"""Fields of an engine without which its LUTs and flip-flops are modelled."""
+EXTRAS = (*UNMEASURED, "finished")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 
 
@@ -112,6 +116,7 @@ class Engine:
         softmax: what attention with scores takes; None for an engine that does not run it.
         residual: whether finished rows can add own rows.
         partial_words: depth of a unit's partial sums, words of LANES sums; 0 for an engine that keeps none.
+        finished: lanes of a total that a unit's epilogue finishes in a cycle: fewer take fewer LUTs.
     """
 
     units: int
@@ -132,6 +137,7 @@ class Engine:
     softmax: Softmax | None = None
     residual: bool = False
     partial_words: int = 0
+    finished: int = LANES
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -154,6 +160,9 @@ class Engine:
             f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
             "partial sums take 0 or 2 to 16,384 words": self.partial_words == 0 or 2 <= self.partial_words <= 1 << 14,
+            f"finished must be one of {FINISHED}": self.finished in FINISHED,
+            "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
+            or not (self.residual or self.partial_words),
             "attention looks for the maximum": self.softmax is None or self.maximum,
             "a table of exponentials has 1 to 65,536 words": self.softmax is None or 1 <= self.softmax.words <= 1 << 16,
             f"results must be 1, 2 or 4, at most {table_banks(self.beat_bits)} behind a port of "
@@ -167,6 +176,11 @@ class Engine:
     def multipliers(self) -> int:
         """P."""
         return self.units * self.lanes
+
+    @property
+    def parts(self) -> int:
+        """Cycles that the epilogue takes for a word of results."""
+        return self.lanes // self.finished
 
     @property
     def word_bits(self) -> int:
@@ -214,7 +228,8 @@ class Engine:
 
     def summary(self) -> dict[str, Any]:
         """The engine as plain JSON values; of `EXTRAS` those that it has."""
-        plain = {name: value for name, value in vars(self).items() if name not in EXTRAS or value}
+        defaults = {one.name: one.default for one in fields(self)}
+        plain = {name: value for name, value in vars(self).items() if name not in EXTRAS or value != defaults[name]}
         softmax = {} if self.softmax is None else {"softmax": vars(self.softmax)}
         return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax}
 
@@ -229,7 +244,8 @@ class Engine:
             }
             modes = tuple(Mode(**mode) for mode in content["modes"])
             softmax = Softmax(**content["softmax"]) if "softmax" in content else None
-            return cls(**{**given, "modes": modes, "shifts": tuple(content["shifts"]), "softmax": softmax})
+            given |= {"shifts": tuple(content["shifts"]), "finished": content.get("finished", LANES)}
+            return cls(**{**given, "modes": modes, "softmax": softmax})
         except (KeyError, TypeError):
             raise UserError(OTHER_VERSION) from None
 
@@ -240,7 +256,7 @@ def joined(engines: Sequence[Engine]) -> Engine:
         name: max(getattr(engine, name) for engine in engines)
         for name in ("bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
                      "sum_bits", "queue_words", "programme", "results", "residual",
-                     "partial_words")
+                     "partial_words", "finished")
     }  # fmt: skip
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))

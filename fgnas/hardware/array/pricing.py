@@ -80,6 +80,7 @@ class Candidates:
         exponential_halves: RAMB18s of a unit's exponentials.
         averaged: heads of the last layer, see `LayerPlan.heads`.
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
+        finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
     """
 
     units: Ints
@@ -97,6 +98,7 @@ class Candidates:
     exponential_halves: Ints | int = 0
     averaged: Ints | int = 1
     slices: Ints | None = None
+    finished: Ints | None = None
 
 
 UNKNOWN = -1
@@ -154,25 +156,25 @@ class ArrayPricer:
 
     def _phase_cycles(
         self, kind: str, groups: int, tiles: int, elements: int, writes: int, latency: int = RESULT_CYCLES,
-        before: int = 0,
+        before: int = 0, spacing: int = 1,
     ) -> int:  # fmt: skip
         """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker.
 
         `elements`: of a row that a unit multiplies; of "logits", entries of an edge.
-        `writes`: words that go to the tables in a cycle; `latency` and `before` as in `Stream`.
+        `writes`: words that go to the tables in a cycle; `latency`, `before` and `spacing` as in `Stream`.
         """
         if tiles > MOST_TILES:
             return NEVER
         limit = rows_held(QUEUE_WORDS, tiles)
         if kind == "dense":
             rows = self._deal(False, groups).depth
-            stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency)
+            stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency, spacing)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         schedule = self._schedule(kind, groups, tiles, max(1, elements))
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
-        stream = Stream(target, tiles, limit, parts, together, results, before, latency)
+        stream = Stream(target, tiles, limit, parts, together, results, before, latency, spacing)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
 
     def _slice_costs(self, groups: int, tiles: int, slices: int, writes: int, latency: int) -> tuple[int, int]:
@@ -199,15 +201,15 @@ class ArrayPricer:
         cycles = _by_case(lambda *one: self._slice(*one)[0], *columns)
         return cycles, _by_case(lambda *one: self._slice(*one)[1], *columns)
 
-    def _score_cycles(self, groups: int, rows: int, entries: int, latency: int) -> int:
+    def _score_cycles(self, groups: int, rows: int, entries: int, latency: int, spacing: int) -> int:
         """Cycles in which each group makes the scores of so many rows."""
-        stream = Stream(Target.TABLE, 1, rows_held(QUEUE_WORDS, 1), 0, 0, 1, 0, latency)
+        stream = Stream(Target.TABLE, 1, rows_held(QUEUE_WORDS, 1), 0, 0, 1, 0, latency, spacing)
         return compute_cycles(stream, dense_ends(rows, entries, groups), self.read_latency)
 
-    def _maximum_cycles(self, kind: str, groups: int, tiles: int, latency: int) -> int:
+    def _maximum_cycles(self, kind: str, groups: int, tiles: int, latency: int, spacing: int) -> int:
         """Cycles of the largest scores of every row, which reads the stream of the phase that follows."""
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
-        stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency)
+        stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency, spacing)
         return compute_cycles(stream, self._schedule(kind, groups, tiles).last.astype(bool), self.read_latency)
 
     def _schedule(self, kind: str, groups: int, tiles: int, entries: int = 1) -> Schedule:
@@ -226,16 +228,19 @@ class ArrayPricer:
         return int(read + written // results_together(groups, tiles, self.beat_bits))
 
     def _phases(
-        self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints, *latency: Ints
+        self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints, *timing: Ints
     ) -> Ints:
-        """[n] cycles of one phase of every candidate; `latency` as of `_phase_cycles`, where it is not the default."""
-        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes, *latency)
+        """[n] cycles of one phase of every candidate; `timing`: latency and what follows it in `_phase_cycles`, where
+        they are not the defaults."""
+        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes, *timing)
 
     def _attention(self, layer: _Attending, kind: str) -> tuple[Ints, Ints]:
         """[n] cycles of one pass of the scores and of the largest of them, and the beats that these read; 0 where a
         layer has none."""
-        score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency)
-        maximum = _by_case(functools.partial(self._maximum, kind), layer.groups, layer.tiles, layer.latency)
+        score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency, layer.spacing)
+        maximum = _by_case(
+            functools.partial(self._maximum, kind), layer.groups, layer.tiles, layer.latency, layer.spacing
+        )
         held = layer.tiles if kind == "logits" else 0 * layer.tiles
         beats = _by_case(functools.partial(self._beats, kind), layer.groups, held, np.ones_like(held))
         if kind == "logits":  # those of the logits are not read
@@ -259,11 +264,14 @@ class ArrayPricer:
         places = functools.reduce(np.maximum, columns)
         heads = candidates.heads or [none] * layers
         scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
-        # An engine without attention has the latency that is the default, which costs no column.
         slices = none + 1 if candidates.slices is None else candidates.slices
         kept = (slices > 1).astype(np.int64)
-        plain = result_cycles(scored, 0, candidates.bits, 0, kept)
-        usual = (plain,) if candidates.heads or candidates.slices is not None else ()
+        finished = none + LANES if candidates.finished is None else candidates.finished
+        spacing = LANES // finished
+        # An engine without attention and partial sums that finishes whole words has the timing that is the default.
+        plain = result_cycles(scored, 0, candidates.bits, 0, kept, spacing)
+        special = candidates.heads or candidates.slices is not None or candidates.finished is not None
+        usual = (plain, none, spacing) if special else ()
         elements, vectors, maxima, partial = none, none, none, none
         width: Ints = none + self.data.width_in
         non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
@@ -299,11 +307,13 @@ class ArrayPricer:
             kind = "logits" if layer == layers - 1 else "own"
             held_rows, entries = groups * combined_rows[layer], np.where(averaged > 1, averaged, 0)
             if candidates.heads:
-                latency = result_cycles(scored, attends, candidates.bits, 0, kept)
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, latency, attends)
+                latency = result_cycles(scored, attends, candidates.bits, 0, kept, spacing)
+                timing = (latency, attends, spacing)
+                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, *timing)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
-                taken, again = self._attention(_Attending(units // n, of_group, most_tiles, plain, attends), kind)
+                scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, attends)
+                taken, again = self._attention(scoring, kind)
                 cycles, read = cycles + parts * taken, read + parts * again
                 held_rows = np.where(attends, of_group * (units // n), held_rows)
                 vectors = vectors + 2 * attends * tiles * parts
@@ -340,7 +350,7 @@ class ArrayPricer:
             table_words=table_depth(weights + results, self.beat_bits), own_words=own_depth(own),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
-            results=candidates.results,
+            results=candidates.results, finished=finished,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
         lut, ff = (none + UNKNOWN, none + UNKNOWN) if candidates.heads else lut_ff(built, self.family)
@@ -368,12 +378,14 @@ class ArrayPricer:
 
 @dataclass(frozen=True, eq=False)
 class _Attending:
-    """What the scores of a layer take, [n] each: groups, rows of each, tiles, latency, and whether it has any."""
+    """What the scores of a layer take, [n] each: groups, rows of each, tiles, latency and spacing of results as in
+    `Stream`, and whether it has any."""
 
     groups: Ints
     rows: Ints
     tiles: Ints
     latency: Ints
+    spacing: Ints
     attends: Ints
 
 

@@ -23,27 +23,41 @@ module array_gather #(
   localparam int unsigned ModeIndexBits = (Modes > 1) ? $clog2(Modes) : 1;
   logic [ModeIndexBits-1:0] mode;
   assign mode = ModeIndexBits'(mode_i);
+  // The most units that hold the same columns.
+  function automatic int unsigned largest_k();
+    largest_k = 1;
+    for (int unsigned m = 0; m < Modes; m++) if (32'd1 << LogK[m] > largest_k) largest_k = 32'd1 << LogK[m];
+  endfunction
+  localparam int unsigned MostParts = largest_k();
   for (genvar u = 0; u < Units; u++) begin : gen_unit
-    logic [Modes-1:0] leads;                              // the first of the k units
-    logic [Modes-1:0][Lanes-1:0][SumBits-1:0] total;
+    logic [Modes-1:0] leads;  // the first of the k units
+    logic [MostParts-1:0][Modes-1:0][Lanes*SumBits-1:0] part;
     for (genvar m = 0; m < Modes; m++) begin : gen_mode
       localparam int unsigned K = 1 << LogK[m];
       localparam int unsigned N = 1 << LogN[m];
-      assign leads[m] = ((u / N) % K) == 0;
-      if (((u / N) % K) == 0) begin : gen_sum
-        always_comb begin
-          total[m] = sum_i[u];
-          for (int unsigned part = 1; part < K; part++) begin
-            for (int unsigned l = 0; l < Lanes; l++) total[m][l] = total[m][l] + sum_i[u+part*N][l];
-          end
+      localparam bit Leads = ((u / N) % K) == 0;
+      assign leads[m] = Leads;
+      for (genvar p = 0; p < MostParts; p++) begin : gen_part
+        if (Leads && p > 0 && p < K) begin : gen_other
+          assign part[p][m] = (32'(mode) == m) ? sum_i[u+p*N] : '0;
+        end else begin : gen_none
+          assign part[p][m] = '0;
         end
-      end else begin : gen_none
-        assign total[m] = '0;
+      end
+    end
+    // Each of the others is chosen before it is added, so that choice and adder share their LUTs.
+    logic [Lanes-1:0][SumBits-1:0] total, other;
+    always_comb begin
+      total = sum_i[u];
+      for (int unsigned p = 1; p < MostParts; p++) begin
+        other = '0;
+        for (int unsigned m = 0; m < Modes; m++) other = other | part[p][m];
+        for (int unsigned l = 0; l < Lanes; l++) total[l] = total[l] + other[l];
       end
     end
     always_ff @(posedge clk_i) begin
       valid_o[u] <= row_i[u] && leads[mode] && !rst_i;
-      total_o[u] <= total[mode];
+      total_o[u] <= total;
     end
   end
 endmodule

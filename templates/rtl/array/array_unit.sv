@@ -20,6 +20,7 @@ module array_unit #(
   parameter int unsigned MostLeft        = 0,   // the largest left shift
   parameter bit          Maximum         = 1'b0,
   parameter int unsigned QueueWords      = 32,
+  parameter int unsigned Finished        = array_pkg::Lanes,  // lanes of a total that are finished in a cycle
   parameter int unsigned Results         = 1,   // words that are written into the table in a cycle, of different banks
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter bit          Residual        = 1'b0,  // finished rows can add own rows
@@ -79,6 +80,8 @@ module array_unit #(
   localparam int unsigned Wait = Softmax ? 3 : 0;  // cycles in which a coefficient is worked out
   localparam int unsigned Further = (PartialWords > 0) ? 1 : 0;  // in which a total goes on from a partial sum
   localparam int unsigned Divides = QuotientBits + 3;
+  localparam int unsigned Parts = Lanes / Finished;  // of a total
+  localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1;
 
   // The steps of an attention; never without it.
   /* verilator lint_off UNUSEDSIGNAL */
@@ -278,11 +281,14 @@ module array_unit #(
     end else begin : gen_message
       assign message = SumBits'(signed'(product[l]));
     end
+    // The message is the left operand: only the right one has a choice before the adder, so that both share their LUTs.
+    logic [SumBits-1:0] earlier;
+    assign earlier = first ? '0 : stored[l];
     always_comb begin
-      if (first) total_d[l] = message;
-      else if (maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
-      else if (Maximum && d_i.reduce != '0) total_d[l] = (message > signed'(stored[l])) ? message : stored[l];
-      else total_d[l] = stored[l] + message;
+      if (!first && maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
+      else if (Maximum && d_i.reduce != '0) begin
+        total_d[l] = (first || message > signed'(stored[l])) ? message : stored[l];
+      end else total_d[l] = message + earlier;
     end
   end
   if (Tiles == 1) begin : gen_register
@@ -354,6 +360,67 @@ module array_unit #(
     assign total_divisor = divisor;
   end
 
+  // The lanes that are finished next, the word of the row they belong to, and their part of it. Where that is not the
+  // whole word, totals wait for their turn in a queue; the issue keeps a place for every row.
+  logic [Finished-1:0][SumBits-1:0] lanes;
+  logic lanes_valid;
+  logic [TileBits-1:0] lanes_tile;
+  logic [PartBits-1:0] lanes_part;
+  /* verilator lint_off UNUSEDSIGNAL */  // without attention nothing is divided
+  logic [DenominatorBits-1:0] lanes_divisor;  // a cycle later
+  /* verilator lint_on UNUSEDSIGNAL */
+  if (Parts == 1) begin : gen_whole
+    assign lanes         = total;
+    assign lanes_valid   = total_valid;
+    assign lanes_tile    = tile_q[4+Wait+Further];
+    assign lanes_part    = '0;
+    assign lanes_divisor = total_divisor;
+  end else begin : gen_parts
+    (* ram_style = "distributed" *) logic [Lanes*SumBits-1:0] totals[QueueWords];
+    logic [Parts-1:0][Finished-1:0][SumBits-1:0] oldest;
+    logic [QueueBits-1:0] to_q, from_q;
+    logic [QueueBits:0] waiting_q;
+    logic [TileBits-1:0] at_q;
+    logic [PartBits-1:0] part_q;
+    logic done;
+    assign oldest      = totals[from_q];
+    assign lanes       = oldest[part_q];
+    assign lanes_valid = waiting_q != '0;
+    assign lanes_tile  = at_q;
+    assign lanes_part  = part_q;
+    assign done        = lanes_valid && 32'(part_q) == Parts - 1;
+    always_ff @(posedge clk_i) begin
+      if (total_valid_i) totals[to_q] <= total;
+      if (total_valid) to_q <= to_q + 1'b1;
+      if (done) from_q <= from_q + 1'b1;
+      if (done) at_q <= (at_q == d_i.tiles - 1'b1) ? '0 : at_q + 1'b1;
+      if (lanes_valid) part_q <= part_q + 1'b1;
+      waiting_q <= waiting_q + (QueueBits + 1)'(total_valid) - (QueueBits + 1)'(done);
+      if (start_i) at_q <= '0;
+      if (rst_i) begin
+        to_q      <= '0;
+        from_q    <= '0;
+        part_q    <= '0;
+        waiting_q <= '0;
+      end
+    end
+    if (Softmax) begin : gen_divisors
+      // The divisor of a total comes a cycle behind it.
+      (* ram_style = "distributed" *) logic [DenominatorBits-1:0] divisors[QueueWords];
+      logic [QueueBits-1:0] divisor_to_q, divisor_from_q;
+      logic divisor_valid_q;
+      assign lanes_divisor = divisors[divisor_from_q];
+      always_ff @(posedge clk_i) begin
+        if (divisor_valid_q) divisors[divisor_to_q] <= total_divisor;
+        divisor_valid_q <= total_valid && !rst_i;
+        divisor_to_q    <= to_q;
+        divisor_from_q  <= from_q;
+      end
+    end else begin : gen_no_divisors
+      assign lanes_divisor = '0;
+    end
+  end
+
   // A total, or an own number, shifted by the shift with a number: rounded to nearest, ties to even.
   function automatic logic [YBits-1:0] aligned(input logic signed [YBits-1:0] value,
                                               input logic [$bits(d_i.shift)-1:0] number);
@@ -377,56 +444,63 @@ module array_unit #(
   endfunction
 
   // Cycle 6: the total is shifted. The bias is read.
-  logic [Lanes-1:0][YBits-1:0] y_d, y_q;
+  logic [Finished-1:0][YBits-1:0] y_d, y_q;
   (* ram_style = "distributed" *) logic [WordBits-1:0] biases[BiasWords];
-  logic [WordBits-1:0] bias_q;
+  logic [Parts-1:0][Finished*Bits-1:0] bias_word;
+  logic [Finished*Bits-1:0] bias_q;
   logic y_valid_q, u_valid_q, z_valid_q, quotient_valid;
   /* verilator lint_off UNUSEDSIGNAL */  // there may be few tiles
   logic [TileBits-1:0] bias_tile;
   /* verilator lint_on UNUSEDSIGNAL */
-  for (genvar l = 0; l < Lanes; l++) begin : gen_shift
-    assign y_d[l] = aligned(YBits'(signed'(total[l])), d_i.shift);
+  logic [PartBits-1:0] bias_part;
+  for (genvar l = 0; l < Finished; l++) begin : gen_shift
+    assign y_d[l] = aligned(YBits'(signed'(lanes[l])), d_i.shift);
   end
+  assign bias_word = biases[BiasBits'(d_i.bias_base) + BiasBits'(bias_tile)];
   always_ff @(posedge clk_i) begin
     if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i[0];
-    bias_q    <= (d_i.bias != '0) ? biases[BiasBits'(d_i.bias_base) + BiasBits'(bias_tile)] : '0;
+    bias_q    <= (d_i.bias != '0) ? bias_word[bias_part] : '0;
     y_q       <= y_d;
-    y_valid_q <= total_valid && !rst_i;
+    y_valid_q <= lanes_valid && !rst_i;
     u_valid_q <= quotient_valid && !rst_i;
     z_valid_q <= u_valid_q && !rst_i;
   end
 
   // Messages are divided by the row's coefficients; the bias waits.
-  logic [Lanes-1:0][YBits-1:0] quotient;
+  logic [Finished-1:0][YBits-1:0] quotient;
   if (Softmax) begin : gen_divide
     logic [Divides-1:0] divided_q;
     logic [Divides-1:0][TileBits-1:0] waiting_q;
+    logic [Divides-1:0][PartBits-1:0] part_q;
     always_ff @(posedge clk_i) begin
       divided_q <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages};
-      waiting_q <= {waiting_q[Divides-2:0], tile_q[4+Wait+Further]};
+      waiting_q <= {waiting_q[Divides-2:0], lanes_tile};
+      part_q    <= {part_q[Divides-2:0], lanes_part};
     end
-    assign bias_tile      = messages ? waiting_q[Divides-1] : tile_q[4+Wait+Further];
+    assign bias_tile      = messages ? waiting_q[Divides-1] : lanes_tile;
+    assign bias_part      = messages ? part_q[Divides-1] : lanes_part;
     assign quotient_valid = messages ? divided_q[Divides-1] : y_valid_q;
-    for (genvar l = 0; l < Lanes; l++) begin : gen_quotient
+    for (genvar l = 0; l < Finished; l++) begin : gen_quotient
       logic signed [QuotientBits:0] found;
       fgnas_divider #(
         .NumeratorBits(YBits), .DenominatorBits(DenominatorBits), .QuotientBits(QuotientBits)
       ) u_divider (
-        .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(total_divisor), .quotient_o(found)
+        .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(lanes_divisor), .quotient_o(found)
       );
       assign quotient[l] = messages ? YBits'(found) : y_q[l];
     end
   end else begin : gen_undivided
-    assign bias_tile      = tile_q[4+Further];
+    assign bias_tile      = lanes_tile;
+    assign bias_part      = lanes_part;
     assign quotient_valid = y_valid_q;
     assign quotient       = y_q;
   end
 
   // Cycle 7: the bias is added, and the result saturates to the descriptor's width.
   logic signed [ResultWidth-1:0] largest;
-  logic [Lanes-1:0][ResultWidth-1:0] u_q, z_q;
+  logic [Finished-1:0][ResultWidth-1:0] u_q, z_q;
   assign largest = ResultWidth'((17'd1 << (d_i.bits - 1'b1)) - 17'd1);
-  for (genvar l = 0; l < Lanes; l++) begin : gen_saturate
+  for (genvar l = 0; l < Finished; l++) begin : gen_saturate
     logic signed [Bits+Fine-1:0] bias;
     logic signed [YBits:0] u;
     assign bias = (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits])) <<< Fine
@@ -440,14 +514,14 @@ module array_unit #(
   end
 
   // Cycle 8: the activation.
-  logic [Lanes-1:0][ResultWidth-1:0] z_d;
+  logic [Finished-1:0][ResultWidth-1:0] z_d;
   if (ActivationWords > 0) begin : gen_table
     localparam int unsigned ActivationBits = (ActivationWords > 1) ? $clog2(ActivationWords) : 1;
     (* ram_style = "distributed" *) logic [WordBits-1:0] codes[ActivationWords];
     always_ff @(posedge clk_i) begin
       if (load_i && d_i.target == 3'(TargetActivation)) codes[ActivationBits'(load_address_i)] <= load_word_i[0];
     end
-    for (genvar l = 0; l < Lanes; l++) begin : gen_lookup
+    for (genvar l = 0; l < Finished; l++) begin : gen_lookup
       logic [ResultWidth-1:0] place;
       logic [WordBits-1:0] word;
       logic signed [Bits-1:0] code;
@@ -468,7 +542,7 @@ module array_unit #(
       end
     end
   end else begin : gen_relu
-    for (genvar l = 0; l < Lanes; l++) begin : gen_lookup
+    for (genvar l = 0; l < Finished; l++) begin : gen_lookup
       assign z_d[l] = (d_i.activation == 2'(ActivationRelu) && u_q[l][ResultWidth-1]) ? '0 : u_q[l];
     end
   end
@@ -515,11 +589,23 @@ module array_unit #(
   end else begin : gen_no_residual
     assign own_read      = own_from;
     assign over_residual = 1'b0;
-    assign result_valid  = z_valid_q;
-    assign result        = z_q;
+    if (Parts == 1) begin : gen_result
+      assign result_valid = z_valid_q;
+      assign result       = z_q;
+    end else begin : gen_collect
+      logic [Parts-2:0][Finished-1:0][ResultWidth-1:0] earlier_q;
+      logic [PartBits-1:0] count_q;
+      assign result_valid = z_valid_q && 32'(count_q) == Parts - 1;
+      assign result       = {z_q, earlier_q};
+      always_ff @(posedge clk_i) begin
+        if (z_valid_q) earlier_q[count_q] <= z_q;
+        if (z_valid_q) count_q <= count_q + 1'b1;
+        if (rst_i) count_q <= '0;
+      end
+    end
   end
 
-  // Cycle 9 or 10: into the queue. The issue keeps a place for every row, so that it never overflows.
+  // Cycle 9 or 10: into the queue, with its last part. The issue keeps a place for every row, so that it never overflows.
   (* ram_style = "distributed" *) logic [ResultBits-1:0] queue[QueueWords];
   logic [QueueBits-1:0] write_q, read_q;
   logic [QueueBits:0] words_q;

@@ -58,6 +58,18 @@ def test_several_results_leave_for_the_tables_in_a_cycle(together: int) -> None:
     assert 1600 // together <= cycles.compute_cycles(stream, ends) <= 1600 // together + 20
 
 
+@pytest.mark.parametrize(("parts", "apart"), [(2, 1), (4, 4), (8, 5)])
+def test_rows_that_end_faster_than_they_are_finished_wait(parts: int, apart: int) -> None:
+    """A row every `apart` slots: the epilogue of four or eight parts sets the pace, that of two does not."""
+    ends = np.zeros((100 * apart, 1), bool)
+    ends[apart - 1 :: apart] = True
+    latency = int(cycles.result_cycles(0, 0, 8, parts))
+    assert latency == cycles.RESULT_CYCLES + parts
+    found = cycles.compute_cycles(cycles.Stream(Target.OWN, 1, 16, 0, 0, 1, 0, latency, parts), ends)
+    after = latency + cycles.END_CYCLES[Target.OWN] + cycles.DECODE_CYCLES
+    assert found == apart + 99 * max(apart, parts) + after
+
+
 def test_where_several_results_leave_in_a_cycle() -> None:
     """Rows of one word, and groups that come out even: then the words of a cycle are in different banks."""
     assert [int(table_writes(groups, 1, 4)) for groups in (2, 3, 4, 6, 8, 12)] == [1, 1, 4, 1, 4, 4]

@@ -32,7 +32,7 @@ from fgnas.tasks.nodes import GraphData
 @pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED])
 def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
     """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port,
-    with 1, 2 and 4 words of H a cycle where there are banks for them."""
+    with 1, 2 and 4 words of H a cycle where there are banks for them, and whole or in parts behind the sums."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, attentions=attentions, heads=(1, 2, 4))
@@ -47,6 +47,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
             arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
             several = [one for one in (2, 4) if one <= whole.engine.banks]
             arrays += [fit(source, data, units, columns, 1, beat_bits, held, one) for one in several]
+            arrays += [fit(source, data, units, columns, 1, beat_bits, held, 1, 1, one) for one in (1, 2, 4)]
     assert_exact(source, data, arrays, beat_bits)
 
 
@@ -92,7 +93,7 @@ def assert_exact(source: Accelerator, data: GraphData, arrays: list[ArrayAcceler
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
         heads if softmax else (), exponential_halves(softmax), averaged_heads(source.layers[-1]),
-        slices if any(slices > 1) else None,
+        slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]),
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
