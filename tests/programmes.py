@@ -179,3 +179,14 @@ def with_attention(rng: np.random.Generator, layers: int, **offered: object) -> 
         encoded = random_network(rng, layers, SCORED, **offered)
         if encoded.accelerator.engine.softmax is not None:
             return encoded
+
+
+def with_long_sums(encoded: EncodedArray) -> EncodedArray:
+    """The first partial sums are of a row more than the engine keeps."""
+    build, steps = Builder(encoded, np.random.default_rng(1)), steps_of(encoded)
+    place = next(place for place, step in enumerate(steps) if step.descriptor.target == Target.PARTIAL)
+    mode = build.engine.modes[steps[place].descriptor.mode]
+    ends = np.ones((build.engine.partial_words + 1, mode.m), np.int64)
+    build.steps = [*steps[:place], build.sparse(ends, mode, 1, build.table_words(), target=Target.PARTIAL),
+                   *steps[place + 1 :]]  # fmt: skip
+    return build.built()

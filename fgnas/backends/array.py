@@ -219,11 +219,11 @@ def most_left(engine: Engine) -> int:
 def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
     """Write the regions, the golden logits, order.bin and vectors.json into `folder`; returns the sizes that it holds.
 
-    order.bin has for each node the row of the logit region that holds its logits.
+    order.bin has for each node, or for each graph of a readout, the row of the logit region that holds its logits.
     """
     regions = {**encoded.regions, wire.OUTPUT_REGION: reference.run_region(encoded)}
     sizes = {
-        "nodes": encoded.nodes,
+        "nodes": encoded.outputs,
         "edges": len(encoded.graph.sources),
         "classes": encoded.accelerator.source.shape.classes,
         "rows": encoded.logit_rows,

@@ -38,7 +38,7 @@ endmodule
 
 bind array_unit array_unit_rules #(.Banks(Banks), .Results(Results), .QueueWords(QueueWords)) u_rules (
   .clk_i(clk_i), .rst_i(rst_i), .load_table_i(load_table), .table_write_i(table_write_i),
-  .table_address_i(table_address_i), .queued_i(z_valid_q), .pop_i(pop_i), .words_q_i(words_q)
+  .table_address_i(table_address_i), .queued_i(result_valid), .pop_i(pop_i), .words_q_i(words_q)
 );
 
 `default_nettype wire

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from levels import quick
-from programmes import random_network, with_attention, with_partial_sums, with_residuals
+from programmes import random_network, with_attention, with_long_sums, with_partial_sums, with_residuals
+from readouts import engine_for, readout_network
 
 from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.encoding import EncodedArray
-from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, Operation, Target, programme_beats
+from fgnas.hardware.array.encoding import EncodedArray, encode_array, readout
+from fgnas.hardware.array.programme import BEAT_BITS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
 from fgnas.tools.csim import run_bench, run_csim
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
@@ -45,7 +46,15 @@ def attention(seed: int) -> EncodedArray:
     return with_partial_sums(with_attention(rng, 2 + seed % 2, residual=True), rng)
 
 
-KINDS = {"residual": residuals, "partial": partial_sums, "attention": attention}
+def readouts(seed: int) -> EncodedArray:
+    """Logits of a batch of graphs: sums, maxima and means."""
+    aggregation = ("add", "max", "mean")[seed % 3]
+    _, data, graphs = readout_network(seed, aggregation)
+    array = engine_for(seed, aggregation, (4, 6, 2)[seed % 3], BEAT_BITS[seed % 3])
+    return encode_array(array, data, (readout(data, graphs),))
+
+
+KINDS = {"readout": readouts, "residual": residuals, "partial": partial_sums, "attention": attention}
 """Programmes by what their engines offer."""
 Programme = Callable[[int], EncodedArray]
 
@@ -58,8 +67,8 @@ def programmes(quickest: dict[str, int], others: dict[str, tuple[int, ...]]) -> 
 
 
 CASES = programmes(
-    {"partial": 3, "attention": 0},
-    {"residual": (0, 2, 3, 6, 7), "partial": (0, 1, 2, 4, 5, 7), "attention": (1, 2, 3, 4)},
+    {"partial": 3, "attention": 0, "readout": 1},
+    {"readout": (0, 2, 5), "residual": (0, 2, 3, 6, 7), "partial": (0, 1, 2, 4, 5, 7), "attention": (1, 2, 3, 4)},
 )  # fmt: skip
 
 
@@ -74,7 +83,7 @@ def test_a_random_programme_runs_twice(programme: Programme, seed: int, tmp_path
     report = run_simulation(tmp_path, runs=2)
     assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
-    assert report["logits"] == encoded.nodes * encoded.accelerator.source.shape.classes
+    assert report["logits"] == encoded.outputs * encoded.accelerator.source.shape.classes
     report = run_csim(tmp_path, quick())
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
     assert (tmp_path / "build" / "csim" / "compile.log").read_text() == ""
@@ -102,11 +111,10 @@ def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
         "a residual of a shift that is not offered": (bad, sums, rows | {"residual_shift": len(engine.shifts)}),
         "a residual of rows for the tables": (bad, lambda d: d.target == Target.TABLE and d.operation > 1, rows),
         "own rows that are not there": (over, sums, rows | {"own_base": engine.own_words}),
-        "partial sums that are not there": (over, goes_on, {"tiles": engine.tiles, "target_tiles": engine.tiles}),
         "scores of partial sums": (bad, goes_on, {"operation": Operation.ATTEND}),
         "a load of partial sums": (bad, lambda d: d.operation == Operation.LOAD, {"target": Target.PARTIAL}),
         "a load that goes on": (bad, lambda d: d.operation == Operation.LOAD, {"accumulate": 1}),
-        "a readout": (bad, sums, {"readout": 1}), "a scale": (bad, sums, {"scale": 1}),
+        "a spare bit": (bad, sums, {"spare": 1}), "spare bits": (bad, sums, {"spare_high": 8}),
     }  # fmt: skip
 
 
@@ -120,6 +128,7 @@ def wrong_programmes(encoded: EncodedArray) -> dict[str, tuple[int, EncodedArray
         beats = programme_beats(steps, encoded.accelerator.engine.beat_bits)
         regions = encoded.regions | {"programme": beats}
         found[what] = 1 << STATUS_BITS[bit], replace(encoded, programme=tuple(steps), regions=regions)
+    found["partial sums that are not there"] = 1 << STATUS_BITS["memory_over_capacity"], with_long_sums(encoded)
     return found
 
 

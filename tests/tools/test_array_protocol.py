@@ -169,7 +169,8 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
         "tiles": {"tiles": engine.tiles + 1}, "region": {"region": 3}, "no slot": {"count": 0},
         "shift": {"shift": len(engine.shifts)}, "maximum": {"reduce": 1}, "bits": {"bits": 17},
         "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
-        "scale": {"scale": 1}, "residual": {"residual": 1}, "readout": {"readout": 1}, "function": {"activation": 3},
+        "spare bit": {"spare": 1}, "residual": {"residual": 1}, "spare bits": {"spare_high": 1},
+        "function": {"activation": 3},
     }  # fmt: skip
     if bench.scored:
         del wrong["maximum"]  # attention looks for the largest score

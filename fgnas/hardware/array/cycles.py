@@ -231,13 +231,14 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
 def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
     """For each layer the multiplications of its combination and of its aggregation."""
     layers = encoded.accelerator.source.layers
-    geometries, nodes = [layer.geometry for layer in layers], encoded.nodes
+    geometries = [layer.geometry for layer in layers]
+    rows = [encoded.nodes, *(graph.nodes for graph in encoded.graphs)]  # that a layer combines
     found = []
     for layer, graph in enumerate(encoded.graphs):
-        needed = work.by_phase(geometries, encoded.graph.features.nnz, nodes, len(graph.sources))
+        needed = work.by_phase(geometries, encoded.graph.features.nnz, rows[layer], len(graph.sources))
         combined, gathered = needed[layer]
-        scores = _score_multiplications(layers[layer], nodes)
-        found.append((combined - work.of_scores(geometries[layer], nodes) + scores, gathered))
+        scores = _score_multiplications(layers[layer], rows[layer])
+        found.append((combined - work.of_scores(geometries[layer], rows[layer]) + scores, gathered))
     return found
 
 

@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
-from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
+from fgnas.hardware.array.engine import LANES, RESULT_BITS, VALUE_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
@@ -41,6 +41,8 @@ from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
 """The memories that a network is loaded into, by the name of their image."""
+LARGEST_VALUE = (1 << (VALUE_BITS - 1)) - 1
+"""The largest value of an entry."""
 REPEATED = 2
 """The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
 NOTHING = 0
@@ -175,6 +177,11 @@ class EncodedArray:
         """N."""
         return self.graph.nodes
 
+    @property
+    def outputs(self) -> int:
+        """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
+        return len(self.dealt.layers[-1].group)
+
     @functools.cached_property
     def logit_rows(self) -> int:
         """Rows of the logit region: as many for every group as the fullest has."""
@@ -199,7 +206,7 @@ class EncodedArray:
         return padded.reshape(-1, room * LANES).view(np.uint8)
 
     def read_logits(self, region: Beats) -> Codes:
-        """[N, classes] logits out of a logit region, in the order of the nodes."""
+        """[outputs, classes] logits out of a logit region, in the order of the nodes or graphs."""
         rows = self.logit_words(region).reshape(self.logit_rows, self.accelerator.plans[-1].tiles * LANES)
         classes = self.accelerator.source.shape.classes
         return rows[self.dealt.layers[-1].position, :classes].astype(np.int64)
@@ -211,7 +218,8 @@ def encode_array(
     """Deal, pack and encode a graph. Raises UserError where the engine does not hold it.
 
     `further` are the graphs of the layers behind the first, one each, where they are not that of the data: on the same
-    nodes, and of their features nothing is read.
+    nodes, and of their features nothing is read. One of them may be a `readout`; the layers behind it have a row for
+    each of its rows.
     """
     engine, plans = accelerator.engine, accelerator.plans
     if data.width_in != accelerator.source.shape.width_in:
@@ -222,8 +230,7 @@ def encode_array(
     if largest > accelerator.source.shape.degree_capacity:
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
                         f"{accelerator.source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
-    encoded = {id(one): encode(accelerator.source, one) for one in given}
-    graphs = tuple(encoded[id(one)] for one in given)
+    graphs = _encoded(accelerator, given)
     dealt = deal_graph(plans, data, further)
     check_memories(accelerator, dealt)
     if not data.nodes:
@@ -238,6 +245,46 @@ def encode_array(
         accelerator, graphs, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
         encoder.regions(),
     )  # fmt: skip
+
+
+def readout(data: GraphData, graphs: Ints) -> GraphData:
+    """The rows of a readout, as the graph of a further layer of `encode_array`: row g names the nodes of graph g.
+
+    `graphs` [N] is the graph of each node, from 0 on. Raises UserError where one has no node.
+    """
+    sizes = np.bincount(graphs)
+    if len(graphs) != data.nodes or not np.all(sizes):
+        raise UserError(f"a readout needs a graph for each of {data.nodes} nodes, and a node for each graph")
+    count, nobody = len(sizes), np.zeros(len(sizes), bool)
+    return replace(
+        data, features=sp.csr_matrix((count, data.width_in), dtype=np.float32), labels=np.zeros(count, np.int64),
+        indptr=np.concatenate([[0], np.cumsum(sizes)]), sources=np.argsort(graphs, kind="stable"), train=nobody,
+        val=nobody, test=nobody,
+    )  # fmt: skip
+
+
+def _encoded(accelerator: ArrayAccelerator, given: Sequence[GraphData]) -> tuple[EncodedGraph, ...]:
+    """The graph of every layer in the network's integers; layers share equal ones."""
+    found: dict[int, EncodedGraph] = {}
+    held = given[0].nodes
+    for plan, one in zip(accelerator.plans, given, strict=True):
+        if len(one.sources) and one.sources.max() >= held:
+            raise UserError(f"layer {plan.layer.index}: its graph has a source beyond the {held} rows of the layer "
+                            f"before")  # fmt: skip
+        weighted = plan.layer.geometry.gcn or plan.attends
+        if one.nodes != held and weighted:
+            raise UserError(f"layer {plan.layer.index}: the rows of a readout have no coefficients; choose attention "
+                            f"constant")  # fmt: skip
+        if id(one) not in found:
+            found[id(one)] = encode(accelerator.source, one) if one.nodes == held else _unweighted(one)
+        held = one.nodes
+    return tuple(found[id(one)] for one in given)
+
+
+def _unweighted(rows: GraphData) -> EncodedGraph:
+    """A graph whose rows are not its sources, without coefficients."""
+    features = sp.csr_matrix(rows.features.shape, dtype=np.int64)
+    return EncodedGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
 
 
 def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
@@ -400,6 +447,13 @@ class _Encoder:
         deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
         combined = self.dealt.combined(index)
         attention = self._messages(plan) if plan.attends else {}
+        rows = self.given[index]
+        # As many rows as the layer before: the coefficients of a graph, which the network was lowered with.
+        fraction = (
+            mean_fraction(plan, engine, rows)
+            if plan.layer.geometry.mean and rows.nodes != len(combined.group)
+            else wire.COEFFICIENT_FRACTION_BITS
+        )
         common = Descriptor(
             operation=Operation.ATTEND if plan.attends else Operation.SPARSE,
             mode=engine.mode_number(plan.aggregate),
@@ -411,7 +465,7 @@ class _Encoder:
             target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
             reduce=int(plan.layer.geometry.maximum),
-            shift=engine.shift_number(plan.aggregate_shift),
+            shift=engine.shift_number(plan.aggregate_shift + fraction - wire.COEFFICIENT_FRACTION_BITS),
             bias=1,
             bias_fine=int(plan.last),
             activation=plan.activation,
@@ -423,11 +477,11 @@ class _Encoder:
         indptr = graph.indptr * plan.heads
         schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
         sources = self_first(graph, index) if plan.attends else graph.sources
-        rows = combined.position[sources][:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        places = combined.position[sources][:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
-        weights = np.repeat(coefficients(plan, self.given[index], graph), plan.heads)
+        weights = np.repeat(coefficients(plan, rows, graph, fraction), plan.heads)
         return self._sparse(
-            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (rows.ravel() * plan.pitch, weights),
+            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (places.ravel() * plan.pitch, weights),
             repeats(plan), again if plan.attends else None,
         )  # fmt: skip
 
@@ -529,17 +583,35 @@ def self_first(graph: EncodedGraph, layer: int) -> Ints:
     return found
 
 
-def coefficients(plan: LayerPlan, data: GraphData, graph: EncodedGraph) -> Codes:
+def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
+    """The fraction bits of the coefficients of a readout's mean: that of its smallest graph fills 9 bits.
+
+    Raises UserError where the engine does not offer the shift, or the largest graph would have the coefficient 0.
+    """
+    smallest, largest, layer = int(rows.degrees.min()), int(rows.degrees.max()), plan.layer.index
+    most = (smallest * LARGEST_VALUE).bit_length() - 1
+    if np.rint(2.0**most / largest) == 0:
+        raise UserError(f"layer {layer}: graphs of {smallest} and of {largest} nodes have no mean in one readout")
+    shift = plan.aggregate_shift + most - wire.COEFFICIENT_FRACTION_BITS
+    if shift not in engine.shifts:
+        raise UserError(f"layer {layer}: the mean of a readout whose smallest graph has {smallest} nodes needs the "
+                        f"shift {shift}; the engine offers {engine.shifts}")  # fmt: skip
+    return most
+
+
+def coefficients(
+    plan: LayerPlan, data: GraphData, graph: EncodedGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 
-    A mean divides them by the number of messages before they are rounded.
+    A mean divides them by the number of messages before they are rounded to so many fraction bits.
     """
     g = plan.layer.geometry
     if not g.mean:
         return graph.gcn if g.gcn else np.ones(len(graph.sources), np.int64)
     degrees = data.degrees.astype(np.float64)
     weight = 1.0 / np.sqrt(degrees[data.targets] * degrees[data.sources]) if g.gcn else np.ones(len(graph.sources))
-    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS * weight / degrees[data.targets]).astype(np.int64)
+    return np.rint(2.0**fraction * weight / degrees[data.targets]).astype(np.int64)
 
 
 def image_beats(image: Codes, engine: Engine) -> Beats:

@@ -95,7 +95,7 @@ DESCRIPTOR = Layout((
     Field("reduce", 1, "0 add, 1 maximum"),
     Field("shift", 4, "number of the right shift behind the sum"),
     Field("accumulate", 1, "go on from the partial sums"),
-    Field("scale", 1, "multiply by the row's scale"),
+    Field("spare", 1, "must be 0"),
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
     Field("bias_base", 6, "first word of the bias"),
@@ -104,7 +104,7 @@ DESCRIPTOR = Layout((
     Field("activation_base", 8, "first word of the activation table"),
     Field("bits", 5, "width that results saturate to"),
     Field("residual_shift", 4, "number of the right shift of the row that is added"),
-    Field("readout", 4, "a graph's readout"),
+    Field("spare_high", 4, "must be 0"),
     Field("attention", 2, "attention: 0 scores of the nodes, 1 the largest of every row, 2 messages weighted by them"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
@@ -112,8 +112,8 @@ DESCRIPTOR = Layout((
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
-LATER = ("scale", "readout")
-"""Fields that the format has and no engine offers yet: a programme that sets one is refused."""
+SPARE = ("spare", "spare_high")
+"""Bits that mean nothing: a programme that sets one is refused."""
 
 ARGUMENT_REGISTERS = wire.assigned(
     ("descriptors", 32, "w", "descriptors of the programme, 0 to the capacity"),
@@ -164,7 +164,7 @@ class Descriptor:
     reduce: int = 0
     shift: int = 0
     accumulate: int = 0
-    scale: int = 0
+    spare: int = 0
     bias: int = 0
     bias_fine: int = 0
     bias_base: int = 0
@@ -173,7 +173,7 @@ class Descriptor:
     activation_base: int = 0
     bits: int = 8
     residual_shift: int = 0
-    readout: int = 0
+    spare_high: int = 0
     attention: int = 0
     head_tiles: int = 0
     exponent_shift: int = 0

@@ -65,14 +65,14 @@ inline bool can_run(const Descriptor& d) {
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
                        d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
-    const bool later = d.scale != 0 || d.readout != 0;
+    const bool spare = d.spare != 0 || d.spare_high != 0;
     const bool accumulates = d.accumulate == 0 || (PARTIAL_WORDS > 0 && (d.operation == OPERATION_SPARSE ||
                                                                          d.operation == OPERATION_DENSE));
     // A unit finishes the rows of a stream in the order in which it holds its own.
     const bool rows = d.operation == OPERATION_SPARSE && (d.target == TARGET_OWN || d.target == TARGET_LOGITS) &&
                       d.residual_shift < SHIFTS;
     const bool residual = RESIDUAL ? d.residual == 0 || rows : d.residual == 0 && d.residual_shift == 0;
-    return known && offered && sized && !later && accumulates && residual && has_target(d);
+    return known && offered && sized && !spare && accumulates && residual && has_target(d);
 }
 
 /// Whether every word that the descriptor reads is in its memory.

@@ -145,7 +145,7 @@ module array_sequencer #(
                  (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
-                 (d_q.accumulate != '0 && !sums) || d_q.scale != '0 || d_q.readout != '0 ||
+                 (d_q.accumulate != '0 && !sums) || d_q.spare != '0 || d_q.spare_high != '0 ||
                  (Residual ? d_q.residual != '0 && bad_residual : {d_q.residual, d_q.residual_shift} != '0) ||
                  d_q.activation == 2'd3 || (d_q.activation == 2'(ActivationTable) && !Tables) ||
                  (d_q.operation == 2'(OperationDense) && d_q.entries == '0) || (1 << d_q.target_columns) > Units ||
