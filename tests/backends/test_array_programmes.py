@@ -74,7 +74,8 @@ CASES = programmes(
 
 @pytest.mark.parametrize(("programme", "seed"), CASES)
 def test_a_random_programme_runs_twice(programme: Programme, seed: int, tmp_path: Path) -> None:
-    """In RTL without a warning of the linters, and again without a reset; in C++ without one of the compiler."""
+    """In RTL without a warning of the linters, again without a reset, and on a memory that stalls; in C++ without a
+    warning of the compiler."""
     encoded = programme(seed)
     assert len(np.unique(reference.run(encoded))) > 2
     write_encoded(encoded, tmp_path)
@@ -84,6 +85,8 @@ def test_a_random_programme_runs_twice(programme: Programme, seed: int, tmp_path
     assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     assert report["logits"] == encoded.outputs * encoded.accelerator.source.shape.classes
+    stalled = run_simulation(tmp_path, stall_seed=5)
+    assert (stalled["mismatches"], stalled["status"], stalled["protocol_errors"]) == (0, 0, 0), stalled
     report = run_csim(tmp_path, quick())
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
     assert (tmp_path / "build" / "csim" / "compile.log").read_text() == ""
