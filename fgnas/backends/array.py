@@ -42,10 +42,8 @@ SHARED = (
 """Modules that the array shares with the pipeline."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
-OWN_OF_SOFTMAX = "array_coefficient"
-"""The module of its own that engines with attention alone have."""
-EXPONENTIAL = "array_exponential"
-"""The module that is rendered for an engine's exponentials."""
+RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
+"""The modules that are rendered for an engine with attention, which alone has them."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
@@ -168,14 +166,14 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
-    own = sorted(path for path in (templates / "array").glob("*.sv") if softmax or path.stem != OWN_OF_SOFTMAX)
+    own = sorted((templates / "array").glob("*.sv"))
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
     for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
-    if softmax:
-        files.append(target / f"{EXPONENTIAL}.sv")
-        files[-1].write_text(render(f"rtl/array/{EXPONENTIAL}.sv.j2", softmax=softmax), encoding="utf-8")
+    for name in RENDERED_OF_SOFTMAX if softmax else ():
+        files.append(target / f"{name}.sv")
+        files[-1].write_text(render(f"rtl/array/{name}.sv.j2", softmax=softmax), encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")
     top = render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source, kernel_ports=ports_of(beat_bits))

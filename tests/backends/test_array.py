@@ -127,6 +127,24 @@ def test_random_networks_with_scores_of_all_kinds(seed: int, tmp_path: Path) -> 
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
 
+def test_means_of_an_attention(tmp_path: Path) -> None:
+    """A hub of 300 entries, after a maximum whose first entries are repeated; in RTL and C++."""
+    rng = np.random.default_rng(23)
+    data = with_edges(random_graph(rng, 40, 20, 7, 40), np.stack([rng.integers(0, 40, 300), np.zeros(300, np.int64)]))
+    scored = {"attention": "gat", "t_attn": 1}
+    source = random_accelerator(rng, random_design(rng, 3, (
+        scored | {"d": 8, "k": 2, "aggregation": "mean"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
+        scored | {"k": 1, "aggregation": "mean"})), data)  # fmt: skip
+    array = fit(source, data, 4, (2, 1))
+    report = assert_exact(array, data, tmp_path / "p")
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    found = [line for line in lint(tmp_path / "p" / "rtl").splitlines() if re.search("warning:|error:|%", line)]
+    assert [line for line in found if "unused package" not in line] == []
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+    assert (tmp_path / "p" / "build" / "csim" / "compile.log").read_text() == ""
+
+
 def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
     """Two heads of a word in each of two units, then one of two words; sums of 1,000 coefficients are divided."""
     rng = np.random.default_rng(22)

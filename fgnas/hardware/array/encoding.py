@@ -134,10 +134,12 @@ def fit(
     results: int = 1,
     slices: int = 1,
     finished: int = LANES,
+    further: Sequence[GraphData] = (),
 ) -> ArrayAccelerator:
-    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`."""
+    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`, and
+    `encode_array` for `further`."""
     plans = plan_layers(source, units, columns, split, passes, slices)
-    dealt = deal_graph(plans, data)
+    dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
         source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
         partial_words(plans, dealt),
@@ -604,9 +606,12 @@ def coefficients(
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 
-    A mean divides them by the number of messages before they are rounded to so many fraction bits.
+    A mean divides them by the number of messages before they are rounded to so many fraction bits; with scores they say
+    how often a row's sum of coefficients counts one: see `Softmax.counted`.
     """
     g = plan.layer.geometry
+    if g.gat and g.mean:
+        return 2 * np.repeat(np.diff(graph.indptr), np.diff(graph.indptr)) - 1
     if not g.mean:
         return graph.gcn if g.gcn else np.ones(len(graph.sources), np.int64)
     degrees = data.degrees.astype(np.float64)

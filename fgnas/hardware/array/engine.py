@@ -33,6 +33,8 @@ FINISHED = (8, 4, 2, 1)
 """Lanes of a total that the epilogue of a unit may finish in a cycle."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
+MOST_COUNTED = 1 << (VALUE_BITS - 1)
+"""Entries of a row whose mean with scores is taken: what the value of an entry can say."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
@@ -78,11 +80,13 @@ class Softmax:
         fraction_bits: of the differences of scores that the table of exponentials takes.
         words: of that table; coefficients beyond its end are 0.
         sum_bits: width of a row's sum of coefficients.
+        mean: whether a row's coefficients can be counted as often as it has entries, so that the quotient is a mean.
     """
 
     fraction_bits: int
     words: int
     sum_bits: int
+    mean: bool = False
 
     @property
     def index_bits(self) -> int:
@@ -92,6 +96,15 @@ class Softmax:
     def coefficients(self) -> Codes:
         """[words] c = RNE(256 exp(-D 2**-fraction_bits / 5)) by the difference D."""
         return exponentials(self.fraction_bits, self.words)
+
+    def counted(self, value: Codes) -> Codes:
+        """[n] how often a row's sum of coefficients counts entries of these values."""
+        times = ((value & ((1 << VALUE_BITS) - 1)) >> 1) + 1 if self.mean else 1
+        return (value & 1) * times
+
+    def summary(self) -> dict[str, Any]:
+        """The softmax as plain JSON values; `mean` where it takes one."""
+        return {name: value for name, value in vars(self).items() if name != "mean" or value}
 
 
 @dataclass(frozen=True)
@@ -230,7 +243,7 @@ class Engine:
         """The engine as plain JSON values; of `EXTRAS` those that it has."""
         defaults = {one.name: one.default for one in fields(self)}
         plain = {name: value for name, value in vars(self).items() if name not in EXTRAS or value != defaults[name]}
-        softmax = {} if self.softmax is None else {"softmax": vars(self.softmax)}
+        softmax = {} if self.softmax is None else {"softmax": self.softmax.summary()}
         return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax}
 
     @classmethod
@@ -270,7 +283,7 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
         return None
     finest = max(one.fraction_bits for one in given)
     words = max(((one.words - 1) << (finest - one.fraction_bits)) + 1 for one in given)
-    return Softmax(finest, words, max(one.sum_bits for one in given))
+    return Softmax(finest, words, max(one.sum_bits for one in given), any(one.mean for one in given))
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

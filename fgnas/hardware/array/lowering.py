@@ -16,7 +16,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, table_banks
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
@@ -312,9 +312,9 @@ class ArrayAccelerator:
 def check_network(source: Accelerator) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
-        if layer.geometry.gat and layer.geometry.mean:
-            raise UserError(f"layer {layer.index}: the array has no mean with attention {layer.attention}; choose add "
-                            f"or max")  # fmt: skip
+        if layer.geometry.gat and layer.geometry.mean and source.shape.degree_capacity > MOST_COUNTED:
+            raise UserError(f"layer {layer.index}: a mean with attention {layer.attention} has {MOST_COUNTED} messages "
+                            f"at most, and a node of the graph has more: choose add or max")  # fmt: skip
         if layer.geometry.last and layer.geometry.k > 1 and (layer.geometry.gat or layer.geometry.maximum):
             kind = f"attention {layer.attention}" if layer.geometry.gat else "aggregation max"
             raise UserError(f"layer {layer.index}: with {kind} the array runs one head in the last layer, not "
@@ -364,7 +364,9 @@ def softmax_of(source: Accelerator) -> Softmax | None:
         for layer in layers
         if layer.exponential_table is not None
     )
-    return Softmax(finest, words, wire.COEFFICIENT_BITS + int(ceil_log2(source.shape.degree_capacity)))
+    mean = any(layer.geometry.mean for layer in layers)
+    degree_bits = int(ceil_log2(source.shape.degree_capacity))
+    return Softmax(finest, words, wire.COEFFICIENT_BITS + (1 + mean) * degree_bits, mean)
 
 
 def score_fraction(layer: LayerAccelerator) -> int:
@@ -385,6 +387,8 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         return
     if engine.softmax is None:
         raise UserError("the network has attention with scores, which the engine does not offer")
+    if needed.mean and not engine.softmax.mean:
+        raise UserError("the network takes a mean with scores, which the engine does not offer")
     for name in ("fraction_bits", "sum_bits"):
         wanted, found = getattr(needed, name), getattr(engine.softmax, name)
         if wanted > found:
@@ -546,10 +550,10 @@ def activation_of(layer: LayerAccelerator) -> Activation:
 def aggregate_shift(layer: LayerAccelerator) -> int:
     """The right shift behind an aggregation.
 
-    That of the pipeline; but a mean is a weighted sum, whose coefficients have fraction bits, and a mean of heads is a
-    sum with a longer shift.
+    That of the pipeline; but a mean without scores is a weighted sum, whose coefficients have fraction bits, and a mean
+    of heads is a sum with a longer shift.
     """
-    rounded = layer.geometry.mean and not layer.geometry.gcn
+    rounded = layer.geometry.mean and not (layer.geometry.gcn or layer.geometry.gat)
     heads = averaged_heads(layer).bit_length() - 1
     return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0) + heads
 

@@ -139,7 +139,8 @@ class Machine:
             row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(place)))
             maxima, scores = self.own[unit][d.own_base + row], self.table[unit][place]
             c = self._coefficients(d, maxima[:, HEADS + head], maxima[:, head], scores[:, head])
-            present, counted = value[entries, taker] != 0, value[entries, taker] & 1
+            assert self.engine.softmax is not None
+            present, counted = value[entries, taker] != 0, self.engine.softmax.counted(value[entries, taker])
             messages = (c * present[:, None])[:, :, None] * self.table[unit][place[:, None] + 1 + np.arange(d.tiles)]
             if len(starts):
                 reduce = np.maximum if d.reduce else np.add

@@ -69,6 +69,18 @@ inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWo
     return exponential(index);
 }
 
+/// What an entry adds to its row's sum of coefficients. Bit 0 of the value says whether it counts; where means are
+/// taken, the others say how often more than once, as many times as the row has entries.
+inline Divisor counted_as(const ap_uint<COEFFICIENT_BITS>& weight, const ap_uint<ENTRY_VALUE_BITS>& value) {
+    HLS_INLINE
+    const ap_uint<COEFFICIENT_BITS> counts = (value & 1) != 0 ? weight : ap_uint<COEFFICIENT_BITS>(0);
+    if (!MEAN) return counts;
+    const ap_uint<ENTRY_VALUE_BITS> times = (value >> 1) + 1;
+    ap_uint<COEFFICIENT_BITS + ENTRY_VALUE_BITS> product;
+    Multiplier<false>::run(counts, times, product);
+    return product;
+}
+
 /// The score that the products of a word add, in its lane.
 inline Sums score(const Sums& products, const Lane& lane) {
     HLS_INLINE

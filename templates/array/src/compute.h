@@ -342,11 +342,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                     scored[unit] = word;
                 } else {
                     if (messages) {
-                        // An entry of the value 0 is none. Of others bit 0 says whether the row's sum counts it.
+                        // An entry of the value 0 is none. Of others it says what the row's sum counts.
                         ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word[unit], walk.head);
                         if (value == 0) weight = 0;
                         divisor[unit] = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
-                        if ((value & 1) != 0) divisor[unit] += weight;
+                        divisor[unit] += counted_as(weight, ap_uint<ENTRY_VALUE_BITS>(value));
                         counted[unit].keep(divisor[unit], at, following, divisors[unit]);
                         value = weight;
                     }

@@ -35,7 +35,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     with 1, 2 and 4 words of H a cycle where there are banks for them, and whole or in parts behind the sums."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data, attentions=attentions, heads=(1, 2, 4))
+    source = random_source(rng, 1 + seed % 3, data, ("add", "mean", "max"), attentions, (1, 2, 4))
     arrays = []
     beat_bits = BEAT_BITS[seed % 3]
     for units in (1, 2, 8, 12, 16):

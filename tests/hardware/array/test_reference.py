@@ -15,6 +15,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit
+from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline import reference as pipeline
@@ -44,6 +45,45 @@ def test_attention_has_the_logits_of_the_pipeline(seed: int) -> None:
     source = random_source(rng, 1 + seed % 3, data, attentions=SCORED)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_of_an_attention_are_those_of_the_pipeline(seed: int) -> None:
+    """Beside sums and maxima: a row's coefficients are counted as often as it has entries."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, ("mean", "mean", "add", "max"), ("gat",))
+    array = random_array(rng, source, data)
+    assert array.engine.softmax is not None
+    assert array.engine.softmax.mean == any(layer.geometry.mean for layer in source.layers)
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def test_a_value_counts_by_hand() -> None:
+    """Bit 0: whether; the others: how often more than once. The largest is 512, all ten bits."""
+    values = np.array([0, 1, 2, 3, 5, 339, -1])
+    assert Softmax(3, 5, 20).counted(values).tolist() == [0, 1, 0, 1, 1, 1, 1]
+    assert Softmax(3, 5, 20, True).counted(values).tolist() == [0, 1, 0, 2, 3, 170, 512]
+
+
+def test_a_mean_of_an_attention_needs_an_engine_for_it_and_512_messages_at_most() -> None:
+    rng = np.random.default_rng(5)
+    scored = {"attention": "gat", "t_attn": 1, "aggregation": "mean", "k": 1}
+    design = random_design(rng, 1, (scored,))
+    for edges, fits in ((500, True), (600, False)):
+        data = random_graph(rng, 1, 9, 5, 0)
+        full = replace(data, indptr=np.array([0, edges]), sources=np.zeros(edges, np.int64))
+        source = random_accelerator(rng, design, full)
+        if not fits:
+            with pytest.raises(UserError, match="layer 0: a mean with attention gat has 512 messages at most"):
+                fit(source, full, 2)
+            continue
+        array = fit(source, full, 2)
+        assert np.array_equal(reference.run(encode_array(array, full)), pipeline.run(source, encode(source, full)))
+        assert array.engine.softmax is not None
+        with pytest.raises(UserError, match="a mean with scores, which the engine does not offer"):
+            lower(source, replace(array.engine, softmax=replace(array.engine.softmax, mean=False)))
 
 
 @pytest.mark.parametrize("aggregation", EXACT)
@@ -289,7 +329,6 @@ def design_of(**choices: object) -> Design:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"attention": "gat", "aggregation": "mean", "t_attn": 1}, "has no mean with attention gat"),
         ({"k": 2, "aggregation": "max"}, "with aggregation max the array runs one head in the last layer, not 2"),
         ({"k": 2, "attention": "gat", "t_attn": 1}, "with attention gat the array runs one head in the last layer"),
         ({"k": 64}, "an array averages 32 heads at most"),
