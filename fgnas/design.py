@@ -133,6 +133,9 @@ class Design(BaseModel):
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MOST_LAYERS, strict=False)
     dsp: int = Field(ge=0, description="DSP slices that the multipliers may use")
     array: Array | None = Field(default=None, description="the multiplier array; None for a pipeline")
+    sampling: tuple[float, ...] | None = Field(
+        default=None, strict=False, description="share of the edges that each layer keeps; None for all"
+    )
 
     @model_validator(mode="after")
     def _last_layer(self) -> Self:
@@ -144,15 +147,30 @@ class Design(BaseModel):
                     raise ValueError(f"layer {index}: {name} {state}")
         if self.array is not None and len(self.array.columns) != len(self.layers) - 1:
             raise ValueError(f"array: columns needs {len(self.layers) - 1} numbers, one for each hidden layer")
+        self._check_sampling()
         return self
 
+    def _check_sampling(self) -> None:
+        if self.sampling is None:
+            return
+        if len(self.sampling) != len(self.layers) or not all(0 < rate <= 1 for rate in self.sampling):
+            raise ValueError(f"sampling needs {len(self.layers)} shares of the edges above 0 and up to 1, one a layer")
+        if set(self.sampling) == {1.0}:
+            raise ValueError("sampling: every layer keeps every edge: leave it out")
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The share of the edges that each layer keeps."""
+        return self.sampling or (1.0,) * len(self.layers)
+
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values; `array` only where there is one, its `results` where there are several."""
-        absent: dict[str, Any] = {}
+        """The design as plain JSON values; `array` and `sampling` only where there is one, an array's `results` where
+        there are several."""
+        absent: dict[str, Any] = {"sampling": True} if self.sampling is None else {}
         if self.array is None:
-            absent = {"array": True}
+            absent |= {"array": True}
         elif self.array.results == 1:
-            absent = {"array": {"results"}}
+            absent |= {"array": {"results"}}
         return self.model_dump(mode="json", by_alias=True, exclude=absent)
 
     def to_json(self) -> str:
@@ -165,8 +183,15 @@ class Design(BaseModel):
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     def architecture(self) -> list[dict[str, Any]]:
-        """The choices that float training depends on, per layer, as plain JSON values."""
-        return [{name: getattr(layer, name) for name in ARCHITECTURE_FIELDS} for layer in self.layers]
+        """The choices that float training depends on, per layer, as plain JSON values; `sampling` where it is not 1."""
+        return self._choices(ARCHITECTURE_FIELDS)
+
+    def _choices(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """The named choices of every layer, and its sampling where it keeps less than every edge."""
+        return [
+            {name: getattr(layer, name) for name in names} | ({} if rate == 1 else {"sampling": rate})
+            for layer, rate in zip(self.layers, self.rates, strict=True)
+        ]
 
     @property
     def training_key(self) -> str:
@@ -176,8 +201,7 @@ class Design(BaseModel):
     @property
     def score_key(self) -> str:
         """Twelve hexadecimal digits that name the architecture and the formats, on which quantised accuracy depends."""
-        names = (*ARCHITECTURE_FIELDS, *FORMAT_FIELDS)
-        numerics = [{name: getattr(layer, name) for name in names} for layer in self.layers]
+        numerics = self._choices((*ARCHITECTURE_FIELDS, *FORMAT_FIELDS))
         return hashlib.sha256(canonical_json(numerics).encode()).hexdigest()[:12]
 
     @classmethod

@@ -87,7 +87,7 @@ class ArrayColumns:
 
 @dataclass(frozen=True, eq=False)
 class DesignTable:
-    """Designs with the same number of layers, all with an array or all without.
+    """Designs with the same number of layers and the same sampling, all with an array or all without.
 
     Attributes:
         places: [n] their places among all designs of the file.
@@ -95,12 +95,14 @@ class DesignTable:
             among their options (behind the last: absent).
         dsp: [n] their DSP budgets.
         array: their multiplier arrays; None for pipelines.
+        sampling: share of the edges that each layer keeps; empty for all.
     """
 
     places: NDArray[np.int64]
     codes: NDArray[np.int16]
     dsp: NDArray[np.int64]
     array: ArrayColumns | None = None
+    sampling: tuple[float, ...] = ()
 
     def columns(self) -> Columns:
         """The columns of the designs, as `columns_of` returns them."""
@@ -116,7 +118,9 @@ class DesignTable:
         for first in range(0, len(self.places), size):
             part = slice(first, first + size)
             array = None if self.array is None else self.array.part(part)
-            yield DesignTable(self.places[part], self.codes[:, :, part], self.dsp[part], array)
+            yield replace(
+                self, places=self.places[part], codes=self.codes[:, :, part], dsp=self.dsp[part], array=array
+            )
 
     @classmethod
     def joined(cls, parts: Sequence[DesignTable]) -> DesignTable:
@@ -125,6 +129,7 @@ class DesignTable:
         return cls(
             np.concatenate([one.places for one in parts]), np.concatenate([one.codes for one in parts], axis=2),
             np.concatenate([one.dsp for one in parts]), ArrayColumns.joined(arrays) if arrays else None,
+            parts[0].sampling,
         )  # fmt: skip
 
 
@@ -134,12 +139,12 @@ def read_tables(path: Path, run: Callable[..., Iterable[Any]] = map) -> list[Des
     `run` does what `map` does, perhaps in other processes. Raises UserError, with file and line, for a file that cannot
     be read and for the first line that holds no design.
     """
-    found: dict[tuple[int, bool], list[DesignTable]] = {}
+    found: dict[tuple[int, bool, tuple[float, ...]], list[DesignTable]] = {}
     count = 0
     for tables in run(partial(_tables_of, source=str(path)), _blocks(path)):
         for table in tables:
             moved = replace(table, places=table.places + count)
-            found.setdefault((len(table.codes), table.array is not None), []).append(moved)
+            found.setdefault((len(table.codes), table.array is not None, table.sampling), []).append(moved)
         count += sum(len(table.places) for table in tables)
     return [DesignTable.joined(tables) for _, tables in sorted(found.items(), key=itemgetter(0))]
 
@@ -166,7 +171,7 @@ def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTabl
 
 def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
     """The tables of designs, by their number of layers and kind."""
-    kinds = [(len(design.layers), design.array is not None) for design in designs]
+    kinds = [(len(design.layers), design.array is not None, design.sampling or ()) for design in designs]
     tables = []
     for kind in sorted(set(kinds)):
         places = [place for place, one in enumerate(kinds) if one == kind]
@@ -174,7 +179,7 @@ def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
         arrays = [design.array.model_dump() for design in group if design.array is not None]
         tables.append(DesignTable(
             np.array(places), _codes_of(columns_of(group), kind[0]), np.array([design.dsp for design in group]),
-            _array_columns(arrays, kind[0] - 1) if arrays else None,
+            _array_columns(arrays, kind[0] - 1) if arrays else None, kind[2],
         ))  # fmt: skip
     return tables
 

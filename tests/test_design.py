@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import plain_layer
 
 from fgnas.design import SCHEMA, Design, canonical_json
 from fgnas.errors import UserError
@@ -125,3 +126,20 @@ def test_canonical_json_has_one_spelling():
     assert canonical_json({"b": 1, "a": [1.5, None]}) == '{"a":[1.5,null],"b":1}'
     with pytest.raises(ValueError):
         canonical_json(float("nan"))
+
+
+def test_sampling_is_named_where_there_is_any() -> None:
+    """A design that keeps every edge has the bytes, and the hash, that it always had."""
+    hidden, last = plain_layer(), plain_layer(d=None, activation=None, t_act=None)
+    whole = Design(schema=1, layers=(hidden, last), dsp=0)
+    some = Design(schema=1, layers=(hidden, last), dsp=0, sampling=(1.0, 0.5))
+    assert "sampling" not in whole.to_dict() and whole.rates == (1.0, 1.0)
+    assert some.to_dict()["sampling"] == [1.0, 0.5] and Design.from_json(some.to_json()) == some
+    assert [layer.get("sampling") for layer in some.architecture()] == [None, 0.5]
+    for key in ("hash", "training_key", "score_key"):
+        assert getattr(some, key) != getattr(whole, key)
+    for wrong, message in (
+        ([0.5], "sampling needs 2 shares"), ([0, 1], "sampling needs 2 shares"), ([1, 1], "leave it out"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message):
+            Design.from_dict(whole.to_dict() | {"sampling": wrong})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,9 @@ from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
 
+ONE_GRAPH = "a pipeline reads one graph for all layers; a design with sampling is for an array (--target array)"
 LIMITED = ("lut", "ff", "bram36")
 """Limits of a specification that an array keeps; that on DSPs is its number of multipliers."""
 
@@ -52,6 +54,8 @@ class Request:
 
 
 def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    if accelerator.design.sampling is not None:
+        raise UserError(ONE_GRAPH)
     if request.multipliers is not None:
         raise UserError("--multipliers is for --target array: the design itself says how many a pipeline has")
     if request.beat_bits not in (None, wire.BEAT_BITS):
@@ -69,21 +73,28 @@ def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: 
     limits = request.specification
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
-    return array.write_project(_made(accelerator, data, request), data, directory, limits, request.network)
+    first, *further = layer_graphs(data, accelerator.design.rates)
+    made = _made(accelerator, first, request, further)
+    return array.write_project(made, first, directory, limits, request.network, further)
 
 
-def _made(accelerator: Accelerator, data: GraphData, request: Request) -> ArrayAccelerator:
-    """The design's own array unless a size or a port is asked for, else the fastest one."""
+def _made(
+    accelerator: Accelerator, data: GraphData, request: Request, further: Sequence[GraphData]
+) -> ArrayAccelerator:
+    """The design's own array unless a size or a port is asked for, else the fastest one; `further` as in
+    `encode_array`."""
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
-        return fit(accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)
+        return fit(
+            accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further
+        )
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     limits = request.specification
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
     beat_bits = request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)
     guarded = {name: limit for name, limit in limits.limits().items() if name in LIMITED}
-    return fastest(accelerator, data, Room(most, beat_bits, guarded, limits.family))
+    return fastest(accelerator, data, Room(most, beat_bits, guarded, limits.family), further)
 
 
 TablePricer = Callable[[DesignTable], Priced]
@@ -94,6 +105,8 @@ def _pipeline_pricer(data: GraphData, given: Specification) -> TablePricer:
 
 
 def _priced_pipelines(pricer: Pricer, table: DesignTable) -> Priced:
+    if table.sampling:
+        raise UserError(f"design {int(table.places[0]) + 1}: {ONE_GRAPH}")
     return pricer.price(table.columns(), table.dsp)
 
 
@@ -105,7 +118,7 @@ def _priced_arrays(pricer: ArrayDesignPricer, table: DesignTable) -> Priced:
     assert table.array is not None
     columns = table.columns()
     check_arrays(columns, table.array, table.places)
-    return ArrayDesignPrices(pricer.price(columns, table.array), table.array.beat_bits)
+    return ArrayDesignPrices(pricer.price(columns, table.array, table.sampling), table.array.beat_bits)
 
 
 @dataclass(frozen=True)

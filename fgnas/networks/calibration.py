@@ -23,7 +23,7 @@ from torch import Tensor
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import Network
-from fgnas.networks.model import Architecture, Child, Field, Step
+from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
 from fgnas.networks.training import input_scale, restored
 from fgnas.tasks.nodes import GraphData
@@ -62,7 +62,7 @@ class Observation:
 @torch.no_grad()
 def observe(architecture: Architecture, network: Network, data: GraphData) -> Observation:
     """The observation of a float network on a graph."""
-    child, field, steps = restored(architecture, network, data), _whole(data, len(architecture)), list[Step]()
+    child, field, steps = restored(architecture, network, data), _whole(data, rates_of(architecture)), list[Step]()
     logits = child(field, steps=steps)
     samples = {(0, "input"): [thinned(data.features.data)]}
     for index, (step, parameters) in enumerate(zip(steps, network.layers, strict=True)):
@@ -78,8 +78,8 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
 
 
 @functools.lru_cache(maxsize=2)
-def _whole(data: GraphData, layers: int) -> Field:
-    return Field(data, np.arange(data.nodes), layers)
+def _whole(data: GraphData, rates: tuple[float, ...]) -> Field:
+    return Field(data, np.arange(data.nodes), len(rates), rates=rates)
 
 
 def thinned(values: NDArray) -> Values:

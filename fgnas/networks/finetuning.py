@@ -36,7 +36,7 @@ def fine_tuned(
     """
     rounded = with_rounded_features(design, network, data)
     nodes = {split: np.flatnonzero(getattr(data, split)) for split in ("train", "val")}
-    fields = {split: Field(rounded, nodes[split], len(design.layers)) for split in nodes}
+    fields = {split: Field(rounded, nodes[split], len(design.layers), rates=design.rates) for split in nodes}
     labels = {split: torch.from_numpy(data.labels[nodes[split]]) for split in nodes}
     child, rng = restored(design.architecture(), network, data), np.random.default_rng((seed, STREAM))
     optimiser = torch.optim.Adam(child.parameters(), lr=learning_rate, weight_decay=recipe.weight_decay, fused=True)

@@ -20,9 +20,16 @@ from fgnas.design import VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import EVERY, layer_graphs
 
 Architecture = list[dict[str, Any]]
-"""For each layer d, attention, aggregation, k and activation, as in `Design.architecture`."""
+"""For each layer d, attention, aggregation, k, activation, and perhaps sampling, as in `Design.architecture`."""
+
+
+def rates_of(architecture: Architecture) -> tuple[float, ...]:
+    """The share of the edges that each layer keeps."""
+    return tuple(layer.get("sampling", EVERY) for layer in architecture)
+
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -201,7 +208,8 @@ class Block:
 class Field:
     """The receptive field of some nodes: the rows that the network needs for their logits.
 
-    On Cora the 140 training nodes need 644 hidden rows and 1,664 input rows out of 2,708.
+    On Cora the 140 training nodes need 644 hidden rows and 1,664 input rows out of 2,708. Layers keep the shares of the
+    edges in `rates`, all of them by default.
 
     Attributes:
         blocks: one per layer, from the input to the output.
@@ -216,10 +224,11 @@ class Field:
         layers: int,
         dtype: torch.dtype = torch.float32,
         device: str = "cpu",
+        rates: Sequence[float] = (),
     ) -> None:
         self.blocks: list[Block] = []
-        for _ in range(layers):
-            block, targets = _block(data, targets, dtype, device)
+        for graph in reversed(layer_graphs(data, rates or (EVERY,) * layers)):
+            block, targets = _block(graph, targets, dtype, device)
             self.blocks.insert(0, block)
         self.nodes = targets
         matrix = data.features[targets]

@@ -21,6 +21,7 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
 
 ENCODINGS_KEPT = 32
 _encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
@@ -38,7 +39,8 @@ def quantised_accuracy(
 def quantised_logits(design: Design, network: Network, data: GraphData) -> Codes:
     """[N, classes] integer logits of a design."""
     accelerator = lower(design, network, _shape(data), data.name)
-    return reference.run(accelerator, _encode(accelerator, data))
+    first, *further = (_encode(accelerator, graph) for graph in layer_graphs(data, design.rates))
+    return reference.run(accelerator, first, further=further)
 
 
 @functools.lru_cache(maxsize=4)
@@ -69,12 +71,13 @@ def fake_quantised_logits(
     features = torch.from_numpy(data.features.toarray())
     x = fake_quantise(features, design.layers[0].value_format(network.input_scale))
     stages = {} if stages is None else stages
-    for index, (layer, parameters) in enumerate(zip(design.layers, network.layers, strict=True)):
+    graphs = layer_graphs(data, design.rates)
+    for index, (layer, parameters, graph) in enumerate(zip(design.layers, network.layers, graphs, strict=True)):
         value = layer.value_format(parameters.value_scale)
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
         bias = fake_quantise(parameters.bias, value)
         h = fake_quantise(x @ weight, value)
-        y = _attend(layer, parameters, h, data) if layer.attends else _aggregate(layer, h, data)
+        y = _attend(layer, parameters, h, graph) if layer.attends else _aggregate(layer, h, graph)
         y = rounded(y, value.fraction_bits + (0 if layer.activation else wire.LOGIT_EXTRA_BITS))
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
         if layer.activation is not None:

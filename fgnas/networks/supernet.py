@@ -29,7 +29,7 @@ from fgnas.network import LayerParameters, Network
 from fgnas.networks import kernels
 from fgnas.networks.batch import BETAS, Batch, Csr, Pass, Reals
 from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, thinned
-from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask
+from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, rates_of
 from fgnas.networks.training import input_scale
 from fgnas.tasks.nodes import GraphData
 
@@ -145,12 +145,10 @@ def train(
 ) -> Supernet:
     """Train a supernet; it continues after the last checkpoint, to the same bits."""
     state = _State.load(checkpoint, bounds) or _State.initial(bounds, np.random.default_rng([seed, 0]))
-    field, labels = Field(data, np.flatnonzero(data.train), len(bounds.heads)), data.labels[data.train]
-    features = Csr(field.features)
     for update in range(state.updates, recipe.updates):
         # An update depends on its own number alone, so a resumed training repeats it exactly.
         rng = np.random.default_rng([seed, 1 + update])
-        gradient = _gradient(state.supernet, draw(recipe.paths, rng), field, features, labels, recipe, rng)
+        gradient = _gradient_of_all(state.supernet, draw(recipe.paths, rng), data, recipe, rng)
         state.step(gradient, recipe)
         if state.updates % SAVED_EVERY == 0 or state.updates == recipe.updates:
             state.save(checkpoint)
@@ -194,6 +192,25 @@ class _State:
         self.updates += 1
         arrays = (self.supernet.flat, gradient, self.mean, self.square)
         kernels.adam(*arrays, rate, recipe.weight_decay, self.updates, BETAS)
+
+
+@functools.lru_cache(maxsize=32)
+def _training(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Csr]:
+    """The receptive field of the training nodes and its features, where layers keep these shares of the edges."""
+    field = Field(data, np.flatnonzero(data.train), len(rates), rates=rates)
+    return field, Csr(field.features)
+
+
+def _gradient_of_all(
+    supernet: Supernet, paths: Sequence[Architecture], data: GraphData, recipe: SupernetRecipe,
+    rng: np.random.Generator,
+) -> Reals:  # fmt: skip
+    """The gradient of the summed losses of some paths; those that see the same edges are one computation."""
+    labels, found = data.labels[data.train], []
+    for rates in dict.fromkeys(map(rates_of, paths)):
+        own = [path for path in paths if rates_of(path) == rates]
+        found.append(_gradient(supernet, own, *_training(data, rates), labels, recipe, rng))
+    return functools.reduce(np.add, found)
 
 
 def _gradient(
@@ -266,7 +283,7 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
 
     Every tensor has the scale of its own least rounding error, the first step of calibration.
     """
-    field, labels = _validation(data, len(design.layers))
+    field, labels = _validation(data, design.rates)
     child, steps = child_of(supernet, design.architecture()), list[Step]()
     logits = child(field, steps=steps)
     scales = {(0, "input"): _input_scale(data, design.layers[0].value_format())}
@@ -284,10 +301,10 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
     return {name: float((values.argmax(1).numpy() == labels).mean()) for name, values in found.items()}
 
 
-@functools.lru_cache(maxsize=2)
-def _validation(data: GraphData, layers: int) -> tuple[Field, NDArray[np.int64]]:
+@functools.lru_cache(maxsize=32)
+def _validation(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, NDArray[np.int64]]:
     nodes = np.flatnonzero(data.val)
-    return Field(data, nodes, layers), data.labels[nodes]
+    return Field(data, nodes, len(rates), rates=rates), data.labels[nodes]
 
 
 @functools.lru_cache(maxsize=32)

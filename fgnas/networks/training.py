@@ -19,7 +19,7 @@ from fgnas.errors import UserError
 from fgnas.files import canonical_json
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.batch import COMPILED, Batch, Csr, Pass, Reals
-from fgnas.networks.model import Architecture, Child, Field, keep_mask
+from fgnas.networks.model import Architecture, Child, Field, keep_mask, rates_of
 from fgnas.options import CHECKPOINTS
 from fgnas.tasks.nodes import GraphData
 
@@ -94,12 +94,13 @@ def _seed_of(*facts: object) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def _fields(data: GraphData, layers: int, device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
-    """Receptive field and labels of the training nodes, then those of the validation nodes."""
+def _fields(data: GraphData, rates: tuple[float, ...], device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
+    """Receptive field and labels of the training nodes, then those of the validation nodes; `rates` as of `Field`."""
+    layers = len(rates)
     train, val = np.flatnonzero(data.train), np.flatnonzero(data.val)
     return (
-        Field(data, train, layers, device=device), torch.from_numpy(data.labels[train]).to(device),
-        Field(data, val, layers, device=device), torch.from_numpy(data.labels[val]).to(device),
+        Field(data, train, layers, device=device, rates=rates), torch.from_numpy(data.labels[train]).to(device),
+        Field(data, val, layers, device=device, rates=rates), torch.from_numpy(data.labels[val]).to(device),
     )  # fmt: skip
 
 
@@ -121,15 +122,17 @@ def train_many(
     """
     if recipe.device != "cpu":
         return [train_with_torch(data, one, seed, recipe) for one, seed in zip(architectures, seeds, strict=True)]
-    together = [n for n, one in enumerate(architectures) if all(layer["attention"] in COMPILED for layer in one)]
+    compiled = [all(layer["attention"] in COMPILED for layer in one) for one in architectures]
+    sampling = [rates_of(architecture) for architecture in architectures]
+    found: dict[int, Trained] = {}
     with _blas().limit(limits=1, user_api="blas"):
-        found = {
-            n: train_with_torch(data, one, seeds[n], recipe)
-            for n, one in enumerate(architectures) if n not in together
-        }  # fmt: skip
-        if together:
-            these, own = [architectures[n] for n in together], [seeds[n] for n in together]
-            found |= zip(together, _trained_together(data, these, own, recipe, input_seed), strict=True)
+        for n in (n for n, whole in enumerate(compiled) if not whole):
+            found[n] = train_with_torch(data, architectures[n], seeds[n], recipe)
+        for rates in dict.fromkeys(sampling):  # networks of one computation see the same edges
+            places = [n for n, own in enumerate(sampling) if own == rates and compiled[n]]
+            if places:
+                chosen, own_seeds = [architectures[n] for n in places], [seeds[n] for n in places]
+                found |= zip(places, _trained_together(data, chosen, own_seeds, recipe, input_seed), strict=True)
     return [found[n] for n in range(len(architectures))]
 
 
@@ -142,7 +145,7 @@ def _blas() -> ThreadpoolController:
 def _trained_together(
     data: GraphData, architectures: Sequence[Architecture], seeds: Sequence[int], recipe: Recipe, input_seed: int
 ) -> list[Trained]:
-    train_field, train_labels, val_field, val_labels = _fields(data, len(architectures[0]), recipe.device)
+    train_field, train_labels, val_field, val_labels = _fields(data, rates_of(architectures[0]), recipe.device)
     rngs = [np.random.default_rng(seed) for seed in seeds]
     children = [Child(one, data.width_in, data.classes, rng) for one, rng in zip(architectures, rngs, strict=True)]
     batch = Batch(children)
@@ -204,7 +207,7 @@ def _losses(logits: Reals, labels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
     """Train one network by autograd: on a GPU, or with an attention that has no compiled loop."""
-    train_field, train_labels, val_field, val_labels = _fields(data, len(architecture), recipe.device)
+    train_field, train_labels, val_field, val_labels = _fields(data, rates_of(architecture), recipe.device)
     rng = np.random.default_rng(seed)
     child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)
     parameters = list(child.parameters())
@@ -268,6 +271,6 @@ def float_accuracy(architecture: Architecture, network: Network, data: GraphData
     with torch.no_grad():
         for split in ("val", "test"):
             nodes = np.flatnonzero(getattr(data, split))
-            predicted = child(Field(data, nodes, len(architecture))).argmax(1).numpy()
+            predicted = child(Field(data, nodes, len(architecture), rates=rates_of(architecture))).argmax(1).numpy()
             result[split] = float((predicted == data.labels[nodes]).mean())
     return result

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fgnas.backends.array import ORDER
 from fgnas.backends.project import part_of, read_specification
 from fgnas.costs import Quantity
+from fgnas.design import Design
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
@@ -27,6 +28,7 @@ from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.mapping.options import MAPPINGS
 from fgnas.space import Decision
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""
@@ -180,8 +182,9 @@ class ArrayRecord(ProjectRecord):
     def has_graph(self, data: GraphData) -> bool:
         """Whether the rows are dealt alike, and there are as many edges."""
         groups = self.summary["layers"][-1]["aggregate"]["m"]
-        dealt = deal_for_logits(data.degrees[:, None], groups).position
-        return len(data.sources) == self.sizes["edges"] and np.array_equal(dealt, self.order)
+        graphs = layer_graphs(data, Design.from_dict(self.summary["design"]).rates)
+        dealt = deal_for_logits(graphs[-1].degrees[:, None], groups).position
+        return len(graphs[0].sources) == self.sizes["edges"] and np.array_equal(dealt, self.order)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.networks import supernet
 from fgnas.networks.batch import Csr
-from fgnas.networks.model import Architecture, Field
+from fgnas.networks.model import Architecture, Field, rates_of
 from fgnas.networks.supernet import Bounds, Supernet, SupernetRecipe, accuracies, child_of
 from fgnas.networks.training import float_accuracy
 from fgnas.systems.gcos.space import find_space
@@ -87,6 +87,27 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
             view += tensor.grad.numpy().reshape(view.shape)
     assert np.abs(wanted.flat).max() > 0.01
     np.testing.assert_allclose(found, wanted.flat, atol=2e-6)
+
+
+def test_the_gradient_of_paths_that_see_other_edges(data: GraphData, bounds: Bounds) -> None:
+    """Those of each sampling by itself, added up; paths of one sampling are one computation, as without any."""
+    whole = Supernet.initial(bounds, np.random.default_rng(1))
+    recipe = SupernetRecipe(dropout=0.0)
+    paths = [
+        [one | {"sampling": rate} if rate < 1 else one for one, rate in zip(path, rates, strict=True)]
+        for path, rates in zip([*PATHS, PATHS[0]], ((0.5, 1), (1, 1), (0.5, 1), (0.1, 0.5)), strict=True)
+    ]
+    found = supernet._gradient_of_all(whole, paths, data, recipe, np.random.default_rng(0))
+    wanted = np.zeros_like(found)
+    for path in paths:
+        field = Field(data, np.flatnonzero(data.train), 2, rates=rates_of(path))
+        rng = np.random.default_rng(0)
+        wanted += supernet._gradient(whole, [path], field, Csr(field.features), data.labels[data.train], recipe, rng)
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+    same = Field(data, np.flatnonzero(data.train), 2)
+    arguments = (Csr(same.features), data.labels[data.train], recipe)
+    plain = supernet._gradient(whole, PATHS, same, *arguments, np.random.default_rng(3))
+    assert np.array_equal(supernet._gradient_of_all(whole, PATHS, data, recipe, np.random.default_rng(3)), plain)
 
 
 def test_the_learning_rate_falls_along_half_a_cosine() -> None:

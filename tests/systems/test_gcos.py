@@ -1,5 +1,6 @@
 """The system g-cos: its space, prices that are those of the project, and whole searches, killed and resumed."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.systems.gcos.jobs import array_accuracy, tied
 from fgnas.systems.gcos.space import find_space, most_columns
 from fgnas.systems.gcos.target import ArrayTarget
+from fgnas.tasks.sampling import layer_graphs
 
 SMALL: dict[str, Any] = {
     "dataset": "graph.npz", "updates": 25, "paths": 4, "children": 45, "leaders": 3, "retrain_seeds": 2,
@@ -91,6 +93,10 @@ def test_table_ii_has_more_operators_and_leaves_the_first_space_as_it_is() -> No
     assert before["activation"] == ("relu", "sigmoid", "tanh", "elu") and options["activation"] == NAMES
     designs = [found.candidate(row) for row in found.draw(100, np.random.default_rng(2))]
     assert {design.layers[0].activation for design in designs} == set(NAMES)
+    assert {design.rates for design in designs} == set(itertools.product((1.0, 0.5, 0.1), repeat=2))
+    assert "sampling" not in before and not any(
+        first.candidate(row).sampling for row in first.draw(20, np.random.default_rng(2))
+    )
 
 
 @pytest.mark.parametrize(("seed", "name"), [(0, "g-cos"), (1, "g-cos"), (2, "g-cos"), (3, "table-ii")])
@@ -109,8 +115,11 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         source = lower(design, network, GraphShape.of(data), "random")
         array = design.array
         assert array.results == min(space.results, array.beat_bits // 128)
-        made = fit(source, data, array.units, array.columns, beat_bits=array.beat_bits, results=array.results)
-        encoded = encode_array(made, data)
+        first, *further = layer_graphs(data, design.rates)
+        made = fit(
+            source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further
+        )
+        encoded = encode_array(made, first, further)
         found = price(encoded, Specification())
         for name in ("latency_cycles", "dsp", "bram36"):
             assert costs[name][place] == found[name], name
@@ -198,6 +207,7 @@ def test_a_search_of_more_operators(folder: Path) -> None:
     options = SMALL | {"children": 20, "leaders": 2, "retrain_seeds": 1}
     run = fgnas.search(system="g-cos", workers=1, space="table-ii", **options)
     found = {trial.design["layers"][0]["activation"] for trial in run.trials()}
+    assert len({tuple(trial.design.get("sampling", ())) for trial in run.trials()}) > 4
     assert found - {"relu", "tanh", "sigmoid", "elu"} and (run.folder / "supernet.npz").is_file()
     design = run.design("best")
     assert design.network is not None

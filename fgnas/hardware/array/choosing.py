@@ -80,13 +80,16 @@ class Arrangement:
     slices: int = 1
 
 
-def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerator:
+def fastest(
+    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle. Only where
-    none of them fits, the first layer's W comes in slices, too. Raises UserError where the network fits no array.
+    none of them fits, the first layer's W comes in slices, too. `further` as in `encode_array`. Raises UserError where
+    the network fits no array.
     """
     check_network(source)
     modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
@@ -98,23 +101,26 @@ def fastest(source: Accelerator, data: GraphData, room: Room) -> ArrayAccelerato
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), finished)
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
+    graphs = (data, *further)
     try:
-        return _fastest_of(source, data, room, offered)
+        return _fastest_of(source, graphs, room, offered)
     except UserError:
         sliced = in_slices(source, offered)
         # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
         if not sliced or not data.nodes or modelled:
             raise
         try:
-            return _fastest_of(source, data, room, sliced)
+            return _fastest_of(source, graphs, room, sliced)
         except UserError:
             pass
         raise
 
 
-def _fastest_of(source: Accelerator, data: GraphData, room: Room, offered: list[Arrangement]) -> ArrayAccelerator:
-    """The first that fits, the fastest first."""
-    prices = _prices(source, data, offered, room)
+def _fastest_of(
+    source: Accelerator, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
+) -> ArrayAccelerator:
+    """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
+    prices = _prices(source, graphs, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
     problem: UserError | None = None
     for place in np.argsort(prices["cycles"] * (1 + LARGER) ** doublings, kind="stable"):
@@ -123,8 +129,8 @@ def _fastest_of(source: Accelerator, data: GraphData, room: Room, offered: list[
         one = offered[place]
         try:
             return fit(
-                source, data, one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
-                one.finished,
+                source, graphs[0], one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
+                one.finished, graphs[1:],
             )  # fmt: skip
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
@@ -175,10 +181,10 @@ def _columns(layer: LayerAccelerator, units: int) -> list[int]:
 
 
 def _prices(
-    source: Accelerator, data: GraphData, offered: list[Arrangement], room: Room
+    source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> dict[str, NDArray[np.float64]]:
     """[n] cycles and resources of each arrangement, by name."""
-    if not data.nodes:
+    if not graphs[0].nodes:
         return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
     units = np.array([one.units for one in offered])
     tables = sum(ceil_div(len(table), LANES) for layer in source.layers for table in _tables(layer))
@@ -201,7 +207,8 @@ def _prices(
         slices=slices if any(one.slices > 1 for one in offered) else None,
         finished=np.array([one.finished for one in offered]),
     )  # fmt: skip
-    prices = ArrayPricer(data, beat_bits=room.beat_bits, family=room.family).price(candidates)
+    pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
+    prices = pricer.price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}

@@ -30,6 +30,7 @@ from fgnas.hardware.pipeline.pricing import Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import EVERY, layer_graphs
 
 MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
@@ -126,20 +127,25 @@ class ArrayDesignPricer:
             raise UserError(f"{data.name} has no node: an array has nothing to compute")
         self.data, self.family = data, family
         self.shape = GraphShape.of(data)
-        self.pricers = {bits: ArrayPricer(data, beat_bits=bits, family=family) for bits in BEAT_BITS}
+        self.pricer = functools.cache(self._pricer)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process, which finds the cycles of phases again."""
         return ArrayDesignPricer, (self.data, self.family)
 
-    def price(self, columns: Columns, arrays: ArrayColumns) -> ArrayPrices:
-        """Prices of n designs, for which `check_arrays` holds."""
+    def _pricer(self, beat_bits: int, sampling: tuple[float, ...]) -> ArrayPricer:
+        first, *further = layer_graphs(self.data, sampling or (EVERY,))
+        return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further)
+
+    def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
+        """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        for beat_bits, pricer in self.pricers.items():
+        for beat_bits in BEAT_BITS:
             here = arrays.beat_bits == beat_bits
             if not here.any():
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}
+            pricer = self.pricer(beat_bits, sampling)
             prices = pricer.price(candidates_of(own, arrays.part(here), self.shape))
             for one in fields(prices):
                 values = getattr(prices, one.name)

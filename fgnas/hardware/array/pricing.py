@@ -135,14 +135,22 @@ class ArrayPrices:
     memory_bytes: Ints
 
 
+FEATURES = -1
+"""The rows of X, in the place of a graph."""
+
+
 class ArrayPricer:
-    """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`."""
+    """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`.
+
+    With `further`, the graphs of the layers behind the first, it prices networks of as many layers alone.
+    """
 
     def __init__(
         self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
-        family: str = DEFAULT_FAMILY,
+        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (),
     ) -> None:  # fmt: skip
         self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
+        self.graphs = (data, *further)
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
         self._beats = functools.cache(self._phase_beats)
@@ -150,15 +158,24 @@ class ArrayPricer:
         self._maximum = functools.cache(self._maximum_cycles)
         self._slice = functools.cache(self._slice_costs)
 
-    def _deal_rows(self, of_features: bool, groups: int) -> Deal:
-        loads = self.data.non_zeros if of_features else self.data.degrees
-        return deal(loads[:, None], groups)
+    def _graph(self, layer: int) -> int:
+        """The place of a layer's graph, the first of equal ones."""
+        own = self.graphs[layer if len(self.graphs) > 1 else 0]
+        return next(place for place, one in enumerate(self.graphs) if one is own)
+
+    def _lengths(self, graph: int) -> Ints:
+        """[N] entries of the rows of a graph, or of FEATURES."""
+        return self.data.non_zeros if graph == FEATURES else self.graphs[graph].degrees
+
+    def _deal_rows(self, graph: int, groups: int) -> Deal:
+        return deal(self._lengths(graph)[:, None], groups)
 
     def _phase_cycles(
-        self, kind: str, groups: int, tiles: int, elements: int, writes: int, latency: int = RESULT_CYCLES,
-        before: int = 0, spacing: int = 1,
+        self, kind: str, graph: int, groups: int, tiles: int, elements: int, writes: int,
+        latency: int = RESULT_CYCLES, before: int = 0, spacing: int = 1,
     ) -> int:  # fmt: skip
-        """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker.
+        """Cycles of a phase: "first", "dense", "own" or "logits". Every group is one taker. `graph` is that of an
+        aggregation, for "dense" of the one before it.
 
         `elements`: of a row that a unit multiplies; of "logits", entries of an edge.
         `writes`: words that go to the tables in a cycle; `latency`, `before` and `spacing` as in `Stream`.
@@ -167,11 +184,11 @@ class ArrayPricer:
             return NEVER
         limit = rows_held(QUEUE_WORDS, tiles)
         if kind == "dense":
-            rows = self._deal(False, groups).depth
+            rows = self._deal(graph, groups).depth
             stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency, spacing)
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
-        schedule = self._schedule(kind, groups, tiles, max(1, elements))
+        schedule = self._schedule(kind, graph, groups, tiles, max(1, elements))
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results, before, latency, spacing)
@@ -181,7 +198,7 @@ class ArrayPricer:
         """Cycles of a first combination in so many slices, and the beats that they read."""
         if tiles > MOST_TILES:
             return NEVER, 0
-        limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(True, groups)
+        limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(FEATURES, groups)
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         features, cycles, beats = self.data.features, 0, 0
         for piece in range(slices):
@@ -206,58 +223,59 @@ class ArrayPricer:
         stream = Stream(Target.TABLE, 1, rows_held(QUEUE_WORDS, 1), 0, 0, 1, 0, latency, spacing)
         return compute_cycles(stream, dense_ends(rows, entries, groups), self.read_latency)
 
-    def _maximum_cycles(self, kind: str, groups: int, tiles: int, latency: int, spacing: int) -> int:
+    def _maximum_cycles(self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int) -> int:
         """Cycles of the largest scores of every row, which reads the stream of the phase that follows."""
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
         stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency, spacing)
-        return compute_cycles(stream, self._schedule(kind, groups, tiles).last.astype(bool), self.read_latency)
+        return compute_cycles(stream, self._schedule(kind, graph, groups, tiles).last.astype(bool), self.read_latency)
 
-    def _schedule(self, kind: str, groups: int, tiles: int, entries: int = 1) -> Schedule:
+    def _schedule(self, kind: str, graph: int, groups: int, tiles: int, entries: int = 1) -> Schedule:
         """The slot rows of a phase that reads a stream with so many entries of an edge."""
-        lengths = self.data.non_zeros if kind == "first" else self.data.degrees * entries
+        lengths = self._lengths(graph) * entries
         ordered = rows_held(QUEUE_WORDS, tiles) - 1 if kind == "logits" else 0
-        dealt = self._deal(kind == "first", groups)
+        dealt = self._deal(graph, groups)
         return pack(lengths, dealt.backwards() if kind == "logits" else dealt, 1, ordered)
 
-    def _phase_beats(self, kind: str, groups: int, tiles: int, entries: int = 1) -> int:
+    def _phase_beats(self, kind: str, graph: int, groups: int, tiles: int, entries: int = 1) -> int:
         """Beats that a phase reads, and those of the logits that it writes; `entries` as of `_schedule`."""
         parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
-        slot_rows = self._schedule(kind, groups, tiles, entries).slot_rows
-        written = groups * self._deal(False, groups).depth * tiles if kind == "logits" else 0
+        slot_rows = self._schedule(kind, graph, groups, tiles, entries).slot_rows
+        written = groups * self._deal(graph, groups).depth * tiles if kind == "logits" else 0
         read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
         return int(read + written // results_together(groups, tiles, self.beat_bits))
 
     def _phases(
-        self, kind: str, groups: Ints, tiles: Ints, elements: Ints, writes: Ints, *timing: Ints
+        self, kind: str, graph: int, groups: Ints, tiles: Ints, elements: Ints, writes: Ints, *timing: Ints
     ) -> Ints:
         """[n] cycles of one phase of every candidate; `timing`: latency and what follows it in `_phase_cycles`, where
         they are not the defaults."""
-        return _by_case(functools.partial(self._phase, kind), groups, tiles, elements, writes, *timing)
+        return _by_case(functools.partial(self._phase, kind, graph), groups, tiles, elements, writes, *timing)
 
-    def _attention(self, layer: _Attending, kind: str) -> tuple[Ints, Ints]:
+    def _attention(self, layer: _Attending, kind: str, graph: int) -> tuple[Ints, Ints]:
         """[n] cycles of one pass of the scores and of the largest of them, and the beats that these read; 0 where a
         layer has none."""
         score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency, layer.spacing)
         maximum = _by_case(
-            functools.partial(self._maximum, kind), layer.groups, layer.tiles, layer.latency, layer.spacing
+            functools.partial(self._maximum, kind, graph), layer.groups, layer.tiles, layer.latency, layer.spacing
         )
         held = layer.tiles if kind == "logits" else 0 * layer.tiles
-        beats = _by_case(functools.partial(self._beats, kind), layer.groups, held, np.ones_like(held))
+        beats = _by_case(functools.partial(self._beats, kind, graph), layer.groups, held, np.ones_like(held))
         if kind == "logits":  # those of the logits are not read
             together = _by_case(functools.partial(results_together, beat_bits=self.beat_bits), layer.groups, held)
-            beats = beats - layer.groups * self._depths(False, layer.groups) * held // together
+            beats = beats - layer.groups * self._depths(graph, layer.groups) * held // together
         return np.where(layer.attends, score + maximum, 0), np.where(layer.attends, beats, 0)
 
-    def _depths(self, of_features: bool, groups: Ints) -> Ints:
-        return _by_case(lambda count: self._deal(of_features, count).depth, groups)
+    def _depths(self, graph: int, groups: Ints) -> Ints:
+        return _by_case(lambda count: self._deal(graph, count).depth, groups)
 
     def price(self, candidates: Candidates) -> ArrayPrices:
         """Prices of n candidates, which all fit some engine; the graph has one node at least."""
         units, layers, passes = candidates.units, len(candidates.features), candidates.passes
         columns = [*candidates.columns, np.ones_like(units)]
         none = np.zeros_like(units)
-        rows = [self._depths(False, units // n) for n in columns]
-        combined_rows = [self._depths(True, units // columns[0]), *rows[:-1]]
+        graphs = [self._graph(layer) for layer in range(layers)]
+        rows = [self._depths(graph, units // n) for graph, n in zip(graphs, columns, strict=True)]
+        combined_rows = [self._depths(FEATURES, units // columns[0]), *rows[:-1]]
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
         needed, read, longest = none + 0, none + 0, none + 0
@@ -274,12 +292,14 @@ class ArrayPricer:
         usual = (plain, none, spacing) if special else ()
         elements, vectors, maxima, partial = none, none, none, none
         width: Ints = none + self.data.width_in
-        non_zeros, edges = int(self.data.features.nnz), len(self.data.sources)
+        non_zeros = int(self.data.features.nnz)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
             attends = (heads[layer] > 0).astype(np.int64)
             d = features // np.maximum(heads[layer], 1)
             averaged = none + candidates.averaged if layer == layers - 1 else none + 1
             words = row_words(features // averaged, heads[layer], d)
+            graph = graphs[layer]
+            edges = len(self.graphs[graph].sources)
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
@@ -287,11 +307,11 @@ class ArrayPricer:
             if layer == 0:
                 written = tiles
                 if candidates.slices is None:
-                    cycles = cycles + averaged * parts * self._phases("first", groups, tiles, none, writes, *usual)
-                    read = read + averaged * parts * _by_case(functools.partial(self._beats, "first"), groups, none)
+                    taken = self._phases("first", FEATURES, groups, tiles, none, writes, *usual)
+                    again = _by_case(functools.partial(self._beats, "first", FEATURES), groups, none)
                 else:
                     taken, again = self._combined(groups, tiles, slices, writes, plain)
-                    cycles, read = cycles + parts * taken, read + parts * again
+                cycles, read = cycles + averaged * parts * taken, read + averaged * parts * again
                 words_of_slice = ceil_div(width, slices) * tiles
                 loaded, moved = self._weight_loads(words_of_slice, places, candidates.bits)
                 further_loads = parts * slices - 1
@@ -301,7 +321,8 @@ class ArrayPricer:
                 needed = needed + (non_zeros + messages) * features
             else:
                 written = words
-                cycles = cycles + averaged * self._phases("dense", groups, words, elements, writes, *usual)
+                taken = self._phases("dense", graphs[layer - 1], groups, words, elements, writes, *usual)
+                cycles = cycles + averaged * taken
                 weights = weights + averaged * elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
@@ -309,20 +330,20 @@ class ArrayPricer:
             if candidates.heads:
                 latency = result_cycles(scored, attends, candidates.bits, 0, kept, spacing)
                 timing = (latency, attends, spacing)
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, *timing)
+                cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *timing)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
                 scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, attends)
-                taken, again = self._attention(scoring, kind)
+                taken, again = self._attention(scoring, kind, graph)
                 cycles, read = cycles + parts * taken, read + parts * again
                 held_rows = np.where(attends, of_group * (units // n), held_rows)
                 vectors = vectors + 2 * attends * tiles * parts
                 maxima = np.maximum(maxima, attends * rows[layer])
                 needed = needed + 2 * self.data.nodes * attends * features
             else:
-                cycles = cycles + parts * self._phases(kind, units // n, tiles, entries, none, *usual)
+                cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
-            read = read + parts * _by_case(functools.partial(self._beats, kind), units // n, held, averaged)
+            read = read + parts * _by_case(functools.partial(self._beats, kind, graph), units // n, held, averaged)
             longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
             results = np.maximum(results, averaged * held_rows * (tiles + attends))

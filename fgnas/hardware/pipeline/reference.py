@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,11 +26,15 @@ class Trace:
     stages: dict[str, Codes] = field(default_factory=dict)
 
 
-def run(accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None) -> Codes:
-    """[N, classes] logits as integers."""
+def run(
+    accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None, further: Sequence[EncodedGraph] = ()
+) -> Codes:
+    """[N, classes] logits as integers; `further` are the graphs of the layers behind the first, where they have their
+    own."""
     stages = trace.stages if trace is not None else {}
     x: Codes | sp.csr_matrix = graph.features
-    for layer in accelerator.layers:
+    graphs = (graph, *(further or (graph,) * (len(accelerator.layers) - 1)))
+    for layer, graph in zip(accelerator.layers, graphs, strict=True):
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
         if layer.geometry.gat and trace is not None:

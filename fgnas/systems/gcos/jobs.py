@@ -24,6 +24,7 @@ from fgnas.networks.finetuning import fine_tuned
 from fgnas.systems.fgnas import jobs
 from fgnas.systems.fgnas.jobs import Job, Result
 from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.sampling import layer_graphs
 
 
 def run_bundle(bundle: Sequence[Job]) -> list[Result]:
@@ -87,7 +88,10 @@ def array_accuracy(
     """Accuracy, 0 to 1, of the logits that a design's own array computes, on each of the named splits."""
     assert design.array is not None
     source, array = lower(design, network, GraphShape.of(data), data.name), design.array
-    made = fit(source, data, array.units, array.columns, beat_bits=array.beat_bits, results=array.results)
-    predicted = predict(reference.run(encode_array(made, data)))
+    first, *further = layer_graphs(data, design.rates)
+    made = fit(
+        source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further
+    )
+    predicted = predict(reference.run(encode_array(made, first, further)))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}

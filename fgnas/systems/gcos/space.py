@@ -20,6 +20,7 @@ from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, RESULTS, table_ban
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
+from fgnas.tasks.sampling import EVERY
 
 LAYERS = 2
 """As in the paper."""
@@ -36,7 +37,8 @@ TABLE_II = (
 )
 """Without attention that scores messages, heads are only more features."""
 ACTIVATIONS = Choice("activation", NAMES, "architecture", where="hidden")
-WIDER = tuple(ACTIVATIONS if one.name == "activation" else one for one in TABLE_II)
+SAMPLING = Choice("sampling", (100, 50, 10), "architecture", label="per cent of the edges")
+WIDER = (*(ACTIVATIONS if one.name == "activation" else one for one in TABLE_II), SAMPLING)
 """Operators that were added to the array later have a space of their own, so that searches of the first stay as they
 are."""
 ENGINE = (
@@ -112,7 +114,12 @@ class ArraySpace(Space):
         array = Array.model_validate({
             "units": units, "columns": columns, "beat_bits": beat_bits, "results": self.written(beat_bits),
         })  # fmt: skip
-        return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array)
+        return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array, sampling=self._sampling(values))
+
+    def _sampling(self, values: Columns) -> tuple[float, ...] | None:
+        """The shares of the edges that the layers of one row keep; None for all."""
+        rates = tuple(int(one[0]) / 100 for one in values.get("sampling", []))
+        return rates if set(rates) - {EVERY} else None
 
 
 def most_columns(units: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,7 +134,7 @@ def joint(units: int, beat_bits: int) -> ArraySpace:
 
 
 def table_ii(units: int, beat_bits: int) -> ArraySpace:
-    """As `joint`, with every activation of the paper's Table II."""
+    """As `joint`, with every activation and every sampling rate of the paper's Table II."""
     return _with_arrays("table-ii", WIDER, units, beat_bits)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.costs import Costs, Quantity
 from fgnas.hardware.array.designs import ArrayDesignPricer
+from fgnas.hardware.array.pricing import ArrayPrices
 from fgnas.space import Rows
 from fgnas.systems.gcos.space import ArraySpace
 from fgnas.tasks.nodes import GraphData
@@ -30,7 +32,20 @@ class ArrayTarget:
 
     def price(self, rows: Rows) -> Costs:
         """Every cost of n rows, [n] each."""
-        prices = self.pricer.price(*self.space.designs(rows))
+        columns, arrays = self.space.designs(rows)
+        if "sampling" not in columns or not len(rows):
+            return self._named(self.pricer.price(columns, arrays))
+        rates = np.stack(columns["sampling"]) / 100
+        found: dict[str, NDArray[np.float64]] = {}
+        for own in np.unique(rates, axis=1).T:
+            here = (rates == own[:, None]).all(axis=0)
+            part = {name: [one[here] for one in values] for name, values in columns.items()}
+            prices = self._named(self.pricer.price(part, arrays.part(here), tuple(own.tolist())))
+            for name, values in prices.items():
+                found.setdefault(name, np.zeros(len(rows)))[here] = values
+        return found
+
+    def _named(self, prices: ArrayPrices) -> Costs:
         found = {
             "latency_cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
             "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,
