@@ -21,7 +21,7 @@ from fgnas.api.data import Data, data_of
 from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
 from fgnas.backends.project import DEFAULT_COMPILER
-from fgnas.backends.targets import Request, find_target, target_of
+from fgnas.backends.targets import ONE_GRAPH, Request, find_target, target_of
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
@@ -36,6 +36,7 @@ from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,12 +242,15 @@ class Accelerator:
         """[N, classes] logit codes for any graph that fits, equal to the hardware's; one step is `logit_step`."""
         found = self.data if data is None else data_of(data)
         check_capacity(self.hardware, found)
-        return reference.run(self.hardware, encode(self.hardware, found))
+        first, *further = (encode(self.hardware, graph) for graph in layer_graphs(found, self.hardware.design.rates))
+        return reference.run(self.hardware, first, further=further)
 
     def regions(self, data: Data | None = None) -> dict[str, Any]:
         """The input of a board's driver for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
         found = self.data if data is None else data_of(data)
         check_capacity(self.hardware, found)
+        if self.hardware.design.sampling is not None:
+            raise UserError(ONE_GRAPH)
         graph = encode(self.hardware, found)
         beats = {"features": feature_beats(self.hardware, graph), "edges": edge_beats(graph)}
         return {"nodes": graph.nodes, **beats}

@@ -216,8 +216,9 @@ def test_a_search_of_more_operators(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_rtl_of_a_search_is_right(folder: Path) -> None:
-    run = fgnas.search(system="g-cos", workers=1, **SMALL)
+@pytest.mark.parametrize("space", ["g-cos", "table-ii"])
+def test_the_rtl_of_a_search_is_right(folder: Path, space: str) -> None:
+    run = fgnas.search(system="g-cos", workers=1, space=space, **SMALL)
     result = run.design("best").lower().write(folder / "built").simulate()
     assert result["mismatches"] == result["cycle_difference"] == result["phase_differences"] == 0
     assert result["cycles"] == run.best["costs"]["latency_cycles"]

@@ -11,6 +11,7 @@ import pytest
 from levels import quick
 from support import random_design, random_graph
 
+from fgnas.api import designs as api
 from fgnas.backends.targets import Request, find_target
 from fgnas.design import Array, Design
 from fgnas.designs import read_tables
@@ -127,6 +128,10 @@ def test_every_level_sees_the_sampled_graphs(data: GraphData, first: dict[str, o
     source = lower(design, network, GraphShape.of(data))
     made = fit(source, graphs[0], 4, (1,), further=graphs[1:])
     assert np.array_equal(reference.run(encode_array(made, graphs[0], graphs[1:])), logits)
+    lowered = api.Design(design, network).lower(data)
+    assert np.array_equal(lowered.logits(), logits)
+    with pytest.raises(UserError, match="a pipeline reads one graph for all layers"):
+        lowered.regions()
     assert set(float_accuracy(design.architecture(), network, data)) == {"val", "test"}
 
 
