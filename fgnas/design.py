@@ -22,18 +22,18 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 
-Attention = Literal["constant", "gcn", "gat", "linear"]
+Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym"]
 Aggregation = Literal["add", "mean", "max"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
-VECTORS = {"gat": 2, "linear": 1}
+VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2}
 """Attentions whose messages are weighted by a softmax over scores, and how many vectors of weights each has: that of
 the sending node, then that of the receiving one.
 
-gat is PyG's GATConv. linear is GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in G-CoS, Table II);
-both of its vectors multiply the sending node, so that they are one, their sum.
+gat is PyG's GATConv. linear and gat-sym are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in
+G-CoS, Table II); both vectors of linear multiply the sending node, so that they are one, their sum.
 """
 
 LAST_ABSENT = ("d", "activation", "t_act")

@@ -189,7 +189,8 @@ class Block:
         """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
 
         alpha_ij is the softmax over S(i) of each head's scores, from the products of the features with the `vectors`
-        [k, d], source then target: LeakyReLU(target . h_i + source . h_j) for gat, tanh(source . h_j) for linear.
+        [k, d], source then target: LeakyReLU(target . h_i + source . h_j) for gat, to which gat-sym adds the same of i
+        and j exchanged; tanh(source . h_j) for linear.
         """
         heads = h.view(len(h), *vectors[0].shape)
         products = [(heads * vector).sum(2) for vector in reversed(vectors)]

@@ -136,8 +136,8 @@ def _fivefold_scores(
     if layer.attention == "linear":
         return 5 * fake_quantise(1 + torch.tanh(r), layer.score_format(parameters.value_scale))[sources]
     (s,) = rest
-    z = s[targets] + r[sources]
-    return torch.where(z >= 0, 5 * z, z)
+    sums = [s[targets] + r[sources], *([s[sources] + r[targets]] if layer.attention == "gat-sym" else [])]
+    return sum((torch.where(z >= 0, 5 * z, z) for z in sums), torch.zeros(()))
 
 
 def fake_quantise(values: Tensor | NDArray[np.float32], number: FixedPoint) -> Tensor:

@@ -39,6 +39,12 @@ def _gat(products: Sequence[Tensor], edges: Edges) -> Tensor:
     return _leaky(s[edges.places[edges.targets]] + r[edges.sources])
 
 
+def _gat_sym(products: Sequence[Tensor], edges: Edges) -> Tensor:
+    s, r = products
+    targets = edges.places[edges.targets]
+    return _leaky(s[targets] + r[edges.sources]) + _leaky(s[edges.sources] + r[targets])
+
+
 def _linear(products: Sequence[Tensor], edges: Edges) -> Tensor:
     (r,) = products
     return torch.tanh(r[edges.sources])
@@ -48,7 +54,9 @@ def _leaky(z: Tensor) -> Tensor:
     return torch.nn.functional.leaky_relu(z, NEGATIVE_SLOPE)
 
 
-SCORES: dict[str, Callable[[Sequence[Tensor], Edges], Tensor]] = {"gat": _gat, "linear": _linear}
+SCORES: dict[str, Callable[[Sequence[Tensor], Edges], Tensor]] = {
+    "gat": _gat, "linear": _linear, "gat-sym": _gat_sym,
+}  # fmt: skip
 """[edges, heads] the scores of an attention, from the products of all nodes with its vectors, [nodes, heads], that of
 the receiving node first."""
 

@@ -31,7 +31,8 @@ from fgnas.tools.simulate import run_simulation
 
 
 @pytest.mark.parametrize(
-    ("seed", "attentions"), [*((seed, ("gcn", "constant")) for seed in range(6)), (1, ("gat",)), (5, ("gat",))]
+    ("seed", "attentions"),
+    [*((seed, ("gcn", "constant")) for seed in range(6)), (1, ("gat",)), (5, ("gat",)), (4, ("gat-sym", "linear"))],
 )
 def test_no_warning(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ from fgnas.hardware.array import programme
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
-from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, entry_beats
+from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, Operation, entry_beats
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.wire import Layout
 from fgnas.tasks.nodes import GraphData, build
@@ -137,6 +137,18 @@ def test_networks_with_attention_share_a_build(
     built = compiled(*cases[0], tmp_path / "p")
     for number, (array, data) in enumerate(cases[1:]):
         assert_right(built.run(encode_array(array, data), f"other{number}"), data)
+    if attentions == SCORED:
+        attending = next(case for case in cases if any(plan.attends for plan in case[0].plans))
+        assert_symmetric_scores_are_refused(built, encode_array(*attending))
+
+
+def assert_symmetric_scores_are_refused(built: Built, encoded: EncodedArray) -> None:
+    """By an engine that runs gat alone."""
+    steps = tuple(replace(one, symmetric=int(one.operation == Operation.ATTEND)) for one in encoded.programme)
+    assert any(one.symmetric for one in steps)
+    regions = {"programme": programme.programme_beats(steps, built.array.engine.beat_bits)}
+    report = built.run(replace(encoded, programme=steps, regions=encoded.regions | regions), "symmetric")
+    assert report["first_mismatch"] == f"first run: refused with status {1 << STATUS_BITS['bad_descriptor']:#x}"
 
 
 def wide_engine() -> Engine:

@@ -142,7 +142,13 @@ class GraphNASLayer(MessagePassing):
 
     def message(self, x_i, x_j, index, size_i):
         source = self.vectors[0]
-        scores = {"linear": lambda: torch.tanh((x_j * source).sum(-1))}
+
+        def leaky(i, j):
+            return torch.nn.functional.leaky_relu((i * self.vectors[1]).sum(-1) + (j * source).sum(-1), 0.2)
+
+        scores = {
+            "linear": lambda: torch.tanh((x_j * source).sum(-1)), "gat-sym": lambda: leaky(x_i, x_j) + leaky(x_j, x_i)
+        }  # fmt: skip
         return softmax(scores[self.attention](), index, num_nodes=size_i)[:, None] * x_j
 
 

@@ -213,6 +213,7 @@ def bad_steps(first: int) -> dict[str, tuple[int, dict[str, int]]]:
         "the largest product": (scores, {"reduce": 1}), "the sum of scores": (maxima, {"reduce": 0}),
         "the largest scores in tables": (maxima, {"target": Target.TABLE}),
         "the largest of two tiles": (maxima, {"tiles": 2, "target_tiles": 2}),
+        "symmetric maxima": (maxima, {"symmetric": 1}), "symmetric messages": (messages, {"symmetric": 1}),
         "messages in tables": (messages, {"target": Target.TABLE}),
     }  # fmt: skip
 

@@ -495,6 +495,7 @@ class _Encoder:
             "head_tiles": plan.head_tiles,
             "own_base": self.maxima_base,
             "exponent_shift": self.engine.softmax.fraction_bits - score_fraction(plan.layer),
+            "symmetric": int(plan.layer.scores is not None and plan.layer.scores.symmetric),
         }
 
     def _sparse(

@@ -81,12 +81,14 @@ class Softmax:
         words: of that table; coefficients beyond its end are 0.
         sum_bits: width of a row's sum of coefficients.
         mean: whether a row's coefficients can be counted as often as it has entries, so that the quotient is a mean.
+        symmetric: whether a score can add that of the edge the other way round.
     """
 
     fraction_bits: int
     words: int
     sum_bits: int
     mean: bool = False
+    symmetric: bool = False
 
     @property
     def index_bits(self) -> int:
@@ -103,8 +105,8 @@ class Softmax:
         return (value & 1) * times
 
     def summary(self) -> dict[str, Any]:
-        """The softmax as plain JSON values; `mean` where it takes one."""
-        return {name: value for name, value in vars(self).items() if name != "mean" or value}
+        """The softmax as plain JSON values; `mean` and `symmetric` where they are true."""
+        return {name: value for name, value in vars(self).items() if name not in ("mean", "symmetric") or value}
 
 
 @dataclass(frozen=True)
@@ -283,7 +285,10 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
         return None
     finest = max(one.fraction_bits for one in given)
     words = max(((one.words - 1) << (finest - one.fraction_bits)) + 1 for one in given)
-    return Softmax(finest, words, max(one.sum_bits for one in given), any(one.mean for one in given))
+    return Softmax(
+        finest, words, max(one.sum_bits for one in given), any(one.mean for one in given),
+        any(one.symmetric for one in given),
+    )  # fmt: skip
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

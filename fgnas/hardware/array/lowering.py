@@ -366,7 +366,8 @@ def softmax_of(source: Accelerator) -> Softmax | None:
     )
     mean = any(layer.geometry.mean for layer in layers)
     degree_bits = int(ceil_log2(source.shape.degree_capacity))
-    return Softmax(finest, words, wire.COEFFICIENT_BITS + (1 + mean) * degree_bits, mean)
+    symmetric = any(layer.scores is not None and layer.scores.symmetric for layer in layers)
+    return Softmax(finest, words, wire.COEFFICIENT_BITS + (1 + mean) * degree_bits, mean, symmetric)
 
 
 def score_fraction(layer: LayerAccelerator) -> int:
@@ -389,6 +390,8 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         raise UserError("the network has attention with scores, which the engine does not offer")
     if needed.mean and not engine.softmax.mean:
         raise UserError("the network takes a mean with scores, which the engine does not offer")
+    if needed.symmetric and not engine.softmax.symmetric:
+        raise UserError("the network has attention gat-sym, which the engine does not offer")
     for name in ("fraction_bits", "sum_bits"):
         wanted, found = getattr(needed, name), getattr(engine.softmax, name)
         if wanted > found:

@@ -108,6 +108,7 @@ DESCRIPTOR = Layout((
     Field("attention", 2, "attention: 0 scores of the nodes, 1 the largest of every row, 2 messages weighted by them"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
+    Field("symmetric", 1, "attention: a score adds that of the edge the other way round"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
@@ -177,6 +178,7 @@ class Descriptor:
     attention: int = 0
     head_tiles: int = 0
     exponent_shift: int = 0
+    symmetric: int = 0
 
     def __post_init__(self) -> None:
         for field in DESCRIPTOR.fields:

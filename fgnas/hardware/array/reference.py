@@ -112,7 +112,10 @@ class Machine:
         self._finish(d, mode, list(sums))
 
     def _maxima(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
-        """A word for each row: the largest scores of its sources, and the target's scores of its first entry."""
+        """A word for each row: the largest scores of its sources, and the target's scores of its first entry.
+
+        Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first.
+        """
         index, _, last = read_entries(beats, mode.takers, d.count)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
@@ -120,7 +123,12 @@ class Machine:
             entries, starts = _rows(last[:, taker])
             scores = self.table[unit][d.table_base + index[entries, taker]]
             found = np.zeros((len(starts), 1, LANES), np.int64)
-            if len(starts):
+            if len(starts) and d.symmetric:
+                row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(scores)))
+                best = _first_largest(_exponents(scores[starts][row], scores), starts, row)
+                for side in (slice(HEADS), slice(HEADS, LANES)):
+                    found[:, 0, side] = np.take_along_axis(scores[:, side], best, axis=0)
+            elif len(starts):
                 found[:, 0, :HEADS] = np.maximum.reduceat(scores[:, :HEADS], starts, axis=0)
                 found[:, 0, HEADS:] = scores[starts, HEADS:]
             sums.append(found)
@@ -138,7 +146,13 @@ class Machine:
             place = d.table_base + index[entries, taker]
             row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(place)))
             maxima, scores = self.own[unit][d.own_base + row], self.table[unit][place]
-            c = self._coefficients(d, maxima[:, HEADS + head], maxima[:, head], scores[:, head])
+            if d.symmetric:  # the row's own scores are those of its first entry
+                own = scores[starts][row]
+                difference = (_exponents(own, maxima) - _exponents(own, scores))[:, head]
+            else:
+                target = maxima[:, HEADS + head]
+                difference = _fivefold(target + maxima[:, head]) - _fivefold(target + scores[:, head])
+            c = self._coefficients(d, difference)
             assert self.engine.softmax is not None
             present, counted = value[entries, taker] != 0, self.engine.softmax.counted(value[entries, taker])
             messages = (c * present[:, None])[:, :, None] * self.table[unit][place[:, None] + 1 + np.arange(d.tiles)]
@@ -150,12 +164,11 @@ class Machine:
             totals.append(c)
         self._finish(d, mode, sums, totals)
 
-    def _coefficients(self, d: Descriptor, target: Codes, largest: Codes, source: Codes) -> Codes:
-        """256 exp(LeakyReLU of the scores, less that of the largest), of arrays of scores."""
+    def _coefficients(self, d: Descriptor, difference: Codes) -> Codes:
+        """256 exp of scores less their largest, from five times the differences."""
         assert self.engine.softmax is not None
         table = self.engine.softmax.coefficients()
-        above, below = (np.where(z >= 0, 5 * z, z) for z in (target + largest, target + source))
-        difference = (above - below) << d.exponent_shift
+        difference = difference << d.exponent_shift
         return np.where(difference < len(table), table[np.minimum(difference, len(table) - 1)], 0)
 
     def _dense(self, d: Descriptor, mode: Mode) -> None:
@@ -234,6 +247,24 @@ class Machine:
         """[rows, tiles, LANES] the unit's own rows that are added to as many finished ones, in their order."""
         place = d.own_base + np.arange(rows)[:, None] * d.target_tiles + np.arange(d.tiles)
         return self.own[unit, place]
+
+
+def _fivefold(z: Codes) -> Codes:
+    """5 LeakyReLU(z)."""
+    return np.where(z >= 0, 5 * z, z)
+
+
+def _exponents(own: Codes, other: Codes) -> Codes:
+    """[n, HEADS] five times the symmetric scores, from words of scores [n, LANES] of a row's node and of the others."""
+    there = _fivefold(own[:, HEADS:] + other[:, :HEADS])
+    return there + _fivefold(other[:, HEADS:] + own[:, :HEADS])
+
+
+def _first_largest(values: Codes, starts: Ints, row: Ints) -> Ints:
+    """[rows, HEADS] place of the first of the largest [n, HEADS] values of each row."""
+    largest = np.maximum.reduceat(values, starts, axis=0)[row]
+    place = np.where(values == largest, np.arange(len(values))[:, None], len(values))
+    return np.minimum.reduceat(place, starts, axis=0)
 
 
 def _rows(last: Codes) -> tuple[slice, Ints]:

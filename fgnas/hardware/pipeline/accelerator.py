@@ -26,13 +26,15 @@ class Scores:
 
     Attributes:
         attention: its name.
-        format: of the parts that are added: s and r of gat, 1 + tanh(r) of linear.
+        format: of the parts that are added: s and r, or 1 + tanh(r) of linear.
         table: [2**width] codes of 1 + tanh(r) by the unsigned bits of r (linear; else None).
+        symmetric: whether a score adds that of the edge the other way round (gat-sym).
     """
 
     attention: str
     format: FixedPoint
     table: Codes | None = None
+    symmetric: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,11 +80,14 @@ def _layer(
 
 def _largest_difference(layer: Layer, score: FixedPoint) -> int | None:
     """The most that five times a row's largest score can exceed another; None for gat's."""
+    if layer.attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
+        return 20 * score.maximum - 4 * score.minimum
     return 5 * score.maximum if layer.attention == "linear" else None
 
 
 def _scores(layer: Layer, value: FixedPoint, score: FixedPoint) -> Scores:
-    return Scores(layer.attention, score, score_table(value, score) if layer.attention == "linear" else None)
+    table = score_table(value, score) if layer.attention == "linear" else None
+    return Scores(layer.attention, score, table, layer.attention == "gat-sym")
 
 
 def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:

@@ -73,12 +73,18 @@ def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
 
 
 def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
-    """[edges, k] five times the score, exact: 5 LeakyReLU(s + r); 5 (1 + tanh(r)) of linear, from its table."""
+    """[edges, k] five times the score, exact: 5 LeakyReLU(s + r), of gat-sym both ways round; or 5 (1 + tanh(r)) of
+    linear, from its table."""
     assert layer.scores is not None
     s, r = scores(layer, h)
     if layer.scores.table is not None:
         return 5 * layer.scores.table[r & (len(layer.scores.table) - 1)][graph.sources]
-    z = s[_targets(graph)] + r[graph.sources]
+    found = _fivefold(s[_targets(graph)] + r[graph.sources])
+    return found + _fivefold(s[graph.sources] + r[_targets(graph)]) if layer.scores.symmetric else found
+
+
+def _fivefold(z: Codes) -> Codes:
+    """5 LeakyReLU(z), whose slope 0.2 has no exact code."""
     return np.where(z >= 0, 5 * z, z)
 
 

@@ -1,6 +1,8 @@
 // Attention with scores. A word of scores has those of a node's heads as a source, then as a target; a row's own word has
 // the largest of its sources, and those of its node as a target. With z = s + r and e = 5 LeakyReLU(z), the coefficient
-// of an entry is 256 exp(-D 2^-f / 5), D being e of the largest less that of the entry.
+// of an entry is 256 exp(-D 2^-f / 5), D being e of the largest less that of the entry. Symmetric scores add e of both ways
+// round: a row's own word then has both scores of the source with the largest sum, and those of the row's node are those of
+// its first entry.
 #pragma once
 
 #include "exponentials.h"
@@ -58,14 +60,29 @@ inline Number lane_of(const NumberWord& word, const Lane& lane) {
     return found;
 }
 
-/// The coefficient of an entry, from its scores and those of its row.
+/// Five times a score of an edge, less than 12 * 2^NUMBER_BITS apart from another.
+constexpr int EXPONENT_BITS = NUMBER_BITS + (SYMMETRIC ? 5 : 4);
+typedef ap_int<EXPONENT_BITS> Exponent;
+
+/// Five times the score of a head's edge, from the word of scores of the row's node and that of the source.
+inline Exponent symmetric_exponent(const NumberWord& row, const NumberWord& other, const Head& head) {
+    HLS_INLINE
+    const ap_int<NUMBER_BITS + 1> there = lane_of(row, Lane(head) + HEADS) + lane_of(other, head);
+    const ap_int<NUMBER_BITS + 1> back = lane_of(other, Lane(head) + HEADS) + lane_of(row, head);
+    return Exponent(fivefold(there)) + Exponent(fivefold(back));
+}
+
+/// The coefficient of an entry, from its scores, the own word of its row, and the scores of the row's node.
 inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWord& scores, const NumberWord& row,
-                                             const Head& head) {
+                                             const NumberWord& node, const Head& head) {
     HLS_INLINE
     const ap_int<NUMBER_BITS + 1> target = lane_of(row, Lane(head) + HEADS);
     const ap_int<NUMBER_BITS + 1> largest = target + lane_of(row, head), here = target + lane_of(scores, head);
-    const ap_uint<NUMBER_BITS + 4> difference = fivefold(largest) - fivefold(here);
-    const ap_uint<NUMBER_BITS + 19> index = ap_uint<NUMBER_BITS + 19>(difference) << d.exponent_shift.to_int();
+    ap_uint<EXPONENT_BITS> difference = fivefold(largest) - fivefold(here);
+    if (SYMMETRIC && d.symmetric != 0) {
+        difference = symmetric_exponent(node, row, head) - symmetric_exponent(node, scores, head);
+    }
+    const ap_uint<EXPONENT_BITS + 15> index = ap_uint<EXPONENT_BITS + 15>(difference) << d.exponent_shift.to_int();
     return exponential(index);
 }
 
@@ -80,6 +97,31 @@ inline Divisor counted_as(const ap_uint<COEFFICIENT_BITS>& weight, const ap_uint
     Multiplier<false>::run(counts, times, product);
     return product;
 }
+
+/// The largest symmetric scores of a row yet, and the heads whose source has just given one.
+struct Best {
+    Exponent largest[HEADS];
+
+    Best() {
+        for (int head = 0; head < HEADS; ++head) {
+            HLS_UNROLL
+            largest[head] = 0;
+        }
+    }
+    ap_uint<HEADS> meet(const NumberWord& node, const NumberWord& source, bool first) {
+        HLS_INLINE
+        ap_uint<HEADS> found = 0;
+        for (int head = 0; head < HEADS; ++head) {
+            HLS_UNROLL
+            const Exponent here = symmetric_exponent(node, source, head);
+            if (first || here > largest[head]) {
+                largest[head] = here;
+                found[head] = true;
+            }
+        }
+        return found;
+    }
+};
 
 /// The score that the products of a word add, in its lane.
 inline Sums score(const Sums& products, const Lane& lane) {

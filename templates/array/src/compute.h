@@ -261,6 +261,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
     const bool residual = adds_own(d);
     const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0, keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
+    const bool symmetric = SYMMETRIC && d.symmetric != 0;
     int limit = QUEUE_WORDS;  // rows that a queue holds
     for (int log = 0; log < TILES_BITS; ++log) {
         HLS_UNROLL
@@ -277,6 +278,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     Kept<Sums> kept[UNITS];
     Kept<Divisor> counted[UNITS];
     NumberWord scored[UNITS];  // scores of the entry
+    NumberWord node[UNITS];    // scores of the row's node, whose entry comes first
+    Best best[UNITS];
     Address row_at[UNITS];     // the first own word of the row
     ap_uint<ADDRESS_BITS + 1> partial_at[UNITS];  // the next word of partial sums
     ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
@@ -284,6 +287,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     HLS_REGISTERS(kept)
     HLS_REGISTERS(counted)
     HLS_REGISTERS(scored)
+    HLS_REGISTERS(node)
+    HLS_REGISTERS(best)
     HLS_REGISTERS(row_at)
     HLS_REGISTERS(partial_at)
     HLS_REGISTERS(written)
@@ -293,6 +298,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         written[unit] = 0;
         taken[unit] = 0;
         scored[unit] = zeros<NumberWord>();
+        node[unit] = zeros<NumberWord>();
         row_at[unit] = d.own_base;
         partial_at[unit] = 0;
     }
@@ -338,12 +344,14 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 lacks[unit] = residual && !there;
                 if (dense) value = lane_of(own_word[unit], lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
+                if (symmetric && fresh[unit] && (maxima || reads)) node[unit] = word;
                 if (reads) {
                     scored[unit] = word;
                 } else {
                     if (messages) {
                         // An entry of the value 0 is none. Of others it says what the row's sum counts.
-                        ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word[unit], walk.head);
+                        ap_uint<COEFFICIENT_BITS> weight =
+                            coefficient(d, scored[unit], own_word[unit], node[unit], walk.head);
                         if (value == 0) weight = 0;
                         divisor[unit] = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
                         divisor[unit] += counted_as(weight, ap_uint<ENTRY_VALUE_BITS>(value));
@@ -353,7 +361,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                     if (maxima) value = 1;
                     Sums products = multiply(word, scores ? values_of(own_word[unit]) : same(value));
                     if (scores) products = score(products, walk.lane());
-                    after[unit] = accumulate(products, kept[unit].before(d.tiles), fresh[unit], d.reduce != 0, maxima);
+                    const Sums before = kept[unit].before(d.tiles);
+                    after[unit] = accumulate(products, before, fresh[unit], d.reduce != 0, maxima);
+                    if (symmetric && maxima) {
+                        after[unit] = chosen(products, before, best[unit].meet(node[unit], word, fresh[unit]));
+                    }
                     kept[unit].keep(after[unit], at, following, sums[unit]);
                 }
             }

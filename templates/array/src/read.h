@@ -48,7 +48,7 @@ inline bool has_target(const Descriptor& d) {
 /// Whether a step of an attention is one.
 inline bool is_attention(const Descriptor& d) {
     HLS_INLINE
-    if (!SOFTMAX || d.head_tiles == 0) return false;
+    if (!SOFTMAX || d.head_tiles == 0 || (!SYMMETRIC && d.symmetric != 0)) return false;
     if (d.attention == ATTENTION_SCORES) {
         return d.target == TARGET_TABLE && d.tiles == 1 && d.entries != 0 && (d.entries & 1) == 0 && d.reduce == 0;
     }

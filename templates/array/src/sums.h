@@ -80,6 +80,17 @@ inline Sums onwards(const Sums& sums, const Sums& partial, bool maximum) {
     return accumulate(sums, partial, false, maximum, false);
 }
 
+/// A row's words of scores with one more entry: the scores of the heads that it is the best source of yet.
+inline Sums chosen(const Sums& products, const Sums& before, const ap_uint<HEADS>& best) {
+    HLS_INLINE
+    Sums after;
+    for (int lane = 0; lane < LANES; ++lane) {
+        HLS_UNROLL
+        after.lane[lane] = best[lane % HEADS] ? products.lane[lane] : before.lane[lane];
+    }
+    return after;
+}
+
 /// The word at an address of a unit's table.
 inline NumberWord table_word(const TableMemory table, int unit, const Address& address) {
     HLS_INLINE

@@ -14,7 +14,8 @@ module array_sequencer #(
   parameter bit          Tables    = 1'b0, // activation tables
   parameter bit          Softmax   = 1'b0, // attention with scores
   parameter bit          Residual  = 1'b0, // finished rows can add own rows
-  parameter bit          Partial   = 1'b0  // sums that are not finished are kept
+  parameter bit          Partial   = 1'b0, // sums that are not finished are kept
+  parameter bit          Symmetric = 1'b0  // with scores of both ways round
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -143,6 +144,7 @@ module array_sequencer #(
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
     bad_q     <= bad_mode || bad_target || d_q.region == 2'd3 || d_q.count == '0 ||
                  (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
+                 (attends && !Symmetric && d_q.symmetric != '0) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
                  (d_q.accumulate != '0 && !sums) || d_q.spare != '0 || d_q.spare_high != '0 ||

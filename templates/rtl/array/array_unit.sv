@@ -28,6 +28,7 @@ module array_unit #(
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
+  parameter bit          Symmetric       = 1'b0,  // scores of both ways round
   /* verilator lint_on UNUSEDPARAM */
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
@@ -252,21 +253,24 @@ module array_unit #(
   /* verilator lint_off UNUSEDSIGNAL */  // without attention there are none
   logic [Lanes-1:0] scored;                         // the lane of a word of scores that its product belongs to
   logic signed [SumBits-1:0] score;
+  logic [Heads-1:0] best;                           // heads whose source is the row's best yet
   logic [DenominatorBits-1:0] divisor;              // of the shifted total
   /* verilator lint_on UNUSEDSIGNAL */
   if (Softmax) begin : gen_coefficient
     array_coefficient #(
-      .Bits(Bits), .SumBits(SumBits), .Tiles(Tiles), .DenominatorBits(DenominatorBits), .ExponentBits(ExponentBits)
+      .Bits(Bits), .SumBits(SumBits), .Tiles(Tiles), .DenominatorBits(DenominatorBits), .ExponentBits(ExponentBits),
+      .Symmetric(Symmetric)
     ) u_coefficient (
       .clk_i(clk_i), .scores_i(scores), .maxima_i(maxima), .messages_i(messages), .shift_i(d_i.exponent_shift),
-      .score_i(score_i), .lane_i(lane_i), .word_i(word_q), .own_i(own_word), .value_i(value_q), .word_o(multiplied),
-      .values_o(values), .product_i(product), .lane_o(scored), .score_o(score), .valid_i(valid), .first_i(first),
-      .tile_i(tile_q[2+Wait]), .divisor_o(divisor)
+      .symmetric_i(d_i.symmetric[0]), .score_i(score_i), .lane_i(lane_i), .word_i(word_q), .own_i(own_word),
+      .value_i(value_q), .fresh_i(first_q[1]), .word_o(multiplied), .values_o(values), .product_i(product),
+      .lane_o(scored), .score_o(score), .best_o(best), .valid_i(valid), .first_i(first), .tile_i(tile_q[2+Wait]),
+      .divisor_o(divisor)
     );
   end else begin : gen_value
     assign multiplied = word_q;
     assign values     = {Lanes{value_q}};
-    assign {scored, score, divisor} = '0;
+    assign {scored, score, best, divisor} = '0;
   end
 
   // Cycle 4: products meet the sums. A tile's sum is read, updated and written back within a cycle.
@@ -285,7 +289,8 @@ module array_unit #(
     logic [SumBits-1:0] earlier;
     assign earlier = first ? '0 : stored[l];
     always_comb begin
-      if (!first && maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
+      if (!first && Symmetric && maxima && d_i.symmetric != '0) total_d[l] = best[l%Heads] ? message : stored[l];
+      else if (!first && maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
       else if (Maximum && d_i.reduce != '0) begin
         total_d[l] = (first || message > signed'(stored[l])) ? message : stored[l];
       end else total_d[l] = message + earlier;

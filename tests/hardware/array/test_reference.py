@@ -173,6 +173,10 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
     array = fit(two, data, 8, (2,))
     with pytest.raises(UserError, match="which the engine does not offer"):
         lower(two, replace(array.engine, softmax=None), (2,))
+    turned = tuple(layer.model_copy(update={"attention": "gat-sym", "t_attn": None}) for layer in two.design.layers)
+    design = two.design.model_copy(update={"layers": turned})
+    with pytest.raises(UserError, match="attention gat-sym, which the engine does not offer"):
+        lower(random_accelerator(rng, design, data), array.engine, (2,))
     assert array.engine.softmax is not None
     with pytest.raises(UserError, match=r"needs \d+ exponentials"):
         short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)

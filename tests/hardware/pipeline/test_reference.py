@@ -68,6 +68,9 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
         real = [min(part, 2 * fine - 1) / fine for part in parts]
     else:
         real = [leaky(score(i, layer.attention_target) + score(j, layer.attention_source)) for j in sources]
+    if layer.attention == "gat-sym":
+        turned = (leaky(score(j, layer.attention_target) + score(i, layer.attention_source)) for j in sources)
+        real = [one + other for one, other in zip(real, turned, strict=True)]
     return [round(256 * math.exp(value - max(real))) for value in real]
 
 
