@@ -96,6 +96,11 @@ class Layer(BaseModel):
         """Whether messages are weighted by scores."""
         return self.attention in VECTORS
 
+    @property
+    def pipelined(self) -> bool:
+        """Whether the pipeline runs the attention; its score stage is for gat alone."""
+        return not self.attends or self.t_attn is not None
+
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
         return FixedPoint.of(self.ai, self.af, scale)

@@ -160,7 +160,7 @@ def find_target(name: str) -> Target:
 def check_target(name: str, design: Design) -> None:
     """Raise UserError where a target does not exist, or has no hardware for a design's attentions."""
     find_target(name)
-    if name == DEFAULT_TARGET and any(layer.attends and layer.t_attn is None for layer in design.layers):
+    if name == DEFAULT_TARGET and not all(layer.pipelined for layer in design.layers):
         raise UserError(NO_SCORES)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import VECTORS
 from fgnas.networks import kernels
 from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix
 
@@ -68,7 +69,7 @@ def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -
     """The layout of layer `place`."""
     layers = [architecture[place] for architecture in architectures]
     last = place == len(architectures[0]) - 1
-    linear = [layer["attention"] != "gat" and layer["aggregation"] != "max" for layer in layers]
+    linear = [layer["attention"] not in VECTORS and layer["aggregation"] != "max" for layer in layers]
     averaged = [last and place > 0 and ahead for ahead in linear]
     heads = [1 if ahead else layer["k"] for layer, ahead in zip(layers, averaged, strict=True)]
     widths = [k * (classes if last else layer["d"]) for k, layer in zip(heads, layers, strict=True)]
@@ -181,7 +182,7 @@ class Batch:
             columns = layout.columns[n]
             yield parts.inputs[:, columns] if place == 0 else parts.weights[place - 1][n]
             yield parts.biases[place][columns] if place < self.layers - 1 else parts.biases[place][n]
-            if self.architectures[n][place]["attention"] == "gat":
+            if self.architectures[n][place]["attention"] in VECTORS:
                 yield from parts.vectors[place][:, columns]
 
     def used_weight(self, place: int, n: int) -> Reals:

@@ -21,20 +21,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fgnas.design import Design
+from fgnas.design import VECTORS, Design
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import LayerParameters, Network
 from fgnas.networks import kernels
-from fgnas.networks.batch import BETAS, Batch, Csr, Pass, Reals
+from fgnas.networks.batch import BETAS, COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, thinned
 from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, rates_of
 from fgnas.networks.training import input_scale
 from fgnas.tasks.nodes import GraphData
 
-WITH_VECTORS = ("gat",)
-"""Attentions whose scores have weights of their own."""
+WITH_VECTORS = tuple(name for name in COMPILED if name in VECTORS)
+"""Attentions that it trains whose scores have weights of their own."""
 SAVED_EVERY = 10
 """Updates between two checkpoints."""
 

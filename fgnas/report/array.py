@@ -79,7 +79,7 @@ def against_pipeline(
     LUTs and FFs of the array are those of synthesis, where it has run. Empty where no pipeline runs the design.
     """
     design = Design.from_dict(project.summary["design"])
-    if any(layer.attends and layer.t_attn is None for layer in design.layers):
+    if not all(layer.pipelined for layer in design.layers):
         return []
     found = Pricer(data, family).price(columns_of([design]), design.dsp).rows(project.specification)[0]
     names = ("latency_cycles", "multipliers", "multiplications", "busy")

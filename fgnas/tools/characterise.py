@@ -330,7 +330,7 @@ def random_network(design: Design, shape: GraphShape, seed: int) -> Network:
         features = layer.d or shape.classes
         weight = normal(width, layer.k, features)
         bias = normal(features if layer.d is None else layer.k * features)
-        source, target = (normal(layer.k, features) if layer.attention == "gat" else None for _ in range(2))
+        source, target = (normal(layer.k, features) if layer.attends else None for _ in range(2))
         layers.append(LayerParameters(weight, bias, source, target))
         width = layer.k * features
     return Network(tuple(layers), TYPICAL_INPUT_SCALE)
