@@ -146,11 +146,12 @@ def test_means_of_an_attention(tmp_path: Path) -> None:
     assert (tmp_path / "p" / "build" / "csim" / "compile.log").read_text() == ""
 
 
-def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("attention", ["gat", pytest.param("gat-sym", marks=pytest.mark.slow)])
+def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str, tmp_path: Path) -> None:
     """Two heads of a word in each of two units, then one of two words; sums of 1,000 coefficients are divided."""
     rng = np.random.default_rng(22)
     data = with_edges(random_graph(rng, 60, 20, 7, 40), np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)]))
-    scored = {"attention": "gat", "t_attn": 1}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
     source = random_accelerator(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 4, "aggregation": "add"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "add"})), data)  # fmt: skip

@@ -174,6 +174,14 @@ def test_scores_are_those_of_graphnas(four_nodes, attention, aggregation):
     torch.testing.assert_close(found, [weight.grad, *(vector.grad for vector in vectors)])
 
 
+def test_symmetric_scores_by_hand():
+    """Row 0 with neighbours 0, 1 and 2: the largest r, that of 2, does not give the largest score."""
+    s, r = torch.tensor([[1.0], [-9.0], [-20.0]]), torch.tensor([[0.0], [4.0], [4.5]])
+    edges = scatter.Edges(torch.tensor([0, 0, 0]), torch.tensor([0, 1, 2]), torch.tensor([0]))
+    found = scatter.SCORES["gat-sym"]((s, r), edges)
+    assert found.flatten().tolist() == pytest.approx([1 + 1, 5 - 1.8, 5.5 - 4])
+
+
 def test_edge_softmax_by_hand():
     """One row with neighbours 0 and 1: z = 1 + 0 and 1 - 6, after the LeakyReLU 1 and -1."""
     s, r = torch.tensor([[1.0], [9.0]]), torch.tensor([[0.0], [-6.0]])
