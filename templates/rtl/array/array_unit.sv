@@ -117,8 +117,8 @@ module array_unit #(
   assign over_own   = own_write && 32'(own_write_q) >= OwnWords;
   assign own_ends   = own_tile_q == d_i.tiles - 1'b1;
   always_ff @(posedge clk_i) begin
-    over_o <= (over_table || over_own || over_residual || over_partial || (load_own && 32'(load_address_i) >= OwnWords) ||
-               (load_bias && 32'(load_address_i) >= BiasWords) ||
+    over_o <= (over_table || over_own || over_residual || over_partial ||
+               (load_own && 32'(load_address_i) >= OwnWords) || (load_bias && 32'(load_address_i) >= BiasWords) ||
                (load_i && d_i.target == 3'(TargetActivation) && 32'(load_address_i) + 1 > ActivationWords)) && !rst_i;
     if (own_write) begin
       own_tile_q  <= own_ends ? '0 : own_tile_q + 1'b1;
@@ -290,7 +290,7 @@ module array_unit #(
     assign earlier = first ? '0 : stored[l];
     always_comb begin
       if (!first && Symmetric && maxima && d_i.symmetric != '0) total_d[l] = best[l%Heads] ? message : stored[l];
-      else if (!first && maxima && l >= Heads) total_d[l] = stored[l];  // of the row's own node, whose entry comes first
+      else if (!first && maxima && l >= Heads) total_d[l] = stored[l];  // of the node itself, whose entry comes first
       else if (Maximum && d_i.reduce != '0) begin
         total_d[l] = (first || message > signed'(stored[l])) ? message : stored[l];
       end else total_d[l] = message + earlier;
@@ -310,8 +310,8 @@ module array_unit #(
     sum_o <= total_d;
   end
 
-  // Cycle 6 of an engine that keeps partial sums: a row's total goes on from the partial one. Partial sums lie one after
-  // the other as rows end, so that the memory reads ahead.
+  // Cycle 6 of an engine that keeps partial sums: a row's total goes on from the partial one. Partial sums lie behind
+  // each other as rows end, so that the memory reads ahead.
   logic total_valid;
   logic [Lanes-1:0][SumBits-1:0] total;
   /* verilator lint_off UNUSEDSIGNAL */  // without attention there is none
@@ -610,7 +610,7 @@ module array_unit #(
     end
   end
 
-  // Cycle 9 or 10: into the queue, with its last part. The issue keeps a place for every row, so that it never overflows.
+  // Cycle 9 or 10: into the queue, with its last part. The issue keeps a place for every row: it never overflows.
   (* ram_style = "distributed" *) logic [ResultBits-1:0] queue[QueueWords];
   logic [QueueBits-1:0] write_q, read_q;
   logic [QueueBits:0] words_q;
