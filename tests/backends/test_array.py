@@ -231,6 +231,21 @@ def test_lanes_are_finished_in_parts(finished: int, attentions: tuple[str, ...],
     assert sum(phase_cycles(encode_array(array, data))) > sum(phase_cycles(encode_array(whole, data)))
 
 
+def test_h_in_blocks(tmp_path: Path) -> None:
+    """Combinations and aggregations take turns in every layer, in passes, too."""
+    rng = np.random.default_rng(12)
+    data = random_graph(rng, 70, 31, 5, 190)
+    gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
+    array = fit(source, data, 4, (2,), 2, 256, 2, 2, blocks=3)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    names = [phase["name"] for phase in report["phases"]]
+    assert {"combine 0, block 3, pass 2", "aggregate 0, block 1, pass 1", "aggregate 1, block 3"} <= set(names)
+    report = run_csim(tmp_path / "p", quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+
+
 @pytest.mark.slow
 def test_more_columns_of_x_than_a_table_has_words(tmp_path: Path) -> None:
     """17,000, for tables of 16,384 words: `--target array` writes the network in slices."""

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from fgnas.design import VECTORS
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import EncodedArray
+from fgnas.hardware.array.encoding import EncodedArray, block_rows
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,
+    Region,
     Target,
     beats_per_slot_row,
     descriptor_beats,
@@ -155,10 +156,10 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
     plans, names = encoded.accelerator.plans, ["fetch"]
-    for d, layer, piece in zip(encoded.programme, encoded.layers, slices_of(encoded.programme), strict=True):
+    for d, layer, (kind, number) in zip(encoded.programme, encoded.layers, parts_of(encoded.programme), strict=True):
         which = f" {layer}" if layer >= 0 else ""
-        if piece and layer >= 0:
-            which += f", slice {piece}"
+        if number and layer >= 0:
+            which += f", {kind} {number}"
         names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{_work(d)}{which}")
     part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
@@ -167,17 +168,27 @@ def phase_names(encoded: EncodedArray) -> list[str]:
             for name, more, number in several]  # fmt: skip
 
 
-def slices_of(programme: Sequence[Descriptor]) -> list[int]:
-    """Which part of its sums every descriptor makes, or loads words for, from 1 on; 0 where they have one part."""
-    found, piece = [], 0
+SLICE, BLOCK = "slice", "block"
+"""Parts of sums: of a combination, and of an aggregation."""
+
+
+def parts_of(programme: Sequence[Descriptor]) -> list[tuple[str, int]]:
+    """Which part of its sums every descriptor makes, or makes H or loads words for: its kind, and its number from 1 on;
+    0 where they have one part."""
+    found, number = [], {SLICE: 0, BLOCK: 0}
     for d in programme:
+        kind = BLOCK if d.computes and _aggregates(d) else SLICE
         if d.computes:
-            piece = piece + 1 if d.accumulate else int(d.target == Target.PARTIAL)
-        found.append(piece)
+            number[kind] = number[kind] + 1 if d.accumulate else int(d.target == Target.PARTIAL)
+        found.append((kind, number[kind] if d.computes else 0))
     for place in reversed(range(len(programme) - 1)):
-        if not programme[place].computes:
+        if not found[place][1] and not (programme[place].computes and _aggregates(programme[place])):
             found[place] = found[place + 1]
     return found
+
+
+def _aggregates(descriptor: Descriptor) -> bool:
+    return descriptor.streams and descriptor.region == Region.EDGES
 
 
 def _work(descriptor: Descriptor) -> str:
@@ -186,7 +197,7 @@ def _work(descriptor: Descriptor) -> str:
         return "score"
     if descriptor.is_step(Attention.MAXIMA):
         return "maximum"
-    return "combine" if descriptor.target in (Target.TABLE, Target.PARTIAL) else "aggregate"
+    return "aggregate" if _aggregates(descriptor) else "combine"
 
 
 def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
@@ -208,24 +219,38 @@ def multiplications(encoded: EncodedArray) -> int:
 def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
     """Multiplications that the network needs in each phase of `phase_cycles`; none in the fetch and in a load.
 
-    A pass and a head have their share of the layer's, and a slice those of its columns of X.
+    A pass and a head have their share of the layer's, a slice those of its columns of X, a block those of its rows.
     """
     needed, plans = _needed(encoded), encoded.accelerator.plans
     columns = np.bincount(encoded.graph.features.indices // plans[0].slice_inputs, minlength=plans[0].slices)
     found = [0]
-    for one, layer, piece in zip(encoded.programme, encoded.layers, slices_of(encoded.programme), strict=True):
+    for one, layer, (kind, part) in zip(encoded.programme, encoded.layers, parts_of(encoded.programme), strict=True):
         if not one.computes:
             found.append(0)
             continue
         combined, gathered = needed[layer]
         geometry = encoded.accelerator.source.layers[layer].geometry
         scores = _score_multiplications(encoded.accelerator.source.layers[layer], encoded.nodes)
-        if piece and plans[layer].slices > 1:
-            combined = int(columns[piece - 1]) * geometry.k * geometry.d + scores
+        if kind == SLICE and plans[layer].slices > 1:
+            combined = int(columns[part - 1]) * geometry.k * geometry.d + scores
+        if kind == BLOCK and part and plans[layer].blocks > 1:
+            combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
         of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
         heads = plans[layer].heads if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
     return found
+
+
+def _of_block(encoded: EncodedArray, layer: int, block: int, combined: int, gathered: int) -> tuple[int, int]:
+    """The share of a layer's multiplications that a block has: of its rows, or their features, and of its edges."""
+    plan, dealt = encoded.accelerator.plans[layer], encoded.dealt.combined(layer)
+    of_node = dealt.ordinal // block_rows(plan, dealt)
+    loads = np.diff(encoded.graph.features.indptr) if plan.first else np.ones(len(of_node), np.int64)
+    sources = of_node[encoded.graphs[layer].sources]
+    return (
+        int(combined) * int(loads[of_node == block].sum()) // max(1, int(loads.sum())),
+        int(gathered) * int((sources == block).sum()) // max(1, len(sources)),
+    )
 
 
 def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:

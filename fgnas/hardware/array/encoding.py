@@ -90,8 +90,18 @@ def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 def held_rows(plan: LayerPlan, combined: Deal) -> int:
     """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them, and
     with attention for every group that makes their scores."""
-    made = combined.groups * combined.depth
+    made = combined.groups * block_rows(plan, combined)
     return score_rows(plan, combined) * plan.aggregate.m if plan.attends else made
+
+
+def block_rows(plan: LayerPlan, combined: Deal) -> int:
+    """Rows of H that a group makes of a block."""
+    return ceil_div(combined.depth, plan.blocks)
+
+
+def block_count(plan: LayerPlan, combined: Deal) -> int:
+    """Blocks that have rows."""
+    return ceil_div(combined.depth, block_rows(plan, combined))
 
 
 def score_rows(plan: LayerPlan, combined: Deal) -> int:
@@ -118,9 +128,11 @@ def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 
 def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's partial sums: those of the rows of the first combination; 0 where it is not sliced."""
+    """Words of a unit's partial sums: of the rows of a first combination in slices, and of aggregations of blocks."""
     first = plans[0]
-    return dealt.first.depth * first.write_tiles if first.slices > 1 else 0
+    sliced = dealt.first.depth * first.write_tiles if first.slices > 1 else 0
+    return max(sliced, *(one.depth * plan.tiles * (plan.blocks > 1)
+                         for plan, one in zip(plans, dealt.layers, strict=True)))  # fmt: skip
 
 
 def fit(
@@ -135,16 +147,17 @@ def fit(
     slices: int = 1,
     finished: int = LANES,
     further: Sequence[GraphData] = (),
+    blocks: int = 1,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`, and
     `encode_array` for `further`."""
-    plans = plan_layers(source, units, columns, split, passes, slices)
+    plans = plan_layers(source, units, columns, split, passes, slices, blocks)
     dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
         source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
         partial_words(plans, dealt),
     )  # fmt: skip
-    return lower(source, replace(engine, finished=finished), columns, split, passes, slices)
+    return lower(source, replace(engine, finished=finished), columns, split, passes, slices, blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,19 +379,20 @@ class _Encoder:
     def layer(self, plan: LayerPlan) -> None:
         """All passes of a layer. They read the same streams: one of X for each slice, and that of the edges."""
         index = plan.layer.index
-        combinations = self._combinations(plan)
-        aggregate, aggregated = self._aggregation(plan)
+        count = block_count(plan, self.dealt.combined(index))
+        blocks = [(self._combinations(plan, block), *self._aggregation(plan, block, count)) for block in range(count)]
         for part in range(plan.passes):
-            for piece, (combine, combined) in enumerate(combinations):
-                if part or piece:
-                    image = self.accelerator.part_image(plan, part, piece)
-                    self._load(image, Target.TABLE, plan.table_base, index)
-                for head in range(plan.heads):
-                    self._add(self._of_head(plan, combine, head), index, combined)
-            if plan.attends:
-                self._attend(plan, part, aggregate, aggregated)
-            moved = {} if plan.last else {"target_base": part * plan.tiles}
-            self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **moved), index, aggregated)
+            for block, (combinations, aggregate, aggregated) in enumerate(blocks):
+                for piece, (combine, combined) in enumerate(combinations):
+                    if piece or (part and not block):
+                        image = self.accelerator.part_image(plan, part, piece)
+                        self._load(image, Target.TABLE, plan.table_base, index)
+                    for head in range(plan.heads):
+                        self._add(self._of_head(plan, combine, head), index, combined)
+                if plan.attends:
+                    self._attend(plan, part, aggregate, aggregated)
+                own = {"target_base": part * plan.tiles} if aggregate.target == Target.OWN else {}
+                self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **own), index, aggregated)
 
     def _of_head(self, plan: LayerPlan, combine: Descriptor, head: int) -> Descriptor:
         """The combination of one of the heads that are averaged, from that of the first."""
@@ -411,8 +425,8 @@ class _Encoder:
         return {"bias": 0, "bias_fine": 0, "activation": 0, "activation_base": 0,
                 "bits": plan.layer.value_format.width}  # fmt: skip
 
-    def _combinations(self, plan: LayerPlan) -> list[tuple[Descriptor, Schedule | None]]:
-        """X W, into the tables; of a first layer a descriptor for each slice."""
+    def _combinations(self, plan: LayerPlan, block: int) -> list[tuple[Descriptor, Schedule | None]]:
+        """X W, or Z W, of a block into the tables; of a first layer a descriptor for each slice."""
         index = plan.layer.index
         common = Descriptor(
             operation=Operation.SPARSE if plan.first else Operation.DENSE,
@@ -429,22 +443,28 @@ class _Encoder:
             bits=plan.layer.value_format.width,
         )
         if not plan.first:
-            rows = self.dealt.layers[index - 1].depth
-            return [(replace(common, count=rows, entries=plan.elements), None)]
+            before = self.dealt.combined(index)
+            first = block * block_rows(plan, before)
+            rows = min(block_rows(plan, before), before.depth - first)
+            base = first * ceil_div(plan.elements, LANES)
+            return [(replace(common, count=rows, entries=plan.elements, own_base=base), None)]
+        nodes, here = part_of(self.dealt.first, block_rows(plan, self.dealt.first), block)
+        features = self.graphs[0].features[nodes] if plan.blocks > 1 else self.graphs[0].features
         found: list[tuple[Descriptor, Schedule | None]] = []
         for piece in range(plan.slices):
-            indptr, columns, values = sliced(self.graphs[0].features, plan.slice_inputs, piece)
-            schedule = pack(np.diff(indptr), self.dealt.first, plan.combine.k)
-            here = replace(common, accumulate=int(piece > 0),
+            indptr, columns, values = sliced(features, plan.slice_inputs, piece)
+            schedule = pack(np.diff(indptr), here, plan.combine.k)
+            descriptor = replace(common, accumulate=int(piece > 0),
                            target=Target.TABLE if piece == plan.slices - 1 else Target.PARTIAL)  # fmt: skip
             entries = (columns * plan.write_tiles, values)
             found.append(self._sparse(
-                here, Region.FEATURES, schedule, self.dealt.first, plan.combine, indptr, entries, False
+                descriptor, Region.FEATURES, schedule, here, plan.combine, indptr, entries, False
             ))  # fmt: skip
         return found
 
-    def _aggregation(self, plan: LayerPlan) -> tuple[Descriptor, Schedule]:
-        """A H, then bias and activation, into the units' own rows or to the logits."""
+    def _aggregation(self, plan: LayerPlan, block: int, blocks: int) -> tuple[Descriptor, Schedule]:
+        """A H of a block, then bias and activation, into the units' own rows or to the logits; but partial sums of all
+        blocks but the last."""
         index = plan.layer.index
         deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
         combined = self.dealt.combined(index)
@@ -463,7 +483,8 @@ class _Encoder:
             count=0,
             table_base=self.accelerator.results_base,
             limit=plan.heads * held_rows(plan, combined) * plan.pitch,
-            target=Target.LOGITS if plan.last else Target.OWN,
+            target=Target.PARTIAL if block < blocks - 1 else Target.LOGITS if plan.last else Target.OWN,
+            accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
             reduce=int(plan.layer.geometry.maximum),
@@ -476,12 +497,16 @@ class _Encoder:
             **attention,
         )
         ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
-        indptr = graph.indptr * plan.heads
-        schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
         sources = self_first(graph, index) if plan.attends else graph.sources
-        places = combined.position[sources][:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        held = block_rows(plan, combined)
+        here = combined.ordinal[sources] // held == block
+        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets[here], minlength=graph.nodes))])
+        schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
+        place = combined.position[sources[here]] - block * held * combined.groups
+        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
-        weights = np.repeat(coefficients(plan, rows, graph, fraction), plan.heads)
+        weights = np.repeat(coefficients(plan, rows, graph, fraction)[here], plan.heads)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (places.ravel() * plan.pitch, weights),
             repeats(plan), again if plan.attends else None,
@@ -514,6 +539,14 @@ class _Encoder:
         placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
+
+
+def part_of(combined: Deal, rows: int, block: int) -> tuple[Ints, Deal]:
+    """The nodes whose rows are in a block of so many rows of each group, and how they are dealt."""
+    nodes = np.flatnonzero(combined.ordinal // rows == block)
+    group = combined.group[nodes]
+    counts = np.bincount(group, minlength=combined.groups)
+    return nodes, Deal(group, combined.ordinal[nodes] - block * rows, counts)
 
 
 def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:

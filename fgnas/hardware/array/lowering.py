@@ -51,6 +51,8 @@ class LayerPlan:
         slices: parts of the first layer's rows of W, those of as many columns of X, that are loaded and multiplied one
             after the other, the next from the partial sums of the one before; 1 in further layers. The table holds the
             words of W of one slice.
+        blocks: parts of the rows of H that are made and aggregated one after the other, the next from the partial sums
+            of the one before. The table holds the rows of one block.
         elements: dense elements of a row that a unit multiplies; 0 in the first layer.
         table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
         activation: the function behind the bias.
@@ -81,6 +83,7 @@ class LayerPlan:
     passes: int = 1
     heads: int = 1
     slices: int = 1
+    blocks: int = 1
 
     @property
     def first(self) -> bool:
@@ -249,15 +252,16 @@ class ArrayAccelerator:
                 raise UserError(f"the network needs {name} of {wanted} at least, the engine has {found}")
         if any(plan.layer.geometry.maximum for plan in self.plans) and not self.engine.maximum:
             raise UserError("the network reduces by the maximum, which the engine does not offer")
-        if any(plan.slices > 1 for plan in self.plans) and not self.engine.partial_words:
-            raise UserError("the network's first layer comes in slices, for which the engine keeps no partial sums")
+        if any(plan.slices > 1 or plan.blocks > 1 for plan in self.plans) and not self.engine.partial_words:
+            raise UserError("the network comes in slices or blocks, for which the engine keeps no partial sums")
         _check_softmax(self.source, self.plans, self.engine)
 
     def on(self, engine: Engine) -> ArrayAccelerator:
         """The same network, arranged in the same way, on another engine. Raises UserError where it does not fit."""
         columns = [plan.aggregate.n for plan in self.plans[:-1]]
         first = self.plans[0]
-        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, first.passes, first.slices)
+        blocks = max(plan.blocks for plan in self.plans)
+        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, first.passes, first.slices, blocks)
 
     @property
     def places(self) -> int:
@@ -303,7 +307,8 @@ class ArrayAccelerator:
                 {"combine": vars(plan.combine), "aggregate": vars(plan.aggregate), "tiles": plan.tiles,
                  "write_tiles": plan.write_tiles, "passes": plan.passes, "activation": plan.activation.name.lower(),
                  "aggregate_shift": plan.aggregate_shift, "weight": vars(plan.layer.weight_format),
-                 "value": vars(plan.layer.value_format), **({"slices": plan.slices} if plan.slices > 1 else {})}
+                 "value": vars(plan.layer.value_format), **({"slices": plan.slices} if plan.slices > 1 else {}),
+                 **({"blocks": plan.blocks} if plan.blocks > 1 else {})}
                 for plan in self.plans
             ],
         }  # fmt: skip
@@ -408,19 +413,21 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
 
 
 def lower(
-    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1
+    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
+    blocks: int = 1,
 ) -> ArrayAccelerator:
     """Place a network on an engine. Raises UserError where it does not fit.
 
     `columns` gives the n of every layer's aggregation but the last one's, which is 1; by default the largest that
     leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those of the first
-    layer.
+    layer, `blocks` those of every layer.
     """
-    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices))
+    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices, blocks))
 
 
 def plan_layers(
-    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1
+    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
+    blocks: int = 1,
 ) -> tuple[LayerPlan, ...]:
     """The plans of all layers on an array of so many units."""
     check_network(source)
@@ -429,6 +436,7 @@ def plan_layers(
         raise UserError(f"layer 0: {width} columns of X are not {slices} slices")
     if slices > 1 and averaged_heads(source.layers[0]) > 1:
         raise UserError("layer 0: heads that are averaged are not combined in slices")
+    _check_blocks(source, slices, blocks)
     chosen = [*(columns or [default_columns(layer, units) for layer in source.layers[:-1]]), 1]
     if len(chosen) != len(source.layers):
         hidden = len(source.layers) - 1
@@ -466,6 +474,7 @@ def plan_layers(
             passes=parts,
             heads=heads,
             slices=1 if plans else slices,
+            blocks=blocks,
         )
         if plan.row_tiles > MOST_ROW_WORDS:
             raise UserError(f"layer {layer.index}: a row takes {plan.row_tiles} words of a unit, {MOST_ROW_WORDS} at "
@@ -478,6 +487,20 @@ def plan_layers(
     if table_base > LARGEST_INDEX:
         raise UserError(f"the weights take {table_base} words of a unit, a table has {LARGEST_INDEX + 1} at most")
     return tuple(plans)
+
+
+def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
+    """Raise UserError where the rows of H cannot come in blocks."""
+    if blocks == 1:
+        return
+    if blocks < 1 or slices > 1:
+        raise UserError(f"H comes in 1 block or more, and in one where W comes in slices: not {blocks} with {slices}")
+    for layer in source.layers:
+        if averaged_heads(layer) > 1:
+            raise UserError(f"layer {layer.index}: heads that are averaged have their rows of H in one block")
+        if layer.geometry.gat or layer.geometry.maximum:
+            raise UserError(f"layer {layer.index}: a row may have no entry in a block, which a sum does not notice, "
+                            f"but a maximum and scores do")  # fmt: skip
 
 
 def _check_heads(layer: LayerAccelerator, n: int, split: int) -> None:
@@ -601,17 +624,18 @@ def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
     return LOADS + vectors + sum(
-        int(descriptors(plan.passes, plan.attends, plan.slices, plan.heads)) for plan in plans
+        int(descriptors(plan.passes, plan.attends, plan.slices, plan.heads, plan.blocks)) for plan in plans
     )
 
 
-def descriptors(passes: Any, attends: Any = 0, slices: Any = 1, heads: Any = 1) -> Any:
+def descriptors(passes: Any, attends: Any = 0, slices: Any = 1, heads: Any = 1, blocks: Any = 1) -> Any:
     """Descriptors of a layer: of every pass a combination for each slice, and one more, or three with attention; a load
-    before every slice but the first; and a combination more for each further head that is averaged.
+    before every slice but the first; for every further block a combination and an aggregation; and a combination more
+    for each further head that is averaged.
 
     Integers, or arrays of them.
     """
-    return (2 * slices + 1 + 2 * attends) * passes - 1 + heads - 1
+    return (2 * slices + 2 * blocks - 1 + 2 * attends) * passes - 1 + heads - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -45,19 +45,26 @@ class StreamRefill:
 
 
 def feature_refill(encoded: EncodedArray) -> StreamRefill:
-    """The feature region; it is filled with the codes of the non-zeros. Raises UserError where W comes in slices."""
-    if encoded.accelerator.plans[0].slices > 1:
-        raise UserError("features are refilled where W comes whole, not in slices: take an array with larger tables")
+    """The feature region; it is filled with the codes of the non-zeros."""
+    _check_whole(encoded)
     indptr = encoded.graph.features.indptr.astype(np.int64)
     return StreamRefill(*_places(encoded, Region.FEATURES, "value", encoded.dealt.first, indptr, False))
 
 
 def edge_refill(encoded: EncodedArray) -> StreamRefill:
     """The graph region; it is filled with the sources of the first layer, and keeps the graphs of the others."""
+    _check_whole(encoded)
     plan = encoded.accelerator.plans[0]
     assert plan.heads == 1, "an edge is an entry"
     found = _places(encoded, Region.EDGES, "index", encoded.dealt.layers[0], encoded.graph.indptr, repeats(plan))
     return StreamRefill(*found, encoded.dealt.combined(0).position * plan.pitch)
+
+
+def _check_whole(encoded: EncodedArray) -> None:
+    """Raise UserError where a region has several streams for the first layer."""
+    first = encoded.accelerator.plans[0]
+    if first.slices > 1 or first.blocks > 1:
+        raise UserError("streams are refilled where W and H come whole, not in slices or blocks: take larger tables")
 
 
 def _places(

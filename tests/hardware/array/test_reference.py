@@ -17,7 +17,8 @@ from fgnas.hardware.array.cycles import multiplications, multiplications_by_phas
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit
 from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import lower
-from fgnas.hardware.array.programme import Target
+from fgnas.hardware.array.programme import Region, Target
+from fgnas.hardware.array.refill import feature_refill
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
@@ -133,6 +134,42 @@ def test_slices_change_no_logit(seed: int) -> None:
     assert len(set(phase_names(encoded))) == len(encoded.programme) + 1
     with pytest.raises(UserError, match="for which the engine keeps no partial sums"):
         array.on(whole.engine)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_blocks_change_no_logit(seed: int) -> None:
+    """H in two blocks, or in more, the last of which may have fewer rows, of sums and means; in any passes."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, ("add", "mean") if seed % 2 else ("add",))
+    whole = random_array(rng, source, data)
+    blocks, first = 2 + seed % 4, whole.plans[0]
+    array = fit(
+        source, data, whole.engine.units, [plan.aggregate.n for plan in whole.plans[:-1]],
+        whole.plans[-1].aggregate.k, whole.engine.beat_bits, first.passes, whole.engine.results, blocks=blocks,
+    )  # fmt: skip
+    assert array.on(array.engine).plans[0].blocks == blocks
+    encoded, before = encode_array(array, data), encode_array(whole, data)
+    assert np.array_equal(reference.run(encoded), reference.run(before))
+    assert sum(multiplications_by_phase(encoded)) == multiplications(encoded) or first.passes > 1
+    assert len(set(phase_names(encoded))) == len(encoded.programme) + 1
+    rows = [one.limit for one in encoded.programme if one.region == Region.EDGES]
+    whole_rows = [one.limit for one in before.programme if one.region == Region.EDGES]
+    assert max(rows) <= max(whole_rows) and (data.nodes < 2 * whole.engine.units or max(rows) < max(whole_rows))
+
+
+def test_what_has_no_blocks_is_refused() -> None:
+    """Maxima, scores, and W in slices, whose partial sums are in the same memory."""
+    rng = np.random.default_rng(2)
+    data = random_graph(rng, 20, 9, 5, 40)
+    for source in (random_source(rng, 2, data, ("max",)), random_source(rng, 2, data, ("add",), ("gat",))):
+        with pytest.raises(UserError, match="layer 0: a row may have no entry in a block"):
+            fit(source, data, 4, blocks=2)
+    source = random_source(rng, 2, data, ("add",))
+    with pytest.raises(UserError, match="in one where W comes in slices: not 2 with 3"):
+        fit(source, data, 4, slices=3, blocks=2)
+    with pytest.raises(UserError, match="streams are refilled where W and H come whole"):
+        feature_refill(encode_array(fit(source, data, 4, blocks=2), data))
 
 
 @pytest.mark.parametrize(
