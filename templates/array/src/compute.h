@@ -260,7 +260,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
     const bool residual = adds_own(d);
-    const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0, keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
+    const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0;
+    const bool keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
     const bool symmetric = SYMMETRIC && d.symmetric != 0;
     int limit = QUEUE_WORDS;  // rows that a queue holds
     for (int log = 0; log < TILES_BITS; ++log) {
