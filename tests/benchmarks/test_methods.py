@@ -55,6 +55,14 @@ def test_a_tie_and_a_win_on_the_page(methods) -> None:
     # Accuracy above one half times the cycles below 100,000, each as a share.
     assert lines["evolution"]["volume"] == pytest.approx(0.32 * 0.4)
     assert lines["evolution"]["volume_gaps"]["random architectures"]["difference"] == pytest.approx(0.02 * 0.4)
+    assert methods.together(record) == [], "the other rows are missing"
+    for number in (1, 6, 13):
+        for seed in range(10):
+            for method in (methods.BASELINE, methods.ARCHITECTURES, methods.DEFAULT):
+                found = result(0.8 if method == methods.DEFAULT else 0.8 - seed / 100)
+                record[methods.Wanted(number, method, seed).key] = found
+    gains = methods.together(record)[0]["gap"]
+    assert gains["difference"] == pytest.approx((0.02 + 3 * 0.045) / 4) and gains["low"] > 0.02
     text = methods.page(record)
     assert "| 12 | cora, 1.0 ms, 100,000 LUT and FF, 100 DSP | 71.5% | 82.00% ± 0.00% (10) |" in text
 
