@@ -95,12 +95,17 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
-@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])
-def test_random_networks_with_attention(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seed", "attentions"), [(2, SCORED), (3, SCORES_OF_ALL_KINDS), *(
+        pytest.param(seed, attentions, marks=pytest.mark.slow)
+        for seed in (5, 8, 11, 14, 17) for attentions in (SCORED, SCORES_OF_ALL_KINDS)
+    )]
+)  # fmt: skip
+def test_random_networks_with_attention(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
     """Most of three layers have scores; a second run without a reset gives the same."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=SCORED), data)
+    array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=attentions), data)
     assert array.engine.softmax is not None
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -115,15 +120,6 @@ def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     layers = (scored | {"k": 2, "d": 12}, {"attention": "gat", "t_attn": 1, "aggregation": "max", "k": 1, "d": 9},
               {"attention": "gcn", "t_attn": None, "k": 1}, scored | {"k": 1})  # fmt: skip
     array = fit(random_accelerator(rng, random_design(rng, 4, layers), data), data, 4, (2, 1, 1))
-    report = assert_exact(array, data, tmp_path / "p", runs=2)
-    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
-
-
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 8, 11, 14, 17))])
-def test_random_networks_with_scores_of_all_kinds(seed: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(seed)
-    data = random_data(rng)
-    array = random_array(rng, random_source(rng, 1 + seed % 3, data, attentions=SCORES_OF_ALL_KINDS), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 

@@ -29,21 +29,13 @@ from fgnas.tasks.nodes import build
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_logits_are_those_of_the_pipeline(seed: int) -> None:
-    """One to three layers, sums and maxima, on 1 to 16 units in random modes."""
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS])
+def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: int) -> None:
+    """One to three layers, sums and maxima, of one or two heads, on 1 to 16 units in random modes; without scores, with
+    gat in most layers, with scores of all kinds."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data)
-    encoded = encode_array(random_array(rng, source, data), data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_attention_has_the_logits_of_the_pipeline(seed: int) -> None:
-    """One to three layers, most of them with scores, of one or two heads."""
-    rng = np.random.default_rng(seed)
-    data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data, attentions=SCORED)
+    source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
@@ -102,16 +94,6 @@ def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str) -> No
     schedule = encoded.schedules[len(encoded.programme) - 1]
     working = schedule.ordinal >= 0
     assert (~working & (np.cumsum(working[::-1], axis=0)[::-1] > 0)).any(), "a group idles before its end"
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_kind_of_scores_has_the_logits_of_the_definition(seed: int) -> None:
-    """One to three layers, kinds mixed."""
-    rng = np.random.default_rng(seed)
-    data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data, attentions=SCORES_OF_ALL_KINDS)
-    encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
