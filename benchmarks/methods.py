@@ -103,28 +103,32 @@ def write_graph(path: Path, data: GraphData) -> None:
     )  # fmt: skip
 
 
+def seeded(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Every seed of rows with its row, seed by seed."""
+    for seed, number in itertools.product(range(max(SEEDS.values())), numbers):
+        if seed < SEEDS.get(number, OTHER_SEEDS):
+            yield seed, number
+
+
 def rows(methods: Sequence[str] | None, numbers: Sequence[int]) -> Iterator[Wanted]:
     """Every method with equal trainings, seed by seed; on most rows the default and the baseline alone."""
-    for seed, number in itertools.product(range(max(SEEDS.values())), numbers):
+    for seed, number in seeded(numbers):
         few = number not in SEEDS
-        if seed < SEEDS.get(number, OTHER_SEEDS):
-            yield from (Wanted(number, one, seed) for one in methods or ((DEFAULT, BASELINE) if few else METHODS))
+        yield from (Wanted(number, one, seed) for one in methods or ((DEFAULT, BASELINE) if few else METHODS))
 
 
 def reached(numbers: Sequence[int]) -> Iterator[Wanted]:
     """Random designs of MANY children, and the default after fewer trainings."""
-    for seed, number in itertools.product(range(max(SEEDS.values())), numbers):
-        if seed < SEEDS.get(number, 0):
-            yield Wanted(number, BASELINE, seed, None)
-            yield from (Wanted(number, DEFAULT, seed, trainings) for trainings in FEWER)
+    for seed, number in seeded([one for one in numbers if one in SEEDS]):
+        yield Wanted(number, BASELINE, seed, None)
+        yield from (Wanted(number, DEFAULT, seed, trainings) for trainings in FEWER)
 
 
 def equal_time(record: dict[str, Any], numbers: Sequence[int]) -> Iterator[Wanted]:
     """Random designs with as much processor time as the default."""
     trainings = trainings_of_equal_time(record)[BASELINE]
-    for seed, number in itertools.product(range(max(SEEDS.values())), numbers):
-        if seed < SEEDS.get(number, 0):
-            yield Wanted(number, BASELINE, seed, trainings)
+    for seed, number in seeded([one for one in numbers if one in SEEDS]):
+        yield Wanted(number, BASELINE, seed, trainings)
 
 
 def on_splits() -> Iterator[Wanted]:
@@ -164,8 +168,7 @@ def share_of_best(result: dict[str, Any], cost: str) -> float:
 
 def found_of(record: dict[str, Any], wanted: Wanted) -> list[dict[str, Any]]:
     """The results of a search with every seed of its row, as far as they are there."""
-    seeds = range(SEEDS.get(wanted.number, OTHER_SEEDS))
-    keys = [Wanted(wanted.number, wanted.method, seed, wanted.trainings).key for seed in seeds]
+    keys = [Wanted(number, wanted.method, seed, wanted.trainings).key for seed, number in seeded([wanted.number])]
     return [record[key] for key in keys if key in record]
 
 

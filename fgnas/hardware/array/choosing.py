@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -105,14 +106,11 @@ def fastest(
     try:
         return _fastest_of(source, graphs, room, offered)
     except UserError:
-        sliced = in_slices(source, offered)
         # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
-        if not sliced or not data.nodes or modelled:
-            raise
-        try:
-            return _fastest_of(source, graphs, room, sliced)
-        except UserError:
-            pass
+        sliced = in_slices(source, offered) if data.nodes and not modelled else []
+        if sliced:
+            with suppress(UserError):
+                return _fastest_of(source, graphs, room, sliced)
         raise
 
 
