@@ -71,7 +71,7 @@ LARGER = 0.02
 @dataclass(frozen=True)
 class Arrangement:
     """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, words of H a
-    cycle, and lanes that an epilogue finishes in a cycle."""
+    cycle, lanes that an epilogue finishes in a cycle, and whether memories have powers of two as depths."""
 
     units: int
     columns: tuple[int, ...]
@@ -79,6 +79,7 @@ class Arrangement:
     results: int = 1
     finished: int = LANES
     slices: int = 1
+    whole: bool = False
 
 
 def fastest(
@@ -88,9 +89,9 @@ def fastest(
 
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
-    cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle. Only where
-    none of them fits, the first layer's W comes in slices, too. `further` as in `encode_array`. Raises UserError where
-    the network fits no array.
+    cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
+    that take block RAMs instead of LUTs (`table_depth`). Only where none of them fits, the first layer's W comes in
+    slices, too. `further` as in `encode_array`. Raises UserError where the network fits no array.
     """
     check_network(source)
     modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
@@ -98,8 +99,8 @@ def fastest(
         scored = next(layer.attention for layer in source.layers if layer.scores is not None)
         raise UserError(f"the {' and '.join(modelled)} of an array with attention {scored} are not known: give no "
                         f"limit on them, or choose gcn")  # fmt: skip
-    finished = FINISHED if modelled else FINISHED[:1]
-    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), finished)
+    savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
+    offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     graphs = (data, *further)
@@ -128,7 +129,7 @@ def _fastest_of(
         try:
             return fit(
                 source, graphs[0], one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
-                one.finished, graphs[1:],
+                one.finished, graphs[1:], whole=one.whole,
             )  # fmt: skip
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
@@ -138,10 +139,10 @@ def _fastest_of(
 
 
 def arrangements(
-    source: Accelerator, most: int, results: int = 1, finished: Sequence[int] = FINISHED[:1]
+    source: Accelerator, most: int, results: int = 1, savings: Sequence[tuple[int, bool]] = ((LANES, False),)
 ) -> list[Arrangement]:
     """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
-    preferred."""
+    preferred; `savings` are the pairs of `finished` and `whole` that are offered."""
     g = source.layers[0].geometry
     words, whole = int(row_words(g.features, g.k * g.gat, g.d)), ceil_div(g.d, LANES) if g.gat else 1
     found = []
@@ -151,8 +152,8 @@ def arrangements(
             held = ceil_div(words, chosen[0]) if chosen else whole
             passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
             found += [
-                Arrangement(units, chosen, one, together, lanes)
-                for one in passes for together in powers(results) for lanes in finished
+                Arrangement(units, chosen, one, together, lanes, whole=whole)
+                for one in passes for together in powers(results) for lanes, whole in savings
             ]  # fmt: skip
     return found
 
@@ -203,7 +204,7 @@ def _prices(
         heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
         averaged=averaged_heads(source.layers[-1]),
         slices=slices if any(one.slices > 1 for one in offered) else None,
-        finished=np.array([one.finished for one in offered]),
+        finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

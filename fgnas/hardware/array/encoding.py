@@ -148,14 +148,15 @@ def fit(
     finished: int = LANES,
     further: Sequence[GraphData] = (),
     blocks: int = 1,
+    whole: bool = False,
 ) -> ArrayAccelerator:
-    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`, and
-    `encode_array` for `further`."""
+    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`,
+    `encode_array` for `further`, and `table_depth` for `whole`."""
     plans = plan_layers(source, units, columns, split, passes, slices, blocks)
     dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
         source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
-        partial_words(plans, dealt),
+        partial_words(plans, dealt), whole,
     )  # fmt: skip
     return lower(source, replace(engine, finished=finished), columns, split, passes, slices, blocks)
 

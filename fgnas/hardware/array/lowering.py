@@ -586,11 +586,11 @@ def aggregate_shift(layer: LayerAccelerator) -> int:
 
 def smallest_engine(
     source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
-    results: int = 1, partial_words: int = 0,
+    results: int = 1, partial_words: int = 0, whole: bool = False,
 ) -> Engine:
     """The smallest engine that runs plans on a graph whose H, Z and partial sums take so many words of a unit.
 
-    Depths are rounded up where that costs no further block RAM.
+    Depths are rounded up where that costs no further block RAM; `whole`, to powers of two.
     """
     modes = tuple(dict.fromkeys(mode for plan in plans for mode in (plan.combine, plan.aggregate)))
     shifts = {shift for plan in plans for shift in layer_shifts(plan.layer)}
@@ -599,8 +599,8 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits),
-        own_words=int(own_depth(own_words)),
+        table_words=int(table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits, whole)),
+        own_words=int(own_depth(own_words, whole)),
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=table_words(plans),
         shifts=tuple(sorted(shifts)),
@@ -643,15 +643,23 @@ def programme_depth(steps: Any) -> Any:
     return np.maximum(LEAST_PROGRAMME, next_power_of_two(steps))
 
 
-def table_depth(words: Any, beat_bits: int) -> Any:
-    """Words of a table that holds so many, in whole block RAMs. Integers, or arrays of them."""
+def table_depth(words: Any, beat_bits: int, whole: Any = False) -> Any:
+    """Words of a table that holds so many, in whole block RAMs; `whole`, as many as a power of two.
+
+    A memory of 2^b words is built from narrow, deep block RAMs side by side. Any other has a multiplexer of LUTs behind
+    the block RAMs, whose depths add up. Integers, or arrays of them.
+    """
     step = table_banks(beat_bits) * BLOCK_WORDS
-    return ceil_div(words, step) * step
+    steps = ceil_div(words, step)
+    return np.where(whole, next_power_of_two(steps), steps) * step
 
 
-def own_depth(words: Any) -> Any:
-    """Words of a unit's own rows: LUTRAM, or whole block RAMs. Integers, or arrays of them."""
-    return np.where(words <= OWN_WORDS_LUTRAM, OWN_WORDS_LUTRAM, ceil_div(words, BLOCK_WORDS) * BLOCK_WORDS)
+def own_depth(words: Any, whole: Any = False) -> Any:
+    """Words of a unit's own rows: LUTRAM, or whole block RAMs, `whole` as of `table_depth`. Integers, or arrays of
+    them."""
+    steps = ceil_div(words, BLOCK_WORDS)
+    blocks = np.where(whole, next_power_of_two(steps), steps) * BLOCK_WORDS
+    return np.where(words <= OWN_WORDS_LUTRAM, OWN_WORDS_LUTRAM, blocks)
 
 
 def partial_depth(words: Any) -> Any:

@@ -81,6 +81,7 @@ class Candidates:
         averaged: heads of the last layer, see `LayerPlan.heads`.
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
+        whole: whether memories have powers of two as depths, see `table_depth`.
     """
 
     units: Ints
@@ -99,6 +100,7 @@ class Candidates:
     averaged: Ints | int = 1
     slices: Ints | None = None
     finished: Ints | None = None
+    whole: NDArray[np.bool_] | bool = False
 
 
 UNKNOWN = -1
@@ -368,7 +370,8 @@ class ArrayPricer:
         built = EngineColumns(
             units=units, bits=candidates.bits, tiles=longest, bias_words=biases, activation_words=candidates.tables,
             modes=mode_columns([*pairs, *((n, np.ones_like(n)) for n in columns[:-1])]),
-            table_words=table_depth(weights + results, self.beat_bits), own_words=own_depth(own),
+            table_words=table_depth(weights + results, self.beat_bits, candidates.whole),
+            own_words=own_depth(own, candidates.whole),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
             results=candidates.results, finished=finished,

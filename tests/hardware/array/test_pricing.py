@@ -1,5 +1,7 @@
 """Prices of many arrangements at once against those of each that is lowered and encoded."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from arrays import SCORED, random_data, random_source
@@ -51,6 +53,18 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     assert_exact(source, data, arrays, beat_bits)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> None:
+    """Depths that are powers of two, of graphs that are large enough for several block RAMs."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, 1_200, 900, 5, 3_000)
+    source = random_accelerator(rng, wide_design(rng, 16), data)
+    beat_bits = BEAT_BITS[seed % 3]
+    chosen = [(units, whole) for units in (1, 3, 4) for whole in (False, True)]
+    arrays = [fit(source, data, units, (), 1, beat_bits, whole=whole) for units, whole in chosen]
+    assert_exact(source, data, arrays, beat_bits, [whole for _, whole in chosen])
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED])
 def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
@@ -73,8 +87,11 @@ def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: 
     assert_exact(source, data, arrays, beat_bits)
 
 
-def assert_exact(source: Accelerator, data: GraphData, arrays: list[ArrayAccelerator], beat_bits: int) -> None:
-    """Every price is that of the array that is encoded."""
+def assert_exact(
+    source: Accelerator, data: GraphData, arrays: list[ArrayAccelerator], beat_bits: int, whole: Sequence[bool] = ()
+) -> None:
+    """Every price is that of the array that is encoded; `whole` says which have whole memories, none by default."""
+    powers = np.array(whole) if whole else np.zeros(len(arrays), bool)
     depth = len(source.layers) - 1
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(depth)]
@@ -93,7 +110,7 @@ def assert_exact(source: Accelerator, data: GraphData, arrays: list[ArrayAcceler
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
         heads if softmax else (), exponential_halves(softmax), averaged_heads(source.layers[-1]),
-        slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]),
+        slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
@@ -101,8 +118,9 @@ def assert_exact(source: Accelerator, data: GraphData, arrays: list[ArrayAcceler
         assert prices.cycles[place] == total_cycles(encoded)
         assert prices.multipliers[place] == array.engine.multipliers
         assert prices.multiplications[place] == multiplications(encoded)
-        rest = array.engine.table_words - prices.table_words[place]
-        assert 0 <= rest < 512 * array.engine.banks, "the depth is rounded up to whole block RAMs"
+        rest, step = array.engine.table_words - prices.table_words[place], 512 * array.engine.banks
+        most = array.engine.table_words // 2 if powers[place] else 0
+        assert 0 <= rest < max(step, most), "the depth is rounded up to whole block RAMs, or to a power of two"
         assert array.engine.own_words >= prices.own_words[place]
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
         known = {name: value for name, value in found.items() if value != UNKNOWN}
@@ -149,6 +167,19 @@ def test_few_block_rams_are_kept_by_passes() -> None:
     assert total_cycles(encode_array(smaller, data)) >= total_cycles(encode_array(all_units, data))
 
 
+def test_few_luts_take_more_block_rams() -> None:
+    """Of 2,200 words the smallest memories have multiplexers; where LUTs are scarce they have 4,096 words."""
+    rng = np.random.default_rng(8)
+    data = random_graph(rng, 900, 1_300, 5, 1_500)
+    source = random_accelerator(rng, wide_design(rng, 8), data)
+    free = fastest(source, data, Room(8))
+    tight = fastest(source, data, Room(8, limits={"lut": engine_resources(free.engine)["lut"] - 1}))
+    assert tight.engine.table_words.bit_count() == 1 < free.engine.table_words.bit_count()
+    assert engine_resources(tight.engine)["bram36"] > engine_resources(free.engine)["bram36"]
+    encoded = encode_array(tight, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
 def test_slices_are_taken_where_nothing_else_fits() -> None:
     """W of 17,000 rows in a table of 16,384 words; and fewer block RAMs than the least of any passes."""
     rng = np.random.default_rng(6)
@@ -173,6 +204,6 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
-def wide_design(rng: np.random.Generator) -> Design:
+def wide_design(rng: np.random.Generator, features: int = 64) -> Design:
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None}
-    return random_design(rng, 2, ({**gcn, "k": 1, "d": 64}, {**gcn, "k": 1}))
+    return random_design(rng, 2, ({**gcn, "k": 1, "d": features}, {**gcn, "k": 1}))
