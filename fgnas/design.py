@@ -106,16 +106,20 @@ class Layer(BaseModel):
         return FixedPoint.of(self.ai, self.af, scale)
 
     def score_format(self, scale: int = 0) -> FixedPoint:
-        """Format of the parts that an edge's score is made of, where features are stored as x * 2**scale.
-
-        They are products with features, but linear's are 1 + tanh of them, from 0 to 2.
-        """
-        value = self.value_format(scale)
-        return FixedPoint(value.width, value.width - 2) if self.attention == "linear" else value
+        """Format of the parts that an edge's score is made of, where features are stored as x * 2**scale."""
+        return score_format(self.attention, self.value_format(scale))
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's weights, stored as w * 2**scale."""
         return FixedPoint.of(self.wi, self.wf, scale)
+
+
+def score_format(attention: str, value: FixedPoint) -> FixedPoint:
+    """Format of the parts that an edge's score is made of, by that of the features.
+
+    They are products with features, but linear's are 1 + tanh of them, from 0 to 2.
+    """
+    return FixedPoint(value.width, value.width - 2) if attention == "linear" else value
 
 
 class Array(BaseModel):

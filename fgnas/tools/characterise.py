@@ -29,7 +29,7 @@ from rich.progress import MofNCompleteColumn, Progress, TaskID
 from fgnas.activations import NAMES
 from fgnas.backends.render import render
 from fgnas.backends.rtl import KERNEL, PACKAGE, package_text, write_package, write_rtl
-from fgnas.design import Design
+from fgnas.design import VECTORS, Design
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -330,7 +330,8 @@ def random_network(design: Design, shape: GraphShape, seed: int) -> Network:
         features = layer.d or shape.classes
         weight = normal(width, layer.k, features)
         bias = normal(features if layer.d is None else layer.k * features)
-        source, target = (normal(layer.k, features) if layer.attends else None for _ in range(2))
+        vectors = [normal(layer.k, features) for _ in range(VECTORS.get(layer.attention, 0))]
+        source, target = [*vectors, None, None][:2]
         layers.append(LayerParameters(weight, bias, source, target))
         width = layer.k * features
     return Network(tuple(layers), TYPICAL_INPUT_SCALE)

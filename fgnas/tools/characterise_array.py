@@ -25,15 +25,25 @@ import numpy as np
 
 from fgnas.backends.array import write_rtl
 from fgnas.backends.rtl import KERNEL
-from fgnas.design import Design
+from fgnas.design import VECTORS, Design
 from fgnas.errors import UserError
-from fgnas.hardware.array.area import LOGIC, MEASURED, engine_columns, terms
+from fgnas.hardware.array.area import (
+    ATTENTION,
+    LOGIC,
+    MEASURED,
+    UNIT,
+    EngineColumns,
+    engine_columns,
+    sizes_of,
+    terms,
+)
 from fgnas.hardware.array.engine import FINISHED, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.network import Network
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
 from fgnas.tools import measurements
@@ -45,7 +55,7 @@ SEED = 1
 BATCH = 3
 """Points that one run of Yosys measures."""
 POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
-          "fixed": 6}  # fmt: skip
+          "fixed": 6, ATTENTION: 32}  # fmt: skip
 OTHER_POINTS = {"array_unit": 9, "fixed": 6}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
@@ -55,6 +65,9 @@ FIXED = ("array_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
 FIXED_UNITS = ((1, 3), (3, 6))
 """Numbers of units of the arrays in which they are measured, from and below."""
 DRAWN = 600
+ATTENDING = (UNIT, "array_coefficient", "array_exponential", "fgnas_multiplier_fabric")
+"""Modules of a unit with attention, beside its dividers, memories and products in DSPs."""
+ATTENDING_SEED = 2
 UNTABLED = 8
 """Further units without activation tables, which few engines drawn lack and many of a search."""
 LARGE_UNITS, LARGE_POINTS = 32, 4
@@ -66,19 +79,22 @@ LAYERS = (1, 2, 2, 2, 2, 3)
 SCALES = (-2, 4)
 
 
-def draw_array(rng: np.random.Generator) -> ArrayAccelerator:
-    """A random network on the smallest array of random units that holds it with a graph of random size."""
+def draw_array(rng: np.random.Generator, attending: bool = False) -> ArrayAccelerator:
+    """A random network on the smallest array of random units that holds it with a graph of random size; `attending`,
+    one whose messages have scores."""
     while True:
         try:
-            return _drawn(rng)
+            return _drawn(rng, attending)
         except UserError:
             continue  # its weights or rows exceed a unit's memories
 
 
-def _drawn(rng: np.random.Generator) -> ArrayAccelerator:
+def _drawn(rng: np.random.Generator, attending: bool = False) -> ArrayAccelerator:
     shape = SHAPES[rng.integers(len(SHAPES))]
     space = ArraySpace("points", int(rng.choice(LAYERS)), (*TABLE_II, *ENGINE))
     design = _of_other_formats(space.candidate(space.draw(1, rng)[0]), rng)
+    if attending:
+        design = _with_scores(design, rng)
     source = lower_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
     assert design.array is not None
     units, columns, beat_bits = design.array.units, design.array.columns, design.array.beat_bits
@@ -105,6 +121,21 @@ def _of_other_formats(design: Design, rng: np.random.Generator) -> Design:
     return design.model_copy(update={"layers": tuple(one.model_copy(update=formats) for one in design.layers)})
 
 
+def _with_scores(design: Design, rng: np.random.Generator) -> Design:
+    """The design with attention by scores in its first layer, and perhaps in the others, of one head to four."""
+    layers = []
+    for place, layer in enumerate(design.layers):
+        attention = str(rng.choice([*VECTORS] if place == 0 else [*VECTORS, "gcn"]))
+        update: dict[str, Any] = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
+        if layer.aggregation == "max":
+            update["aggregation"] = "mean"
+        if layer.d is not None:
+            heads = int(rng.choice([1, 2, 4]))
+            update |= {"k": heads, "d": layer.d // heads}
+        layers.append(layer.model_copy(update=update))
+    return design.model_copy(update={"layers": tuple(layers)})
+
+
 def _scaled(network: Network, rng: np.random.Generator) -> Network:
     """The network with random scales, so that shifts go both ways."""
     names = ("weight_scale", "value_scale", "output_scale")
@@ -126,7 +157,7 @@ class Batch:
 def measure(batch: Batch, family: str, folder: Path) -> None:
     """Synthesise a batch and append its sizes to the module's file."""
     with tempfile.TemporaryDirectory() as scratch:
-        sizes = (_fixed if batch.module == "fixed" else _instances)(batch, family, Path(scratch))
+        sizes = MEASURES.get(batch.module, _instances)(batch, family, Path(scratch))
     rows = [{"engine": array.engine.summary(), **size} for array, size in zip(batch.arrays, sizes, strict=True)]
     measurements.append(place_of(batch.module, family, folder), rows)
 
@@ -160,6 +191,24 @@ def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
         sizes = [_size(module["cells"]) for name, module in modules.items() if name.split("$")[0] in (KERNEL, *FIXED)]
         found.append({name: sum(size[name] for size in sizes) for name in ("lut", "ff")})
     return found
+
+
+def _attention(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+    """Own cells of a unit with attention, of its coefficients and of its exponentials."""
+    found = []
+    for number, array in enumerate(batch.arrays):
+        folder = scratch / str(number)
+        files = _written(array, folder)
+        text = f"module top;\n  import array_pkg::*;\n{settings(array, UNIT)} u_point ();\nendmodule\n"
+        (folder / "points.sv").write_text("`default_nettype wire\n" + text, encoding="utf-8")
+        modules = synthesise([*files, "points.sv"], "top", family, folder, folder / "log", list(ATTENDING))["modules"]
+        sizes = [_size(module["cells"]) for name, module in modules.items() if name.split("$")[0] in ATTENDING]
+        found.append({name: sum(size[name] for size in sizes) for name in ("lut", "ff")})
+    return found
+
+
+MEASURES = {"fixed": _fixed, ATTENTION: _attention}
+"""How modules are measured that are no instances of the kernel."""
 
 
 def _size(cells: dict[str, int]) -> dict[str, float]:
@@ -200,6 +249,8 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
         next(array for array in arrays if array.engine.beat_bits == bits and low <= array.engine.units < high)
         for bits in BEAT_BITS for low, high in FIXED_UNITS
     ]  # fmt: skip
+    scores = np.random.default_rng(ATTENDING_SEED)
+    chosen[ATTENTION] = [draw_array(scores, attending=True) for _ in range(POINTS[ATTENTION])]
     return chosen
 
 
@@ -230,10 +281,10 @@ def place_of(module: str, family: str, folder: Path) -> Path:
 @functools.cache
 def source_digest(module: str) -> str:
     """Twelve hexadecimal digits of the code that a module's size depends on, packages included."""
-    array = draw_points()["fixed"][0]
+    array = draw_points()[ATTENTION if module == ATTENTION else "fixed"][0]
     with tempfile.TemporaryDirectory() as scratch:
         texts = {path.stem: path.read_text(encoding="utf-8") for path in write_rtl(array, Path(scratch))}
-    own = (KERNEL, *FIXED) if module == "fixed" else (module,)
+    own = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING}.get(module, (module,))
     return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
 
 
@@ -266,11 +317,14 @@ def write_table(family: str, folder: Path) -> Path:
     """
     table = shipped(family)
     like = shipped(FIRST_FAMILY)["modules"] if family != FIRST_FAMILY else {}
-    modules = {}
+    modules: dict[str, dict[str, Any]] = {}
     for module in POINTS:
         rows = measured(module, family, folder)
         if rows:
-            found = terms(module, engine_columns([Engine.of(row["engine"]) for row in rows]), family)
+            engines = engine_columns([Engine.of(row["engine"]) for row in rows])
+            found = terms(module, engines, family)
+            if module == ATTENTION:
+                rows = _beyond(rows, engines, modules[UNIT], family)
             modules[module] = fit_terms(found, rows, like.get(module), LOGIC.get(module, ()))
         elif is_current(module, table):
             modules[module] = table["modules"][module]
@@ -288,6 +342,16 @@ def write_table(family: str, folder: Path) -> Path:
     place = MEASURED / f"{family}.json"
     place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return place
+
+
+def _beyond(
+    rows: list[dict[str, Any]], engines: EngineColumns, unit: dict[str, Any], family: str
+) -> list[dict[str, Any]]:
+    """What units take beyond those without attention, by the entry that was fitted to these."""
+    lut, ff = sizes_of(terms(UNIT, engines, family), coefficients(unit), len(rows)) / UNITS
+    return [
+        row | {"lut": row["lut"] - lut[place], "ff": row["ff"] - ff[place]} for place, row in enumerate(rows)
+    ]
 
 
 def main() -> None:

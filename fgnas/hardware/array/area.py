@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine
+from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine, Softmax
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, entries_per_beat, stored_bits
 from fgnas.hardware.memories import DISTRIBUTED, build
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
@@ -31,11 +31,17 @@ from fgnas.hardware.pipeline.resources import (
 )
 from fgnas.hardware.pipeline.sizes import Coefficients, Terms, is_one_of, weighted_sum
 from fgnas.hardware.pipeline.sizes import terms as pipeline_terms
+from fgnas.hardware.pipeline.tables import table_of
 
 MEASURED = Path(__file__).parent / "characterisation"
 STORED_IN_LUTRAM = (2, 3, 5)
 """Beats of a slot row whose earlier beats Yosys stores in LUTRAM; those of longer and other slot rows in registers."""
-UNIT = "array_unit"
+UNIT, ATTENTION = "array_unit", "attention"
+"""A unit's own logic, and what attention with scores adds to it, without the dividers."""
+
+
+SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials")
+"""What the size of attention depends on, of `EngineColumns`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,9 @@ class EngineColumns:
         shifted_out: bits behind the first that leave to the right, summed over the shifts.
         most_left: the largest left shift.
         finished: lanes of a total that a unit's epilogue finishes in a cycle.
+        attends: 1 where the engine has attention with scores; the fields behind it are 0 where it has none.
+        denominator_bits, mean, symmetric: as of `Softmax`.
+        exponentials: bits of a unit's table of exponentials where it is built from LUTs.
     """
 
     units: Ints
@@ -76,6 +85,11 @@ class EngineColumns:
     beat_bits: Ints
     results: Ints
     finished: Ints
+    attends: Ints | int = 0
+    denominator_bits: Ints | int = 0
+    mean: Ints | int = 0
+    symmetric: Ints | int = 0
+    exponentials: Ints | int = 0
 
     @property
     def banks(self) -> Ints:
@@ -139,7 +153,27 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
         ]),
         **shift_columns([np.array(own) for own in offered]),
         **{name: np.array([int(getattr(engine, name)) for engine in engines]) for name in names},
+        **attention_columns([engine.softmax for engine in engines]),
     )  # fmt: skip
+
+
+def attention_columns(given: Sequence[Softmax | None]) -> dict[str, Ints]:
+    """What `EngineColumns` tells of attention, [n] each."""
+    return {
+        "attends": np.array([int(one is not None) for one in given]),
+        "denominator_bits": np.array([one.sum_bits if one else 0 for one in given]),
+        "mean": np.array([int(one.mean) if one else 0 for one in given]),
+        "symmetric": np.array([int(one.symmetric) if one else 0 for one in given]),
+        "exponentials": np.array([exponential_bits(one) for one in given]),
+    }
+
+
+def exponential_bits(softmax: Softmax | None) -> int:
+    """Bits of a table of exponentials that is built from LUTs; 0 where it takes block RAM, or there is none."""
+    if softmax is None:
+        return 0
+    table = table_of("exponential", softmax.coefficients(), wire.COEFFICIENT_BITS, 1)
+    return 0 if table.halves(DEFAULT_FAMILY) else table.words * table.varying
 
 
 def _unit(e: EngineColumns, family: str) -> Terms:
@@ -175,6 +209,25 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "(tables) * finished": tables * f,
         "(tables) * finished * bits": tables * f * e.bits,
         "(tables) * finished * word bits * (banks of codes - 1)": tables * f * e.word_bits * (codes.banks - 1),
+    }
+
+
+def _attention(e: EngineColumns, family: str) -> Terms:
+    parted, several = (e.finished < LANES).astype(np.int64), (e.tiles > 1).astype(np.int64)
+    return {
+        "bits": e.bits,
+        "sum bits": e.sum_bits,
+        "finished": e.finished,
+        "finished * bits": e.finished * e.bits,
+        "finished * sum bits": e.finished * e.sum_bits,
+        "denominator bits": e.denominator_bits,
+        "denominator bits * (several tiles)": e.denominator_bits * several,
+        "denominator bits * (parts)": e.denominator_bits * parted,
+        "(mean)": e.mean,
+        "(symmetric)": e.symmetric,
+        "(symmetric) * bits": e.symmetric * e.bits,
+        "bits of exponentials": e.exponentials,
+        "(exponentials in block RAM)": (np.asarray(e.exponentials) == 0).astype(np.int64),
     }
 
 
@@ -283,7 +336,8 @@ LOGIC: dict[str, tuple[str, ...]] = {
 """Terms of LUTs alone: the logic that they count holds no flip-flops."""
 
 TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
-    "array_unit": _unit,
+    UNIT: _unit,
+    ATTENTION: _attention,
     "array_gather": _gather,
     "array_issue": _issue,
     "array_writeback": _writeback,
@@ -310,10 +364,10 @@ def measured(family: str) -> dict[str, Coefficients]:
 def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
     """[n] LUTs and [n] flip-flops of engines."""
     total: NDArray[Any] = np.zeros((2, len(e.units)))
+    of_units = {UNIT: e.units, ATTENTION: e.units * e.attends}
     for module, weights in measured(family).items():
-        found = _weighted(terms(module, e, family), weights, len(e.units))
-        total += found * e.units if module == UNIT else found
-    total += e.units * _shared(e, family)
+        total += sizes_of(terms(module, e, family), weights, len(e.units)) * of_units.get(module, 1)
+    total += e.units * (_shared(e, family) + e.attends * e.finished * _divider(e, family))
     lut, ff = np.rint(total / UNITS).astype(np.int64)
     return lut, ff
 
@@ -333,11 +387,21 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     )  # fmt: skip
 
 
+def _divider(e: EngineColumns, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of the divider of a lane."""
+    parameters = {
+        "NumeratorBits": e.sum_bits + e.most_left + 1, "DenominatorBits": np.maximum(e.denominator_bits, 1),
+        "QuotientBits": e.bits + wire.LOGIT_EXTRA_BITS,
+    }  # fmt: skip
+    return _module("fgnas_divider", parameters, characterisation(family), family)
+
+
 def _module(name: str, parameters: dict[str, Ints], shared: Characterisation, family: str) -> NDArray[np.float64]:
-    return _weighted(
+    return sizes_of(
         pipeline_terms(name, parameters, family), shared.weights[name], len(next(iter(parameters.values())))
     )
 
 
-def _weighted(found: Terms, weights: Coefficients, count: int) -> NDArray[np.float64]:
+def sizes_of(found: Terms, weights: Coefficients, count: int) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of n modules with these terms, in ten-thousandths."""
     return np.maximum(weighted_sum(found, weights, np.empty((len(found), count))), 0.0)

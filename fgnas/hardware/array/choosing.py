@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
 from fgnas.hardware.array.lowering import (
@@ -94,11 +96,7 @@ def fastest(
     slices, too. `further` as in `encode_array`. Raises UserError where the network fits no array.
     """
     check_network(source)
-    modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
-    if modelled and softmax_of(source):
-        scored = next(layer.attention for layer in source.layers if layer.scores is not None)
-        raise UserError(f"the {' and '.join(modelled)} of an array with attention {scored} are not known: give no "
-                        f"limit on them, or choose gcn")  # fmt: skip
+    modelled = any(name in room.limits for name in ("lut", "ff"))
     savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
@@ -196,15 +194,19 @@ def _prices(
     slices = np.array([one.slices for one in offered])
     shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
     heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
+    scored = [np.full(len(units), VECTORS.get(layer.attention, 0)) for layer in source.layers]
     softmax = softmax_of(source)
+    attending = attention_columns([softmax])
+    of_softmax: dict[str, int] = {name: int(attending[name][0]) for name in SOFTMAX}
     candidates = Candidates(
         units, features, columns, weighted, bits, np.full(len(units), tables), passes, results,
-        maximum=np.full(len(units), any(layer.geometry.maximum for layer in source.layers)),
+        maximum=np.full(len(units), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers)),
         sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
-        heads=heads if softmax else (), exponential_halves=exponential_halves(softmax, room.family),
+        heads=heads if softmax else (), vectors=scored, exponential_halves=exponential_halves(softmax, room.family),
         averaged=averaged_heads(source.layers[-1]),
         slices=slices if any(one.slices > 1 for one in offered) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
+        **of_softmax,
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

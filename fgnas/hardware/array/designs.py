@@ -2,7 +2,7 @@
 
 Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale,
 and linear, too; LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the
-price is known.
+price is known. With attention the scale also decides whether exponentials take block RAM.
 """
 
 from __future__ import annotations
@@ -17,17 +17,22 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import VECTORS
+from fgnas.design import VECTORS, score_format
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
+from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import LANES, MOST_TILES, table_banks
-from fgnas.hardware.array.lowering import MOST_AVERAGED
+from fgnas.hardware.array.area import SOFTMAX, attention_columns
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
+from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX
+from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.lowering import largest_difference
 from fgnas.hardware.pipeline.pricing import Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.pipeline.tables import exponential_table
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import EVERY, layer_graphs
@@ -48,8 +53,17 @@ HELD = (
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
-        "the price of an array with attention by scores is not known; choose gcn",
-        lambda columns, _: np.any([np.isin(one, list(VECTORS)) for one in columns["attention"]], axis=0),
+        "with attention by scores an array runs one head in the last layer",
+        lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1),
+    ),
+    (
+        f"array: with attention by scores a head stays in one unit, and a unit holds those of {HEADS} heads: "
+        f"columns must be at most the heads, and at least a quarter of them",
+        lambda columns, arrays: np.any([
+            scored & ((n > k) | (k > HEADS * np.maximum(n, 1)))
+            for scored, k, n in zip(
+                attends(columns), columns["k"], [*arrays.columns, np.ones_like(arrays.units)], strict=True)
+        ], axis=0),
     ),
     (
         f"an array averages {MOST_AVERAGED} heads at most", lambda columns, _: columns["k"][-1] > MOST_AVERAGED
@@ -72,6 +86,11 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
 """Rules between a network and its array: a message, and where it is broken."""
 
 
+def attends(columns: Columns) -> list[NDArray[np.bool_]]:
+    """[n] whether the messages of each layer have scores."""
+    return [np.isin(one, list(VECTORS)) for one in columns["attention"]]
+
+
 def _not_dividing(n: Ints, units: Ints) -> NDArray[np.bool_]:
     positive = np.maximum(n, 1)
     return (n < 1) | (positive & (positive - 1) != 0) | (units % positive != 0)
@@ -85,16 +104,19 @@ def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
             raise UserError(f"design {int(places[wrong.argmax()]) + 1}: {message}")
 
 
-def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> Candidates:
+def candidates_of(
+    columns: Columns, arrays: ArrayColumns, shape: GraphShape, family: str = DEFAULT_FAMILY
+) -> Candidates:
     """Networks on their arrays, for formats without a scale."""
     none = np.zeros_like(arrays.units)
     depth = len(columns["k"])
     k, ai, af, wi, wf = ([one.astype(np.int64) for one in columns[name]] for name in ("k", "ai", "af", "wi", "wf"))
     hidden = [heads * d.astype(np.int64) for heads, d in zip(k[:-1], columns["d"][:-1], strict=True)]
-    gcn, mean, most = (
-        [one == option for one in columns[name]]
-        for name, option in (("attention", "gcn"), ("aggregation", "mean"), ("aggregation", "max"))
-    )
+    gcn, linear, mean, most = (
+        [one == option for one in columns[name]] for name, option in (
+            ("attention", "gcn"), ("attention", "linear"), ("aggregation", "mean"), ("aggregation", "max"))
+    )  # fmt: skip
+    scored = attends(columns)
     value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
     sums, shifts = [], []
@@ -102,21 +124,66 @@ def candidates_of(columns: Columns, arrays: ArrayColumns, shape: GraphShape) -> 
         before = max(layer - 1, 0)  # X has the format of the first layer's values
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
-        sums += [value[before] + weight[layer] + ceil_log2(width), gathered]
-        rounded = np.where(gcn[layer] | mean[layer], wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
+        d = columns["d"][layer].astype(np.int64) if layer < depth - 1 else none + shape.classes
+        scores = np.where(scored[layer], value[layer] + weight[layer] + ceil_log2(d), 0)
+        sums += [value[before] + weight[layer] + ceil_log2(width), gathered, scores]
+        rounds = gcn[layer] | (mean[layer] & ~scored[layer])
+        rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
         extra = wire.LOGIT_EXTRA_BITS if layer == depth - 1 else 0
-        shifts += [af[before] + wf[layer] - af[layer], rounded - extra]
+        combined = af[before] + wf[layer] - af[layer]
+        # Scores shift by the weights' fraction bits, and the largest of them by none; else a shift that is there.
+        of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
+        shifts += [combined, rounded - extra, *of_scores]
     # On values and results of one format these need no table.
     tables = [
         np.where(np.isin(activation, PLAIN), 0, ceil_div(1 << bits, LANES))
         for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
     ]
+    tables += [
+        np.where(one, ceil_div(1 << bits, LANES), 0) for one, bits in zip(linear, value, strict=True)
+    ]
+    weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
     return Candidates(
-        units=arrays.units, features=[*hidden, k[-1] * shape.classes], columns=arrays.columns, weighted=gcn,
+        units=arrays.units, features=[*hidden, k[-1] * shape.classes], columns=arrays.columns, weighted=weighted,
         bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
-        results=arrays.results, maximum=np.any(most, axis=0), sum_bits=functools.reduce(np.maximum, sums),
+        results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
         shifts=shifts, averaged=k[-1],
+        **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
+
+
+def _attention(
+    columns: Columns, scored: list[NDArray[np.bool_]], mean: list[NDArray[np.bool_]], degree_bits: Ints, family: str
+) -> dict[str, Any]:
+    """What `Candidates` tells of attention by scores."""
+    kinds = np.unique(np.concatenate(columns["attention"]))
+    vectors = np.array([VECTORS.get(kind, 0) for kind in kinds.tolist()])
+    places = np.stack([
+        column for layer, one in enumerate(scored) for column in (
+            np.searchsorted(kinds, columns["attention"][layer]), columns["ai"][layer], columns["af"][layer],
+            one & mean[layer],
+        )
+    ])  # fmt: skip
+    cases, place = np.unique(places, axis=1, return_inverse=True)
+    found = [_softmax(case.reshape(-1, 4).tolist(), kinds.tolist(), int(degree_bits[0])) for case in cases.T]
+    halves = np.array([exponential_halves(one, family) for one in found])
+    own = attention_columns(found) | {"exponential_halves": halves}
+    by_layer = {
+        "heads": [np.where(one, k, 0).astype(np.int64) for one, k in zip(scored, columns["k"], strict=True)],
+        "vectors": [vectors[np.searchsorted(kinds, one)] for one in columns["attention"]],
+    }
+    return by_layer | {name: own[name][place.ravel()] for name in (*SOFTMAX, "exponential_halves")}
+
+
+def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Softmax | None:
+    """The softmax of a network's layers, each given by its kind of attention, its formats and whether it is a mean."""
+    found = []
+    for kind, integer, fraction, mean in layers:
+        if (attention := kinds[kind]) in VECTORS:
+            score = score_format(attention, FixedPoint.of(integer, fraction, 0))
+            words = len(exponential_table(score, largest_difference(attention, score)))
+            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym"))
+    return softmax_for(found, degree_bits)
 
 
 class ArrayDesignPricer:
@@ -146,7 +213,7 @@ class ArrayDesignPricer:
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}
             pricer = self.pricer(beat_bits, sampling)
-            prices = pricer.price(candidates_of(own, arrays.part(here), self.shape))
+            prices = pricer.price(candidates_of(own, arrays.part(here), self.shape, self.family))
             for one in fields(prices):
                 values = getattr(prices, one.name)
                 found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values

@@ -39,9 +39,9 @@ OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
-UNMEASURED = ("softmax", "residual", "partial_words")
+UNMEASURED = ("residual", "partial_words")
 """Fields of an engine without which its LUTs and flip-flops are modelled."""
-EXTRAS = (*UNMEASURED, "finished")
+EXTRAS = (*UNMEASURED, "softmax", "finished")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 
 

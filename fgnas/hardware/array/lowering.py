@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -360,19 +360,33 @@ def sum_bits(source: Accelerator) -> int:
 def softmax_of(source: Accelerator) -> Softmax | None:
     """The smallest softmax that runs a network's attentions: the table of the layer with the finest scores, as long as
     that of any layer in its steps; None where no layer has scores."""
-    layers = [layer for layer in source.layers if layer.geometry.gat]
+    layers = [
+        Scored(layer.scores.format.fraction_bits, len(layer.exponential_table), layer.geometry.mean,
+               layer.scores.symmetric)
+        for layer in source.layers if layer.scores is not None and layer.exponential_table is not None
+    ]  # fmt: skip
+    return softmax_for(layers, int(ceil_log2(source.shape.degree_capacity)))
+
+
+class Scored(NamedTuple):
+    """What a softmax must know of a layer: fraction bits of its scores, words of its table of exponentials, whether its
+    aggregation is a mean, and whether its scores are symmetric."""
+
+    fraction_bits: int
+    words: int
+    mean: bool
+    symmetric: bool
+
+
+def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
+    """As `softmax_of`, for rows of up to 2**degree_bits entries."""
     if not layers:
         return None
-    finest = max(0, *(score_fraction(layer) for layer in layers))
-    words = max(
-        ((len(layer.exponential_table) - 1) << (finest - score_fraction(layer))) + 1
-        for layer in layers
-        if layer.exponential_table is not None
-    )
-    mean = any(layer.geometry.mean for layer in layers)
-    degree_bits = int(ceil_log2(source.shape.degree_capacity))
-    symmetric = any(layer.scores is not None and layer.scores.symmetric for layer in layers)
-    return Softmax(finest, words, wire.COEFFICIENT_BITS + (1 + mean) * degree_bits, mean, symmetric)
+    finest = max(0, *(layer.fraction_bits for layer in layers))
+    words = max(((layer.words - 1) << (finest - layer.fraction_bits)) + 1 for layer in layers)
+    mean = any(layer.mean for layer in layers)
+    sum_bits = wire.COEFFICIENT_BITS + (1 + mean) * degree_bits
+    return Softmax(finest, words, sum_bits, mean, any(layer.symmetric for layer in layers))
 
 
 def score_fraction(layer: LayerAccelerator) -> int:

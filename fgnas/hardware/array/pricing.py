@@ -77,11 +77,13 @@ class Candidates:
         shifts: right shifts behind the sums; equal ones count once.
         heads: of every layer whose messages are weighted by scores, 0 for other layers; empty where no network has one.
             Then `features` are those of all heads, without padding.
+        vectors: of every layer that its scores multiply H with, see `fgnas.design.VECTORS`; as long as `heads`.
         exponential_halves: RAMB18s of a unit's exponentials.
         averaged: heads of the last layer, see `LayerPlan.heads`.
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
         whole: whether memories have powers of two as depths, see `table_depth`.
+        denominator_bits, mean, symmetric, exponentials: those of attention, see `EngineColumns`.
     """
 
     units: Ints
@@ -96,15 +98,20 @@ class Candidates:
     sum_bits: Ints
     shifts: Sequence[Ints]
     heads: Sequence[Ints] = ()
+    vectors: Sequence[Ints] = ()
     exponential_halves: Ints | int = 0
     averaged: Ints | int = 1
     slices: Ints | None = None
     finished: Ints | None = None
     whole: NDArray[np.bool_] | bool = False
+    denominator_bits: Ints | int = 0
+    mean: Ints | int = 0
+    symmetric: Ints | int = 0
+    exponentials: Ints | int = 0
 
 
 UNKNOWN = -1
-"""LUTs and flip-flops of engines with attention or partial sums, whose modules are not characterised."""
+"""LUTs and flip-flops of engines with partial sums, whose modules are not characterised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +124,7 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have heads or
-            slices.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -341,7 +347,7 @@ class ArrayPricer:
                 held_rows = np.where(attends, of_group * (units // n), held_rows)
                 vectors = vectors + 2 * attends * tiles * parts
                 maxima = np.maximum(maxima, attends * rows[layer])
-                needed = needed + 2 * self.data.nodes * attends * features
+                needed = needed + candidates.vectors[layer] * self.data.nodes * attends * features
             else:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
             held = tiles if kind == "logits" else none  # only the order of logits depends on it
@@ -374,11 +380,12 @@ class ArrayPricer:
             own_words=own_depth(own, candidates.whole),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
-            results=candidates.results, finished=finished,
+            results=candidates.results, finished=finished, attends=scored,
+            denominator_bits=candidates.denominator_bits, mean=candidates.mean, symmetric=candidates.symmetric,
+            exponentials=candidates.exponentials,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        lut, ff = (none + UNKNOWN, none + UNKNOWN) if candidates.heads else lut_ff(built, self.family)
-        lut, ff = (np.where(kept, UNKNOWN, one) for one in (lut, ff))
+        lut, ff = (np.where(kept, UNKNOWN, one) for one in lut_ff(built, self.family))
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
             candidates.exponential_halves, partial_depth(partial), LANES * candidates.sum_bits,

@@ -72,17 +72,21 @@ def _layer(
         bias=bias,
         attention_target=_vector(weight, parameters.attention_target),
         attention_source=_vector(weight, parameters.attention_source),
-        exponential_table=exponential_table(score, _largest_difference(layer, score)) if layer.attends else None,
+        exponential_table=_exponential_table(layer.attention, score) if layer.attends else None,
         activation_table=activation_table(layer.activation, value, output) if layer.activation else None,
         scores=_scores(layer, value, score) if layer.attends else None,
     )
 
 
-def _largest_difference(layer: Layer, score: FixedPoint) -> int | None:
+def _exponential_table(attention: str, score: FixedPoint) -> Codes:
+    return exponential_table(score, largest_difference(attention, score))
+
+
+def largest_difference(attention: str, score: FixedPoint) -> int | None:
     """The most that five times a row's largest score can exceed another; None for gat's."""
-    if layer.attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
+    if attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
         return 20 * score.maximum - 4 * score.minimum
-    return 5 * score.maximum if layer.attention == "linear" else None
+    return 5 * score.maximum if attention == "linear" else None
 
 
 def _scores(layer: Layer, value: FixedPoint, score: FixedPoint) -> Scores:

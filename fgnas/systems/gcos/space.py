@@ -16,7 +16,7 @@ from fgnas.design import Array, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, RESULTS, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
@@ -36,9 +36,14 @@ TABLE_II = (
     Choice("activation", ("relu", "sigmoid", "tanh", "elu"), "architecture", where="hidden"),
 )
 """Without attention that scores messages, heads are only more features."""
+ATTENTIONS = Choice("attention", ("constant", "gcn", "gat"), "architecture")
 ACTIVATIONS = Choice("activation", NAMES, "architecture", where="hidden")
+HEADS_OF_GAT = Choice("k", (1, 2, 4, 8), "architecture", where="hidden", only_if=("attention", "gat"), label="heads")
+LEAST_FEATURES = 4
+"""Of a head."""
 SAMPLING = Choice("sampling", (100, 50, 10), "architecture", label="per cent of the edges")
-WIDER = (*(ACTIVATIONS if one.name == "activation" else one for one in TABLE_II), SAMPLING)
+_MORE = {choice.name: choice for choice in (ATTENTIONS, ACTIVATIONS)}
+WIDER = (*(_MORE.get(one.name, one) for one in TABLE_II), HEADS_OF_GAT, SAMPLING)
 """Operators that were added to the array later have a space of their own, so that searches of the first stay as they
 are."""
 ENGINE = (
@@ -54,7 +59,8 @@ class ArraySpace(Space):
     """Networks with the array that runs each.
 
     No more units stand side by side than a row has words for, and than the number of units can be divided into; an
-    option that asks for more means as many as that.
+    option that asks for more means as many as that. The features of a layer with attention are those of all heads
+    together; heads are so many that each has `LEAST_FEATURES`, and that units hold them as the array demands, or fewer.
 
     Attributes:
         results: words of H that an array writes into its tables in a cycle, or as many as a port has banks for.
@@ -74,14 +80,17 @@ class ArraySpace(Space):
         """Rows in which columns of units are as many as the row means."""
         changed = super().repaired(rows)
         values = self.columns(changed)
-        for place, decision in enumerate(self.decisions):
-            if decision.choice == "columns" and decision.position is not None:
-                most = most_columns(values["units"][0], values["d"][decision.position])
-                options = np.array(decision.options)
-                fits = np.where(options[None] <= most[:, None], options[None], -1)
-                changed[:, place] = np.where(
-                    options[changed[:, place]] <= most, changed[:, place], fits.argmax(axis=1)
-                )
+        places = {(one.choice, one.position): place for place, one in enumerate(self.decisions)}
+        for layer in range(self.layers - 1):
+            d, units = values["d"][layer], values["units"][0]
+            heads = np.zeros_like(d)
+            if (place := places.get(("k", layer))) is not None:
+                most = np.minimum(d // LEAST_FEATURES, HEADS * (units & -units))
+                _clip(changed, place, self.decisions[place].options, np.ones_like(d), most)
+                heads = self.columns(changed)["k"][layer]
+            most = np.where(heads > 0, np.minimum(units & -units, heads), most_columns(units, d))
+            place = places["columns", layer]
+            _clip(changed, place, self.decisions[place].options, ceil_div(heads, HEADS), most)
         return changed
 
     def designs(self, rows: Rows) -> tuple[Columns, ArrayColumns]:
@@ -89,10 +98,13 @@ class ArraySpace(Space):
         values = self.columns(self.repaired(rows))
         bits, beat_bits = values["bits"][0], values["beat_bits"][0]
         formats = np.array([FORMATS[one] for one in FORMATS]).T[:, np.searchsorted(list(FORMATS), bits)]
-        numbers = {"k": np.ones_like(bits), "ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
+        heads = values.pop("k", [np.zeros_like(bits)] * self.layers)
+        numbers = {"ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
         written = np.array([self.written(one) for one in BEAT_BITS])[np.searchsorted(BEAT_BITS, beat_bits)]
         arrays = ArrayColumns(values["units"][0], beat_bits, written, tuple(values["columns"][: self.layers - 1]))
-        return values | {name: [one] * self.layers for name, one in numbers.items()}, arrays
+        several = {"k": [np.maximum(one, 1) for one in heads]}
+        several["d"] = [d // k for d, k in zip(values["d"], several["k"], strict=True)]
+        return values | several | {name: [one] * self.layers for name, one in numbers.items()}, arrays
 
     def candidate(self, row: NDArray[np.int16]) -> Design:
         """The design of one row."""
@@ -100,12 +112,15 @@ class ArraySpace(Space):
         integer, fraction = FORMATS[int(values["bits"][0][0])]
         formats = {"ai": integer, "af": fraction, "wi": integer, "wf": fraction}
         hidden = range(self.layers - 1)
+        heads = [max(1, int(one[0])) for one in values.get("k", [np.zeros(1)] * self.layers)]
+        attentions = [one[0].item() for one in values["attention"]]
         layers = [
             Layer(
-                d=int(values["d"][place][0]) if place in hidden else None,
-                attention=values["attention"][place][0].item(), aggregation=values["aggregation"][place][0].item(), k=1,
+                d=int(values["d"][place][0]) // heads[place] if place in hidden else None, k=heads[place],
+                attention=attentions[place], aggregation=values["aggregation"][place][0].item(),
                 activation=values["activation"][place][0].item() if place in hidden else None,
-                t_attn=None, t_act=1 if place in hidden else None, **PIPELINE, **formats,
+                t_attn=1 if attentions[place] == "gat" else None, t_act=1 if place in hidden else None,
+                **PIPELINE, **formats,
             )
             for place in range(self.layers)
         ]  # fmt: skip
@@ -120,6 +135,15 @@ class ArraySpace(Space):
         """The shares of the edges that the layers of one row keep; None for all."""
         rates = tuple(int(one[0]) / 100 for one in values.get("sampling", []))
         return rates if set(rates) - {EVERY} else None
+
+
+def _clip(rows: Rows, place: int, options: tuple[int, ...], least: NDArray[np.int64], most: NDArray[np.int64]) -> None:
+    """Make every choice of a column one from `least` to `most`, [n] each: itself, or the largest; -1 stays."""
+    offered, chosen = np.array(options), rows[:, place]
+    values = offered[chosen]
+    fits = np.where(offered[None] <= most[:, None], offered[None], -1).argmax(axis=1)
+    right = (chosen < 0) | ((values >= least) & (values <= most))
+    rows[:, place] = np.where(right, chosen, fits)
 
 
 def most_columns(units: NDArray[np.int64], features: NDArray[np.int64]) -> NDArray[np.int64]:

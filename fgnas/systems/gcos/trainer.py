@@ -141,10 +141,10 @@ class SupernetTrainer:
 def bounds_of(space: ArraySpace, data: GraphData) -> supernet.Bounds:
     """The shape of a supernet that holds every network of a space."""
     options = {choice.name: choice.options for choice in space.choices}
-    widest = max(options["d"])
+    widest, heads = max(options["d"]), max(options.get("k", (1,)))
     return supernet.Bounds(
         width_in=data.width_in,
-        heads=(1,) * space.layers,
+        heads=(*(heads for _ in range(space.layers - 1)), 1),
         features=(*(widest for _ in range(space.layers - 1)), data.classes),
         attentions=tuple(name for name in supernet.WITH_VECTORS if name in options["attention"]),
     )

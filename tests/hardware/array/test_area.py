@@ -57,7 +57,8 @@ def test_every_table_was_measured_on_the_rtl_of_today(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many_engines_at_once_have_the_sizes_of_each(family: str) -> None:
     rng = np.random.default_rng(5)
-    engines = [draw_array(rng).engine for _ in range(20)]
+    engines = [draw_array(rng, attending=number % 3 == 0).engine for number in range(20)]
+    assert {engine.softmax is None for engine in engines} == {False, True}
     lut, ff = lut_ff(engine_columns(engines), family)
     for place, engine in enumerate(engines):
         alone = engine_resources(engine, family)

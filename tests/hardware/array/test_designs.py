@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import random_design, random_graph, random_network
+from support import Choices, random_design, random_graph, random_network
 
-from fgnas.design import Array, Design, columns_of
+from fgnas.design import VECTORS, Array, Design, columns_of
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.hardware.array.designs import (
@@ -27,20 +27,28 @@ from fgnas.tasks.nodes import GraphData
 UNITS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
-def with_array(rng: np.random.Generator, layers: int) -> Design:
+def with_array(rng: np.random.Generator, layers: int, attentions: tuple[str, ...] = ("gcn", "constant")) -> Design:
     """A random design of operators that the array runs, with any array; formats differ among layers."""
-    own = [
-        {"attention": str(rng.choice(["gcn", "constant"])), "t_attn": None, "d": int(rng.choice([3, 8, 12, 24])),
-         "k": int(rng.choice([1, 2]))}
-        for _ in range(layers)
-    ]  # fmt: skip
-    heads = int(rng.choice([1, 2, 4]))
+    own = [with_attention(rng, str(rng.choice(attentions))) for _ in range(layers)]
+    scored = own[-1]["attention"] in VECTORS
+    heads = 1 if scored else int(rng.choice([1, 2, 4]))
     own[-1] |= {"k": heads, "d": None} | ({"aggregation": str(rng.choice(["add", "mean"]))} if heads > 1 else {})
     units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
-    columns = [int(rng.choice([n for n in (1, 2, 4) if units % n == 0])) for _ in range(layers - 1)]
+    offered = [n for n in (1, 2, 4) if units % n == 0]
+    columns = [
+        int(rng.choice([n for n in offered if layer["attention"] not in VECTORS or n <= layer["k"]]))
+        for layer in own[:-1]
+    ]
     results = int(rng.choice([one for one in (1, 2, 4) if one <= beat_bits // 128]))
     array = Array.model_validate({"units": units, "columns": columns, "beat_bits": beat_bits, "results": results})
     return random_design(rng, layers, tuple(own)).model_copy(update={"array": array})
+
+
+def with_attention(rng: np.random.Generator, attention: str) -> Choices:
+    """Choices of a layer."""
+    chosen: Choices = {"attention": attention, "t_attn": 1 if attention == "gat" else None,
+                       "d": int(rng.choice([3, 8, 12, 24])), "k": int(rng.choice([1, 2]))}  # fmt: skip
+    return chosen
 
 
 def without_scales(network: Network) -> Network:
@@ -59,12 +67,13 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     return price(encode_array(array, data), Specification())
 
 
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*VECTORS, "gcn")])
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_prices_are_those_of_the_project(layers: int) -> None:
+def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
     """Priced together, and each that can be built is as its report/price.json says; also in another process."""
     rng = np.random.default_rng(layers)
     data = random_graph(rng, 50, 30, 9, 150)
-    designs = [with_array(rng, layers) for _ in range(25)]
+    designs = [with_array(rng, layers, attentions) for _ in range(25)]
     (table,) = tables_of(designs)
     assert table.array is not None
     columns = table.columns()
@@ -99,12 +108,19 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
         right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update=last))})
         for last in ({"k": 2, "aggregation": "max"}, {"k": 64, "aggregation": "add"})
     )
-    attending = layers[0].model_copy(update={"attention": "gat", "t_attn": 1})
-    gat = right.model_copy(update={"layers": (attending, layers[1])})
-    linear = gat.model_copy(update={"layers": (layers[0].model_copy(update={"attention": "linear"}), layers[1])})
+    gat = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
+    narrow, wide, last = (
+        right.model_copy(update={"layers": tuple(
+            layer.model_copy(update=update) for layer, update in zip(layers, updates, strict=True)
+        )})
+        for updates in (
+            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2}),
+        )
+    )  # fmt: skip
     dividing = "powers of two that divide the units"
     wrong = [
-        *(("an array with attention by scores is not known", design) for design in (gat, linear)),
+        *(("at most the heads, and at least a quarter of them", design) for design in (narrow, wide)),
+        ("with attention by scores an array runs one head in the last layer", last),
         ("one head in the last layer", several), ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
@@ -158,7 +174,7 @@ def test_formats_decide_shifts_sums_and_tables() -> None:
     # Coefficients have 8 fraction bits, logits 4 more than values.
     sums = max(8 + 5 + 4, 9 + 8 + 2, 8 + 6 + 4, 9 + 5 + 2)
     assert one == {"units": 2, "bits": 8, "tables": 32, "passes": 1, "results": 1, "sum_bits": sums}
-    assert [int(shift[0]) for shift in found.shifts] == [3, 8, 4 + 5 - 2, -4]
+    assert {int(shift[0]) for shift in found.shifts} == {3, 8, 4 + 5 - 2, -4}
     assert [int(width[0]) for width in found.features] == [10, 3]
     assert [bool(one[0]) for one in found.weighted] == [True, False] and found.maximum[0]
 

@@ -7,9 +7,10 @@ import pytest
 from arrays import SCORED, random_data, random_source
 from support import Choices, random_accelerator, random_design, random_graph
 
-from fgnas.design import Design
+from fgnas.design import VECTORS, Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -102,15 +103,18 @@ def assert_exact(
     passes = np.array([array.plans[0].passes for array in arrays])
     slices = np.array([array.plans[0].slices for array in arrays])
     results = np.array([array.engine.results for array in arrays])
-    maximum = np.full(len(arrays), any(layer.geometry.maximum for layer in source.layers))
+    maximum = np.full(len(arrays), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers))
     shifts = [np.full(len(arrays), shift) for layer in source.layers for shift in layer_shifts(layer)]
     sums = np.full(len(arrays), sum_bits(source))
     softmax = softmax_of(source)
     heads = [np.full(len(arrays), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
+    vectors = [np.full(len(arrays), VECTORS.get(layer.attention, 0)) for layer in source.layers]
+    attending = attention_columns([array.engine.softmax for array in arrays])
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
-        heads if softmax else (), exponential_halves(softmax), averaged_heads(source.layers[-1]),
+        heads if softmax else (), vectors, exponential_halves(softmax), averaged_heads(source.layers[-1]),
         slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
+        **{name: attending[name] for name in SOFTMAX},
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
@@ -125,7 +129,7 @@ def assert_exact(
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
         known = {name: value for name, value in found.items() if value != UNKNOWN}
         assert known | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
-        assert (softmax is None and slices[place] == 1) == ("lut" in known)
+        assert (slices[place] == 1) == ("lut" in known)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
