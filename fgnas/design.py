@@ -23,7 +23,7 @@ SCHEMA = 1
 MOST_LAYERS = 8
 
 Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym"]
-Aggregation = Literal["add", "mean", "max"]
+Aggregation = Literal["add", "mean", "max", "mlp"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
@@ -34,6 +34,14 @@ the sending node, then that of the receiving one.
 
 gat is PyG's GATConv. linear and gat-sym are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in
 G-CoS, Table II); both vectors of linear multiply the sending node, so that they are one, their sum.
+"""
+
+MLP = "mlp"
+"""The aggregation whose sums pass a second product: act(relu(sum + b) W2 + b2). W before the sum, relu and W2 are the
+MLP of two layers of GIN (Xu et al., 2019), the aggregation that G-CoS names, with its epsilon of 0.
+
+GraphNAS's own `mlp` is another function: every message passes two products without an activation between them, which
+are no more than one product.
 """
 
 LAST_ABSENT = ("d", "activation", "t_act")
@@ -98,8 +106,13 @@ class Layer(BaseModel):
 
     @property
     def pipelined(self) -> bool:
-        """Whether the pipeline runs the attention; its score stage is for gat alone."""
-        return not self.attends or self.t_attn is not None
+        """Whether the pipeline runs the layer: its score stage is for gat alone, and it has no second product."""
+        return (not self.attends or self.t_attn is not None) and not self.mlp
+
+    @property
+    def mlp(self) -> bool:
+        """Whether the sums of messages pass a second product."""
+        return self.aggregation == MLP
 
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""

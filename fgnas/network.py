@@ -25,17 +25,35 @@ ATTENTION_VECTORS = ("attention_source", "attention_target")
 
 
 @dataclass(frozen=True, eq=False)
+class SecondProduct:
+    """What follows the sums of an aggregation mlp, after a relu.
+
+    Attributes:
+        weight: [k * d, k * d], in the last layer [k * d, classes].
+        bias: [k * d], in the last layer [classes].
+        weight_scale: scale of `weight`.
+        value_scale: scale of the product and of `bias`.
+    """
+
+    weight: Float
+    bias: Float
+    weight_scale: int = 0
+    value_scale: int = 0
+
+
+@dataclass(frozen=True, eq=False)
 class LayerParameters:
     """One layer; d is the number of classes in the last.
 
     Attributes:
         weight: [width_in, k, d].
-        bias: [k * d] in hidden layers (head-major), [classes] in the last.
+        bias: [k * d] in hidden layers (head-major) and before a second product, else [classes] in the last.
         attention_source: [k, d], weights a_r of the sending node's features; None without scores.
         attention_target: [k, d], weights a_l of the receiving node's features; None without, and of linear.
         weight_scale: scale of `weight` and of the attention vectors.
         value_scale: scale of the linear stage's output, of the aggregation and of the bias.
         output_scale: scale of the activation's output; unused in the last layer.
+        mlp: the second product of an aggregation mlp, whose relu has the scale of its argument; None for others.
     """
 
     weight: Float
@@ -45,6 +63,7 @@ class LayerParameters:
     weight_scale: int = 0
     value_scale: int = 0
     output_scale: int = 0
+    mlp: SecondProduct | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +80,8 @@ class Network:
         for index, (layer, parameters) in enumerate(zip(design.layers, self.layers, strict=True)):
             d = layer.d if layer.d is not None else classes
             last = index == len(design.layers) - 1
-            expected = {"weight": (width_in, layer.k, d), "bias": (classes,) if last else (layer.k * d,)}
+            averaged = last and not layer.mlp
+            expected = {"weight": (width_in, layer.k, d), "bias": (classes,) if averaged else (layer.k * d,)}
             vectors = VECTORS.get(layer.attention, 0)
             expected |= dict.fromkeys(ATTENTION_VECTORS[:vectors], (layer.k, d))
             if any(getattr(parameters, name) is not None for name in ATTENTION_VECTORS[vectors:]):
@@ -73,13 +93,16 @@ class Network:
                     found = None if array is None else array.shape
                     raise UserError(f"weights of layer {index}: {name} is {found}, the design needs {shape}")
             width_in = layer.k * d
+            _check_second(index, parameters.mlp, (width_in, classes if last else width_in) if layer.mlp else None)
 
     def to_bytes(self) -> bytes:
         """An .npz archive; equal networks give equal bytes."""
         arrays: dict[str, NDArray[np.generic]] = {"input_scale": np.int64(self.input_scale)}  # type: ignore[dict-item]
         for index, layer in enumerate(self.layers):
             for name, value in vars(layer).items():
-                if value is not None:
+                if isinstance(value, SecondProduct):
+                    arrays |= {f"{index}.{name}.{part}": np.asarray(one) for part, one in vars(value).items()}
+                elif value is not None:
                     arrays[f"{index}.{name}"] = np.asarray(value)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
@@ -110,5 +133,18 @@ class Network:
             prefix = f"{len(layers)}."
             own = {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
             fields: dict[str, Any] = {n: int(v) if v.ndim == 0 else v for n, v in own.items()}
-            layers.append(LayerParameters(**fields))
+            second = {n.removeprefix("mlp."): fields.pop(n) for n in list(fields) if n.startswith("mlp.")}
+            layers.append(LayerParameters(**fields, mlp=SecondProduct(**second) if second else None))
         return cls(tuple(layers), int(arrays["input_scale"]))
+
+
+def _check_second(index: int, found: SecondProduct | None, shape: tuple[int, int] | None) -> None:
+    """Raise UserError unless a second product has the weights [shape] that a design needs; None for no product."""
+    if shape is None:
+        if found is not None:
+            raise UserError(f"weights of layer {index} hold a second product, which only aggregation mlp has")
+    elif found is None:
+        raise UserError(f"weights of layer {index}: the second product of aggregation mlp is missing")
+    elif (found.weight.shape, found.bias.shape) != (shape, shape[1:]):
+        raise UserError(f"weights of layer {index}: the second product is {found.weight.shape} with a bias of "
+                        f"{found.bias.shape}, the design needs {shape}")  # fmt: skip

@@ -49,7 +49,7 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     """The network on 1 to 16 units, with as many columns side by side as fit, or half of them, in any passes and
     with any words of H a cycle."""
     units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
-    widest = [default_columns(layer, units) for layer in source.layers[:-1]]
+    widest = [default_columns(layer, units) for layer in source.layers if not layer.second][:-1]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
     last = source.layers[-1].geometry
     split = 1 if last.maximum or last.gat else int(rng.choice([1, 2, 4]))

@@ -1,6 +1,7 @@
 """Helpers of several test packages: random graphs, designs and weights, and a plain layer."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import Timeline
-from fgnas.network import LayerParameters, Network
+from fgnas.network import LayerParameters, Network, SecondProduct
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.find import find_verilator
@@ -47,12 +48,19 @@ def random_network(rng: np.random.Generator, design: Design, data: GraphData) ->
     for layer in design.layers:
         d = layer.d or data.classes
         weight = rng.normal(size=(width, layer.k, d)).astype(np.float32)
-        bias = rng.normal(size=layer.k * d if layer.d else d).astype(np.float32)
+        bias = rng.normal(size=layer.k * d if layer.d or layer.mlp else d).astype(np.float32)
         attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(2)]
         vectors = [*attention[: VECTORS.get(layer.attention, 0)], None, None][:2]
-        layers.append(LayerParameters(weight, bias, *vectors, *rng.integers(-2, 4, 3).tolist()))
+        made = LayerParameters(weight, bias, *vectors, *rng.integers(-2, 4, 3).tolist())
         width = layer.k * d
+        layers.append(replace(made, mlp=random_second(rng, width, width if layer.d else d)) if layer.mlp else made)
     return Network(tuple(layers), int(rng.integers(0, 4)))
+
+
+def random_second(rng: np.random.Generator, inner: int, outer: int) -> SecondProduct:
+    """A second product with normal weights and random scales."""
+    weight, bias = (rng.normal(size=shape).astype(np.float32) for shape in ((inner, outer), outer))
+    return SecondProduct(weight, bias, *rng.integers(-2, 4, 2).tolist())
 
 
 def random_accelerator(rng: np.random.Generator, design: Design, data: GraphData) -> Accelerator:

@@ -208,6 +208,13 @@ def test_scores_of_the_array_alone_are_refused_before_a_training(call, designs, 
         assert refused(call(command, "linear.json"), "the pipeline runs no scores but gat's", "--target array")
 
 
+def test_a_second_product_is_refused_before_a_training(call, designs, elsewhere):
+    layers = [{**layer, "aggregation": "mlp"} for layer in designs[0]["layers"]]
+    (elsewhere / "mlp.json").write_text(json.dumps({**designs[0], "layers": layers}))
+    for command in ("price", "hls"):
+        assert refused(call(command, "mlp.json"), "the pipeline runs no second product", "--target array")
+
+
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
     from fgnas.engine import survey
 

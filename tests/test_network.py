@@ -8,7 +8,7 @@ import pytest
 
 from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.network import LayerParameters, Network
+from fgnas.network import LayerParameters, Network, SecondProduct
 
 HIDDEN = {
     "d": 4, "attention": "gcn", "aggregation": "add", "k": 2, "activation": "relu", "t_in": 1, "t_out": 1,
@@ -64,3 +64,23 @@ def test_shapes_are_checked_against_the_design():
         Network((one, second)).check(DESIGN, 3, 2)
     with pytest.raises(UserError, match="1 layers, the design 2"):
         Network(network().layers[:1]).check(DESIGN, 3, 2)
+
+
+def test_a_second_product_is_saved_and_checked(tmp_path):
+    """Of [8, 8] behind eight hidden features, of [2, 2] behind two classes."""
+    mlp = DESIGN.model_copy(update={"layers": tuple(one.model_copy(update={"aggregation": "mlp"})
+                                                    for one in DESIGN.layers)})  # fmt: skip
+    plain, rng = network(), np.random.default_rng(1)
+    seconds = [SecondProduct(rng.normal(size=(n, n)).astype(np.float32), np.zeros(n, np.float32), 2, 1) for n in (8, 2)]
+    layers = [replace(one, mlp=own) for one, own in zip(plain.layers, seconds, strict=True)]
+    right, path = Network(tuple(layers), 3), tmp_path / "weights.npz"
+    loaded = Network.load(path, right.save(path))
+    loaded.check(mlp, 3, 2)
+    assert loaded.to_bytes() == right.to_bytes() and loaded.layers[1].mlp.value_scale == 1
+    for wrong, design, message in (
+        (right, DESIGN, "layer 0 hold a second product, which only aggregation mlp has"),
+        (plain, mlp, "layer 0: the second product of aggregation mlp is missing"),
+        (Network((layers[0], replace(layers[1], mlp=seconds[0]))), mlp, r"layer 1: the second product is \(8, 8\)"),
+    ):
+        with pytest.raises(UserError, match=message):
+            wrong.check(design, 3, 2)

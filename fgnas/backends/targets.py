@@ -20,7 +20,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import NO_SCORES
+from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES
 from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
@@ -158,8 +158,10 @@ def find_target(name: str) -> Target:
 
 
 def check_target(name: str, design: Design) -> None:
-    """Raise UserError where a target does not exist, or has no hardware for a design's attentions."""
+    """Raise UserError where a target does not exist, or has no hardware for a design's layers."""
     find_target(name)
+    if name == DEFAULT_TARGET and any(layer.mlp for layer in design.layers):
+        raise UserError(NO_MLP)
     if name == DEFAULT_TARGET and not all(layer.pipelined for layer in design.layers):
         raise UserError(NO_SCORES)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS
+from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels
 from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix
 
@@ -69,7 +69,7 @@ def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -
     """The layout of layer `place`."""
     layers = [architecture[place] for architecture in architectures]
     last = place == len(architectures[0]) - 1
-    linear = [layer["attention"] not in VECTORS and layer["aggregation"] != "max" for layer in layers]
+    linear = [layer["attention"] not in VECTORS and layer["aggregation"] not in ("max", MLP) for layer in layers]
     averaged = [last and place > 0 and ahead for ahead in linear]
     heads = [1 if ahead else layer["k"] for layer, ahead in zip(layers, averaged, strict=True)]
     widths = [k * (classes if last else layer["d"]) for k, layer in zip(heads, layers, strict=True)]
@@ -125,8 +125,10 @@ class Parameters:
         flat: all of them.
         inputs: [width_in, columns] weights of the first layer.
         weights: for each later layer and network [columns before, k * d].
-        biases: for each layer [columns], or, in the last, [networks, classes].
+        biases: for each layer [columns], or, in the last, [networks, classes]; those behind a second product, where a
+            network has one.
         vectors: for each layer the attention vectors of the sender and of the receiver, [2, columns].
+        seconds: for each layer, by network, the bias of the sums and the weight of its second product.
     """
 
     flat: Reals
@@ -134,6 +136,7 @@ class Parameters:
     weights: list[list[Reals]]
     biases: list[Reals]
     vectors: list[Reals]
+    seconds: list[dict[int, tuple[Reals, Reals]]]
 
 
 class Batch:
@@ -168,22 +171,45 @@ class Batch:
                 shapes.append((before.stop - before.start, architecture[place]["k"] * d))
         biases: list[tuple[int, ...]] = [(layout.width,) for layout in self.layouts[:-1]]
         shapes += [*biases, (len(self), self.classes), *((2, layout.width) for layout in self.layouts)]
+        widths = [{n: self._second_width(place, n) for n in self.seconds(place)} for place in range(self.layers)]
+        for of_place in widths:
+            for width in of_place.values():
+                shapes += [width[:1], width]
         ends = list(itertools.accumulate(int(np.prod(shape)) for shape in shapes))
         flat = np.zeros(ends[-1], np.float32)
         parts = iter(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True))
         take = functools.partial(itertools.islice, parts)
         inputs = next(parts)
         weights = [list(take(len(self))) for _ in range(1, self.layers)]
-        return Parameters(flat, inputs, weights, list(take(self.layers)), list(take(self.layers)))
+        biases_of, vectors = list(take(self.layers)), list(take(self.layers))
+        seconds = [{n: (next(parts), next(parts)) for n in of_place} for of_place in widths]
+        return Parameters(flat, inputs, weights, biases_of, vectors, seconds)
+
+    def seconds(self, place: int) -> list[int]:
+        """The networks whose layer `place` has a second product."""
+        return [n for n, one in enumerate(self.architectures) if one[place]["aggregation"] == MLP]
+
+    def _second_width(self, place: int, n: int) -> tuple[int, int]:
+        """Inputs and outputs of a second product."""
+        columns = self.layouts[place].columns[n]
+        inner = columns.stop - columns.start
+        return inner, self.classes if place == self.layers - 1 else inner
 
     def _of(self, parts: Parameters, n: int) -> Iterator[Reals]:
-        """The views of one network: weights, biases and attention vectors, layer by layer."""
+        """The views of one network, layer by layer: weight, bias, attention vectors, second product and its bias."""
         for place, layout in enumerate(self.layouts):
-            columns = layout.columns[n]
+            columns, second = layout.columns[n], parts.seconds[place].get(n)
+            bias = parts.biases[place][columns] if place < self.layers - 1 else parts.biases[place][n]
             yield parts.inputs[:, columns] if place == 0 else parts.weights[place - 1][n]
-            yield parts.biases[place][columns] if place < self.layers - 1 else parts.biases[place][n]
+            yield bias if second is None else second[0]
             if self.architectures[n][place]["attention"] in VECTORS:
                 yield from parts.vectors[place][:, columns]
+            if second is not None:
+                yield from (second[1], bias)
+
+    def gradients(self, n: int) -> Iterator[Reals]:
+        """The gradients of one network's parameters, in the order of `_of`."""
+        return self._of(self.gradient, n)
 
     def used_weight(self, place: int, n: int) -> Reals:
         """The weight of a later layer as it is multiplied, [columns before, columns].
@@ -223,11 +249,13 @@ class Batch:
 
 def _tensors(child: Child) -> Iterator[Reals]:
     """The parameters of a child as arrays that share its memory, in the order of `Batch._of`."""
-    for weight, bias, pair in zip(child.weights, child.biases, child.attention, strict=True):
+    for weight, bias, pair, second in zip(child.weights, child.biases, child.attention, child.seconds, strict=True):
         yield weight.detach().numpy()
         yield bias.detach().numpy()
         if pair is not None:
             yield from (vector.detach().numpy().reshape(-1) for vector in pair)
+        if second is not None:
+            yield from (one.detach().numpy() for one in second)
 
 
 class Aggregated:
@@ -322,6 +350,7 @@ class Pass:
         self.aggregated: list[Aggregated] = []
         self.z: list[Reals] = []
         self.dropped: list[Reals] = []
+        self.between: list[dict[int, Reals]] = []
         parameters = batch.parameters
         h = np.empty((field.features.csr.shape[0], batch.layouts[0].width), np.float32)
         kernels.multiply(*features.forward, parameters.inputs, h, 0, h.shape[1])
@@ -330,7 +359,9 @@ class Pass:
                 h = self._linear(place)
             aggregated = Aggregated(layout, block, parameters.vectors[place], h)
             self.aggregated.append(aggregated)
+            self.between.append(self._between(place))
             if place < batch.layers - 1:
+                self._second(place)
                 self._activate(layout, aggregated.y, parameters.biases[place], masks[place])
         self.logits = self._logits()
 
@@ -343,6 +374,26 @@ class Pass:
             h[:, own] = _copied(x, its) @ batch.used_weight(place, n)
         return h
 
+    def _between(self, place: int) -> dict[int, Reals]:
+        """By network what its second product reads: relu(sum + bias)."""
+        y, columns = self.aggregated[place].y, self.batch.layouts[place].columns
+        seconds = self.batch.parameters.seconds[place]
+        return {n: np.maximum(_copied(y, columns[n]) + bias, np.float32(0)) for n, (bias, _) in seconds.items()}
+
+    def _second(self, place: int) -> None:
+        """The second products of a hidden layer, in the place of the sums."""
+        for n, (_, weight) in self.batch.parameters.seconds[place].items():
+            self.aggregated[place].y[:, self.batch.layouts[place].columns[n]] = self.between[place][n] @ weight
+
+    def _second_backward(self, place: int, n: int, gradient: Reals) -> Reals:
+        """The gradient of a network's sums, from that of its second product; writes those of its parameters."""
+        read, weight = self.between[place][n], self.batch.parameters.seconds[place][n][1]
+        of_bias, of_weight = self.batch.gradient.seconds[place][n]
+        of_weight[...] = read.T @ gradient
+        of_sums = (gradient @ weight.T) * (read > 0)
+        kernels.column_sums(of_sums, of_bias)
+        return of_sums
+
     def _activate(self, layout: Layout, y: Reals, bias: Reals, mask: Reals) -> None:
         y += bias
         z = np.empty_like(y)
@@ -354,7 +405,11 @@ class Pass:
     def _logits(self) -> Reals:
         batch, layout, y = self.batch, self.batch.layouts[-1], self.aggregated[-1].y
         logits = np.empty((len(y), len(batch), batch.classes), np.float32)
+        seconds = batch.parameters.seconds[-1]
         for n, (columns, heads) in enumerate(zip(layout.columns, layout.heads, strict=True)):
+            if n in seconds:
+                logits[:, n] = self.between[-1][n] @ seconds[n][1]
+                continue
             own = y[:, columns]
             logits[:, n] = own if heads == 1 else own.reshape(len(y), heads, batch.classes).mean(1)
         logits += batch.parameters.biases[-1]
@@ -366,12 +421,18 @@ class Pass:
         kernels.column_sums(gradient.reshape(len(gradient), -1), into.biases[-1].reshape(-1))
         of_y = np.empty_like(self.aggregated[-1].y)
         for n, (columns, heads) in enumerate(zip(layout.columns, layout.heads, strict=True)):
+            if n in self.between[-1]:
+                of_y[:, columns] = self._second_backward(batch.layers - 1, n, np.ascontiguousarray(gradient[:, n]))
+                continue
             own = gradient[:, n] / np.float32(heads)
             of_y[:, columns] = own if heads == 1 else np.tile(own, heads)
         for place in range(batch.layers - 1, 0, -1):
             of_h = self.aggregated[place].backward(of_y, into.vectors[place])
             of_y = self._hidden_backward(place, of_h)
             kernels.column_sums(of_y, into.biases[place - 1])
+            for n in self.between[place - 1]:
+                columns = batch.layouts[place - 1].columns[n]
+                of_y[:, columns] = self._second_backward(place - 1, n, _copied(of_y, columns))
         of_h = self.aggregated[0].backward(of_y, into.vectors[0])
         kernels.multiply(*self.features.backward, of_h, into.inputs, 0, of_h.shape[1])
 

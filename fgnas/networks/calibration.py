@@ -22,7 +22,7 @@ from torch import Tensor
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
-from fgnas.network import Network
+from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
 from fgnas.networks.training import input_scale, restored
@@ -30,8 +30,11 @@ from fgnas.tasks.nodes import GraphData
 
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
-"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value and output (in hidden layers)."""
+"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value and output (in hidden layers), and those of a
+second product, with aggregation mlp: mlp_weight and mlp_value."""
 
+SECOND = "mlp_"
+"""What the names of a second product's tensors begin with."""
 SAMPLE = 4_096
 """Values of a tensor that determine its initial scale; a larger tensor is sampled evenly."""
 SCALES = range(-3, 9)
@@ -69,8 +72,13 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
         vectors = (parameters.weight, parameters.attention_source, parameters.attention_target)
         samples[index, "weight"] = [thinned(np.concatenate([v.ravel() for v in vectors if v is not None]))]
         samples[index, "value"] = [thinned(step.h.numpy())]
-        if step.z is not None:
+        if step.z is not None or step.second is not None:
             samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
+        if parameters.mlp is not None and step.second is not None:
+            samples[index, "mlp_weight"] = [thinned(parameters.mlp.weight)]
+            product = step.second.numpy()
+            samples[index, "mlp_value"] = [thinned(product), thinned(product + parameters.mlp.bias)]
+        if step.z is not None:
             samples[index, "output"] = [thinned(step.z.numpy())]
     middle = input_scale(data)
     input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
@@ -99,9 +107,17 @@ def calibrate(design: Design, network: Network, observation: Observation) -> Net
     input_scale = scales.pop((0, "input"))
     layers = list(network.layers)
     for (index, name), scale in scales.items():
-        change: dict[str, Any] = {f"{name}_scale": scale}
-        layers[index] = replace(layers[index], **change)
+        layers[index] = _scaled(layers[index], name, scale)
     return Network(tuple(layers), input_scale)
+
+
+def _scaled(layer: LayerParameters, name: str, scale: int) -> LayerParameters:
+    """The layer with the scale of one of its tensors."""
+    if layer.mlp is not None and name.startswith(SECOND):
+        of_second: dict[str, Any] = {f"{name.removeprefix(SECOND)}_scale": scale}
+        return replace(layer, mlp=replace(layer.mlp, **of_second))
+    change: dict[str, Any] = {f"{name}_scale": scale}
+    return replace(layer, **change)
 
 
 def calibrated(design: Design, network: Network, data: GraphData) -> Network:
@@ -110,7 +126,7 @@ def calibrated(design: Design, network: Network, data: GraphData) -> Network:
 
 
 def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
-    return layer.weight_format if name == "weight" else layer.value_format
+    return layer.weight_format if name.removeprefix(SECOND) == "weight" else layer.value_format
 
 
 def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
@@ -166,7 +182,10 @@ def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales
     numbers = quantised(csr.values(), design.layers[0].value_format(scales[0, "input"]))
     x = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), numbers, csr.shape, check_invariants=False)
     formats = [
-        Formats.of(layer, scales[index, "weight"], scales[index, "value"], scales.get((index, "output"), 0))
+        Formats.of(
+            layer, scales[index, "weight"], scales[index, "value"], scales.get((index, "output"), 0),
+            scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
+        )  # fmt: skip
         for index, layer in enumerate(design.layers)
     ]
     return rounded_logits(design, child, field, formats, lambda weights: x @ weights, quantised)

@@ -7,6 +7,7 @@ gain.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,10 +63,7 @@ def training_logits(
     The features of the field are rounded already. With `rng`, features and hidden values are dropped.
     """
     x = field.features if rng is None else field.dropped(rng, dropout)
-    formats = [
-        Formats.of(layer, scales.weight_scale, scales.value_scale, scales.output_scale)
-        for layer, scales in zip(design.layers, network.layers, strict=True)
-    ]
+    formats = Formats.of_network(design, network)
 
     def drop(values: Tensor) -> Tensor:
         return values if rng is None else values * torch.from_numpy(keep_mask(rng, tuple(values.shape), dropout))
@@ -87,6 +85,11 @@ def with_rounded_features(design: Design, network: Network, data: GraphData) -> 
 def _with_scales(network: Network, scaled: Network) -> Network:
     """The parameters of one network with the scales of another."""
     names = ("weight_scale", "value_scale", "output_scale")
-    pairs = zip(network.layers, scaled.layers, strict=True)
-    layers = [dataclasses.replace(layer, **{name: getattr(other, name) for name in names}) for layer, other in pairs]
+    layers = []
+    for layer, other in zip(network.layers, scaled.layers, strict=True):
+        scales: dict[str, Any] = {name: getattr(other, name) for name in names}
+        if layer.mlp is not None and other.mlp is not None:
+            weight_scale, value_scale = other.mlp.weight_scale, other.mlp.value_scale
+            scales["mlp"] = dataclasses.replace(layer.mlp, weight_scale=weight_scale, value_scale=value_scale)
+        layers.append(dataclasses.replace(layer, **scales))
     return Network(tuple(layers), scaled.input_scale)

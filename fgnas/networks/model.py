@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import LEAKY_SLOPE
-from fgnas.design import VECTORS
+from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -178,7 +178,7 @@ class Block:
         return self.indptr, self.sources.astype(np.int32), self.coefficients(attention).astype(numbers)
 
     def aggregate(self, h: Tensor, attention: str, aggregation: str) -> Tensor:
-        """[targets, f] AGG over j in S(i) of c_ij h_j, from h [below, f]."""
+        """[targets, f] AGG over j in S(i) of c_ij h_j, from h [below, f]; that of mlp is the sum before its relu."""
         if aggregation == "max":
             if self.device != "cpu":
                 return scatter.weighted(self._weights(attention), h, self.scattered, True)
@@ -269,22 +269,27 @@ def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The values of one layer: H [nodes below, k * d], Y [targets, k * d], and Z, which is None in the last layer."""
+    """The values of one layer: H [nodes below, k * d], Y [targets, k * d], and Z, which is None in the last layer; with
+    aggregation mlp also the second product [targets, k * d], in the last layer [targets, classes]."""
 
     h: Tensor
     y: Tensor
     z: Tensor | None
+    second: Tensor | None = None
 
 
 class Child:
     """The network of an architecture.
 
     For each layer and head H = X W, Y_i = AGG over j in S(i) of c_ij h_j, and Z = act(Y + b). Heads are concatenated.
-    The last layer averages them, adds a bias per class, and has no activation.
+    The last layer averages them, adds a bias per class, and has no activation. Behind an aggregation mlp, see
+    `fgnas.design.MLP`, the bias is that of the sums, and a second product of all heads follows.
 
     Attributes:
-        weights, biases: for each layer [width_in, k * d], and [k * d] or, in the last, [classes].
+        weights, biases: for each layer [width_in, k * d], and [k * d] or, where heads are averaged, [classes].
         attention: for each layer the vectors [k, d] of its scores, see `fgnas.design.VECTORS`; None without scores.
+        seconds: for each layer the weight [k * d, k * d] and the bias of its second product, in the last layer
+            [k * d, classes]; None without one.
     """
 
     def __init__(
@@ -300,20 +305,29 @@ class Child:
         self.weights: list[Tensor] = []
         self.biases: list[Tensor] = []
         self.attention: list[tuple[Tensor, ...] | None] = []
+        self.seconds: list[tuple[Tensor, Tensor] | None] = []
         for index, layer in enumerate(architecture):
             last = index == len(architecture) - 1
             heads, d = layer["k"], classes if last else layer["d"]
             features = heads * d
             self.weights.append(_parameter(glorot(rng, width_in, features), dtype, device))
-            bias = np.zeros(classes if last else features, np.float32)
+            mlp = layer["aggregation"] == MLP
+            bias = np.zeros(classes if last and not mlp else features, np.float32)
             self.biases.append(_parameter(bias, dtype, device))
             drawn = [glorot(rng, heads, d) for _ in range(VECTORS.get(layer["attention"], 0))]
             self.attention.append(tuple(_parameter(one, dtype, device) for one in drawn) or None)
+            if mlp:
+                width = classes if last else features
+                second = _parameter(glorot(rng, features, width), dtype, device)
+                self.seconds.append((second, _parameter(np.zeros(width, np.float32), dtype, device)))
+            else:
+                self.seconds.append(None)
             width_in = features
 
     def parameters(self) -> list[Tensor]:
         """The tensors that training changes."""
-        return self.weights + self.biases + [vector for pair in self.attention if pair is not None for vector in pair]
+        vectors = [vector for pair in self.attention if pair is not None for vector in pair]
+        return self.weights + self.biases + vectors + [one for pair in self.seconds if pair is not None for one in pair]
 
     def __call__(
         self,
@@ -328,10 +342,12 @@ class Child:
         """
         features = field.features if rng is None else field.dropped(rng, dropout)
         z: Tensor | None = None
-        layers = zip(self.architecture, field.blocks, self.weights, self.biases, self.attention, strict=True)
-        for layer, block, weight, bias, attention in layers:
+        layers = zip(
+            self.architecture, field.blocks, self.weights, self.biases, self.attention, self.seconds, strict=True
+        )
+        for layer, block, weight, bias, attention, second in layers:
             last, heads = bias is self.biases[-1], layer["k"]
-            linear = attention is None and layer["aggregation"] != "max"
+            linear = attention is None and second is None and layer["aggregation"] != "max"
             if last and heads > 1 and linear and steps is None:
                 # The mean over heads commutes with a linear aggregation, and is cheapest on the weights.
                 weight, heads = weight.view(-1, heads, self.classes).mean(1), 1
@@ -340,13 +356,17 @@ class Child:
                 y = block.aggregate(h, layer["attention"], layer["aggregation"])
             else:
                 y = block.attend(h, attention, layer["attention"], layer["aggregation"])
+            total, product = y, None
+            if second is not None:
+                total = product = torch.relu(y + bias) @ second[0]
+                bias, heads = second[1], 1
             if last:
                 if steps is not None:
-                    steps.append(Step(h, y, None))
-                return (y if heads == 1 else y.view(len(y), heads, self.classes).mean(1)) + bias
-            z = ACTIVATIONS[layer["activation"]](y + bias)
+                    steps.append(Step(h, y, None, product))
+                return (total if heads == 1 else total.view(len(y), heads, self.classes).mean(1)) + bias
+            z = ACTIVATIONS[layer["activation"]](total + bias)
             if steps is not None:
-                steps.append(Step(h, y, z))
+                steps.append(Step(h, y, z, product))
             if rng is not None:
                 z = z * torch.from_numpy(keep_mask(rng, tuple(z.shape), dropout)).to(z.device)
         raise AssertionError("an architecture has a last layer")

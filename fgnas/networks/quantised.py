@@ -78,15 +78,23 @@ def fake_quantised_logits(
         bias = fake_quantise(parameters.bias, value)
         h = fake_quantise(x @ weight, value)
         y = _attend(layer, parameters, h, graph) if layer.attends else _aggregate(layer, h, graph)
-        y = rounded(y, value.fraction_bits + (0 if layer.activation else wire.LOGIT_EXTRA_BITS))
+        y = rounded(y, value.fraction_bits + (0 if layer.activation or layer.mlp else wire.LOGIT_EXTRA_BITS))
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
+        heads = layer.k
+        if parameters.mlp is not None:
+            read, second = torch.relu(clip(y + bias, value)), parameters.mlp
+            stages[f"{index}.relu"] = read
+            value, heads = layer.value_format(second.value_scale), 1
+            y = fake_quantise(read @ fake_quantise(second.weight, layer.weight_format(second.weight_scale)), value)
+            bias = fake_quantise(second.bias, value)
+            stages[f"{index}.second"] = y
         if layer.activation is not None:
             u = clip(y + bias, value)
             x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
             stages[f"{index}.activate"] = x
     logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + wire.LOGIT_EXTRA_BITS)
-    heads = y.view(data.nodes, layer.k, data.classes)
-    return clip(rounded(heads.mean(1), logit.fraction_bits) + bias, logit)
+    of_heads = y.view(data.nodes, heads, data.classes)
+    return clip(rounded(of_heads.mean(1), logit.fraction_bits) + bias, logit)
 
 
 def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:

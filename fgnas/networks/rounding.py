@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
+from fgnas.network import Network
 from fgnas.networks.model import ACTIVATIONS, Child, Field
 
 Rounding = Callable[[Tensor, FixedPoint], Tensor]
@@ -20,17 +22,37 @@ Rounding = Callable[[Tensor, FixedPoint], Tensor]
 
 @dataclass(frozen=True)
 class Formats:
-    """Number formats of a layer, with their scales; `output` is None for the last layer."""
+    """Number formats of a layer, with their scales; `output` is None for the last layer. Those of a second product are
+    read where a layer has one."""
 
     weight: FixedPoint
     value: FixedPoint
     output: FixedPoint | None
+    second_weight: FixedPoint
+    second_value: FixedPoint
 
     @classmethod
-    def of(cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int) -> Formats:
+    def of(
+        cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int, second_weight_scale: int = 0,
+        second_value_scale: int = 0,
+    ) -> Formats:  # fmt: skip
         """The formats of a layer with its scales; the last layer ignores `output_scale`."""
         output = None if layer.activation is None else layer.value_format(output_scale)
-        return cls(layer.weight_format(weight_scale), layer.value_format(value_scale), output)
+        return cls(
+            layer.weight_format(weight_scale), layer.value_format(value_scale), output,
+            layer.weight_format(second_weight_scale), layer.value_format(second_value_scale),
+        )  # fmt: skip
+
+    @classmethod
+    def of_network(cls, design: Design, network: Network) -> list[Formats]:
+        """The formats of every layer, with the scales of a network."""
+        return [
+            cls.of(
+                layer, scales.weight_scale, scales.value_scale, scales.output_scale,
+                *((0, 0) if scales.mlp is None else (scales.mlp.weight_scale, scales.mlp.value_scale)),
+            )
+            for layer, scales in zip(design.layers, network.layers, strict=True)
+        ]  # fmt: skip
 
 
 def quantised(values: Tensor, number: FixedPoint) -> Tensor:
@@ -59,6 +81,7 @@ def rounded_logits(
     or `straight_through`, and `drop` is applied to the output of each hidden layer.
     """
     z = y = bias = child.biases[0]
+    heads = 1
     for index, (layer, block, number) in enumerate(zip(design.layers, field.blocks, formats, strict=True)):
         weights = rounding(child.weights[index], number.weight)
         h = rounding(first_product(weights) if index == 0 else z @ weights, number.value)
@@ -68,6 +91,12 @@ def rounded_logits(
         else:
             rounded = [rounding(vector, number.weight) for vector in vectors]
             y = block.attend(h, rounded, layer.attention, layer.aggregation)
+        value, heads = number.value, layer.k
+        if (second := child.seconds[index]) is not None:
+            read = torch.relu(rounding(y + bias, value))
+            value, heads = number.second_value, 1
+            y = rounding(read @ rounding(second[0], number.second_weight), value)
+            bias = rounding(second[1], value)
         if layer.activation is not None and number.output is not None:
-            z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, number.value)), number.output))
-    return y.view(len(y), design.layers[-1].k, -1).mean(1) + bias
+            z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, value)), number.output))
+    return y.view(len(y), heads, -1).mean(1) + bias

@@ -21,11 +21,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS, Design
+from fgnas.design import MLP, VECTORS, Design
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import FixedPoint
-from fgnas.network import LayerParameters, Network
+from fgnas.network import LayerParameters, Network, SecondProduct
 from fgnas.networks import kernels
 from fgnas.networks.batch import BETAS, COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, thinned
@@ -66,12 +66,14 @@ class SupernetRecipe:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The shape of a supernet: for each layer the most heads and features, and the attentions with vectors."""
+    """The shape of a supernet: for each layer the most heads and features, the attentions with vectors, and whether
+    some aggregation is mlp."""
 
     width_in: int
     heads: tuple[int, ...]
     features: tuple[int, ...]
     attentions: tuple[str, ...]
+    mlp: bool = False
 
 
 class Supernet:
@@ -82,6 +84,8 @@ class Supernet:
         weights: for each layer [rows, heads, features]; rows are [width_in], or [heads, features] of the layer before.
         biases: for each layer [heads, features], of the last [classes].
         vectors: for each layer {attention: [2, heads, features]} of the sending and of the receiving node.
+        seconds: for each layer the weight of the second product, [heads, features, heads, features], of the last
+            [heads, features, classes], and the bias before it, [heads, features]; none where no aggregation is mlp.
     """
 
     def __init__(self, bounds: Bounds, flat: Reals | None = None) -> None:
@@ -91,6 +95,9 @@ class Supernet:
         shapes: list[tuple[int, ...]] = [(*before, *own) for before, own in zip(rows, sizes, strict=True)]
         shapes += [*sizes[:-1], sizes[-1][1:]]
         shapes += [(2, *own) for own in sizes for _ in bounds.attentions]
+        behind: list[tuple[int, ...]] = [*sizes[:-1], sizes[-1][1:]]
+        if bounds.mlp:
+            shapes += [shape for own, then in zip(sizes, behind, strict=True) for shape in ((*own, *then), own)]
         ends = list(itertools.accumulate(math.prod(shape) for shape in shapes))
         self.flat = np.zeros(ends[-1], np.float32) if flat is None else flat
         parts = [part.reshape(shape) for part, shape in zip(np.split(self.flat, ends[:-1]), shapes, strict=True)]
@@ -98,6 +105,7 @@ class Supernet:
         self.weights, self.biases = parts[:layers], parts[layers : 2 * layers]
         rest = iter(parts[2 * layers :])
         self.vectors = [{name: next(rest) for name in bounds.attentions} for _ in range(layers)]
+        self.seconds = [(next(rest), next(rest)) for _ in range(layers * bounds.mlp)]
 
     @classmethod
     def initial(cls, bounds: Bounds, rng: np.random.Generator) -> Supernet:
@@ -110,17 +118,25 @@ class Supernet:
             for pair in vectors.values():
                 for vector in pair:
                     vector[...] = glorot(rng, *vector.shape)
+        for weight, bias in found.seconds:
+            weight[...] = glorot(rng, bias.size, weight.size // bias.size).reshape(weight.shape)
         return found
 
     def slices(self, architecture: Architecture) -> Iterator[Reals]:
-        """Views of the parts of one network, layer by layer: weight, bias, and the vectors of its attention."""
+        """Views of the parts of one network, layer by layer: weight, bias, the vectors of its attention, and the weight
+        and the bias of its second product. The bias behind a layer's last product is that of all networks."""
         before: tuple[slice, ...] = (slice(None),)
         for place, layer in enumerate(architecture):
             own = slice(layer["k"]), slice(layer["d"])  # None, in the last layer, is all classes
+            behind: tuple[slice, ...] = own if place < len(architecture) - 1 else (slice(None),)
+            mlp = layer["aggregation"] == MLP
             yield self.weights[place][(*before, *own)]
-            yield self.biases[place][own if place < len(architecture) - 1 else slice(None)]
+            yield self.seconds[place][1][own] if mlp else self.biases[place][behind]
             if layer["attention"] in WITH_VECTORS:
                 yield from self.vectors[place][layer["attention"]][(slice(None), *own)]
+            if mlp:
+                yield self.seconds[place][0][(*own, *behind)]
+                yield self.biases[place][behind]
             before = own
 
     def network(self, architecture: Architecture, data: GraphData) -> Network:
@@ -129,8 +145,13 @@ class Supernet:
         for layer in architecture:
             weight, bias = next(parts), next(parts)
             weight = weight.reshape(-1, *weight.shape[-2:]).copy()
-            pair = (next(parts).copy(), next(parts).copy()) if layer["attention"] in WITH_VECTORS else (None, None)
-            layers.append(LayerParameters(weight, bias.ravel().copy(), *pair))
+            of_sender, of_receiver = (
+                (next(parts).copy(), next(parts).copy()) if layer["attention"] in WITH_VECTORS else (None, None)
+            )
+            second = None
+            if layer["aggregation"] == MLP:
+                second = SecondProduct(next(parts).reshape(bias.size, -1).copy(), next(parts).ravel().copy())
+            layers.append(LayerParameters(weight, bias.ravel().copy(), of_sender, of_receiver, mlp=second))
         return Network(tuple(layers), input_scale(data))
 
 
@@ -229,20 +250,9 @@ def _gradient(
     at_work.backward(of_logits / np.float32(len(labels)))
     found = Supernet(supernet.bounds)
     for number, path in enumerate(paths):
-        for whole, part in zip(found.slices(path), _parts(batch, number), strict=True):
+        for whole, part in zip(found.slices(path), batch.gradients(number), strict=True):
             whole += part.reshape(whole.shape)
     return found.flat
-
-
-def _parts(batch: Batch, number: int) -> Iterator[Reals]:
-    """The gradients of one network of a batch, in the order of `Supernet.slices`."""
-    gradient, last = batch.gradient, batch.layers - 1
-    for place, layout in enumerate(batch.layouts):
-        columns = layout.columns[number]
-        yield gradient.weights[place - 1][number] if place else gradient.inputs[:, columns]
-        yield gradient.biases[place][number] if place == last else gradient.biases[place][columns]
-        if batch.architectures[number][place]["attention"] in WITH_VECTORS:
-            yield from gradient.vectors[place][:, columns]
 
 
 def batch_of(supernet: Supernet, paths: Sequence[Architecture]) -> Batch:
@@ -254,13 +264,15 @@ def child_of(supernet: Supernet, architecture: Architecture) -> Child:
     """A network with copies of its slices."""
     child: Child = object.__new__(Child)  # without the random weights that a new one gets
     child.architecture, child.classes = architecture, supernet.bounds.features[-1]
-    child.weights, child.biases, child.attention = [], [], []
+    child.weights, child.biases, child.attention, child.seconds = [], [], [], []
     parts = (torch.from_numpy(np.array(part, np.float32)) for part in supernet.slices(architecture))
     for layer in architecture:
         weight, bias = next(parts), next(parts)
         child.weights.append(weight.reshape(-1, math.prod(weight.shape[-2:])))
         child.biases.append(bias.reshape(-1))
         child.attention.append((next(parts), next(parts)) if layer["attention"] in WITH_VECTORS else None)
+        mlp = layer["aggregation"] == MLP
+        child.seconds.append((next(parts).reshape(bias.numel(), -1), next(parts).reshape(-1)) if mlp else None)
     return child
 
 
@@ -289,12 +301,15 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
     scales = {(0, "input"): _input_scale(data, design.layers[0].value_format())}
     for place, (layer, step) in enumerate(zip(design.layers, steps, strict=True)):
         values = [thinned(step.h.numpy())]
-        if step.z is not None:
+        if step.z is not None or step.second is not None:
             values.append(thinned((step.y + child.biases[place]).numpy()))
         scales[place, "value"] = best_scale(layer.value_format, values)
         vectors = [child.weights[place], *(child.attention[place] or ())]
         weights = thinned(np.concatenate([vector.numpy().ravel() for vector in vectors]))
         scales[place, "weight"] = best_scale(layer.weight_format, [weights])
+        if (second := child.seconds[place]) is not None and step.second is not None:
+            scales[place, "mlp_weight"] = best_scale(layer.weight_format, [thinned(second[0].numpy())])
+            scales[place, "mlp_value"] = best_scale(layer.value_format, [thinned((step.second + second[1]).numpy())])
         if step.z is not None:
             scales[place, "output"] = best_scale(layer.value_format, [thinned(step.z.numpy())])
     found = {"val": calibrated_logits(design, child, field, scales), "float_val": logits}

@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
-from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.networks.batch import COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.model import Architecture, Child, Field, keep_mask, rates_of
 from fgnas.options import CHECKPOINTS
@@ -238,7 +238,9 @@ def to_network(child: Child, data: GraphData) -> Network:
     for index, layer in enumerate(child.architecture):
         weight = _array(child.weights[index]).reshape(len(child.weights[index]), layer["k"], -1)
         vectors: dict[str, Any] = dict(zip(ATTENTION_VECTORS, map(_array, child.attention[index] or ()), strict=False))
-        layers.append(LayerParameters(weight, _array(child.biases[index]), **vectors))
+        pair = child.seconds[index]
+        second = None if pair is None else SecondProduct(_array(pair[0]), _array(pair[1]))
+        layers.append(LayerParameters(weight, _array(child.biases[index]), **vectors, mlp=second))
     return Network(tuple(layers), input_scale(data))
 
 
@@ -261,6 +263,9 @@ def restored(architecture: Architecture, network: Network, data: GraphData) -> C
             child.biases[index].copy_(torch.from_numpy(layer.bias))
             for name, vector in zip(ATTENTION_VECTORS, child.attention[index] or (), strict=False):
                 vector.copy_(torch.from_numpy(getattr(layer, name)))
+            if (second := child.seconds[index]) is not None and layer.mlp is not None:
+                for tensor, values in zip(second, (layer.mlp.weight, layer.mlp.bias), strict=True):
+                    tensor.copy_(torch.from_numpy(values))
     return child
 
 

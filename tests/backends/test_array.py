@@ -95,6 +95,21 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
+@pytest.mark.parametrize("attention", ["gcn", pytest.param("gat", marks=pytest.mark.slow)])
+def test_second_products(attention: str, tmp_path: Path) -> None:
+    """In a hidden layer on two units side by side, then in the last one; a second run changes nothing."""
+    rng = np.random.default_rng(17)
+    data = random_graph(rng, 40, 12, 5, 90)
+    mlp = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "aggregation": "mlp", "k": 2}
+    source = random_accelerator(rng, random_design(rng, 2, (mlp | {"d": 8, "activation": "elu"}, mlp)), data)
+    array = fit(source, data, 4, (2,), beat_bits=256, results=2)
+    assert [plan.aggregate.n for plan in array.plans] == [2, 2, 1, 1]
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+
+
 @pytest.mark.parametrize(
     ("seed", "attentions"), [(2, SCORED), (2, SCORES_OF_ALL_KINDS), *(
         pytest.param(seed, attentions, marks=pytest.mark.slow)

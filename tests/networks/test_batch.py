@@ -16,7 +16,7 @@ LAYER = st.fixed_dictionaries(
     {
         "d": st.integers(1, 9),
         "attention": st.sampled_from(["constant", "gcn", "gat"]),
-        "aggregation": st.sampled_from(["add", "mean", "max"]),
+        "aggregation": st.sampled_from(["add", "mean", "max", "mlp"]),
         "k": st.sampled_from([1, 2, 4]),
         "activation": st.sampled_from(NAMES),
     }
@@ -51,8 +51,8 @@ def by_torch(child, field, masks, monkeypatch):
 
 
 def in_order(child):
-    for weight, bias, pair in zip(child.weights, child.biases, child.attention, strict=True):
-        yield from (weight, bias, *(pair or ()))
+    for weight, bias, pair, second in zip(child.weights, child.biases, child.attention, child.seconds, strict=True):
+        yield from (weight, bias, *(pair or ()), *(second or ()))
 
 
 @settings(deadline=None, max_examples=60)
@@ -88,7 +88,8 @@ def test_logits_and_gradients_are_those_of_torch(four_nodes, field, architecture
 
 
 def test_parameters_come_back(four_nodes):
-    architecture = ended([{"d": 3, "attention": "gat", "aggregation": "add", "k": 2, "activation": "elu"}] * 2)
+    layer = {"d": 3, "attention": "gat", "aggregation": "add", "k": 2, "activation": "elu"}
+    architecture = ended([layer | {"aggregation": "mlp"}, layer])
     children = [Child(architecture, 4, 3, np.random.default_rng(seed)) for seed in range(3)]
     kept = [[array.copy() for array in _tensors(child)] for child in children]
     batch = Batch(children)

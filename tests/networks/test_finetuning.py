@@ -15,17 +15,19 @@ from fgnas.tasks.nodes import load
 RECIPE = Recipe(epochs=20)
 
 
+@pytest.mark.parametrize("aggregation", ["add", "mlp"])
 @pytest.mark.parametrize("seed", range(12))
-def test_its_forward_pass_is_the_rounded_network(four_nodes, seed):
+def test_its_forward_pass_is_the_rounded_network(four_nodes, seed, aggregation):
     """Equal up to the rounding of the logits, if float32 holds every rounded value."""
-    plain = {"attention": "constant", "aggregation": "add", "t_attn": None}
+    plain = {"attention": "constant", "aggregation": aggregation, "t_attn": None}
     design = random_design(np.random.default_rng(seed), 2, ({**plain, "activation": "relu"}, plain))
     network = calibrated(design, train(four_nodes, design.architecture(), seed, RECIPE).network, four_nodes)
     child = restored(design.architecture(), network, four_nodes)
     field = Field(with_rounded_features(design, network, four_nodes), np.arange(4), 2)
     with torch.no_grad():
         found = training_logits(design, network, child, field, None, 0.0)
-    step = design.layers[-1].value_format(network.layers[-1].value_scale).step / 16
+    last = network.layers[-1].mlp or network.layers[-1]
+    step = design.layers[-1].value_format(last.value_scale).step / 16
     assert (found - fake_quantised_logits(design, network, four_nodes)).abs().max() <= step
 
 

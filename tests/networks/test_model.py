@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.nn import GATConv, GCNConv, MessagePassing
+from torch_geometric.nn import GATConv, GCNConv, GINConv, MessagePassing
 from torch_geometric.utils import softmax
 
 from fgnas.design import VECTORS
@@ -93,6 +93,42 @@ def test_two_layers_are_pygs_message_passing(four_nodes, attention, aggregation)
     heads = passing(z @ child.weights[1], edges, degrees).view(4, 2, 2)
     expected = heads.mean(1) + child.biases[1]
     torch.testing.assert_close(child(Field(four_nodes, ALL, 2, torch.float64)), expected)
+
+
+def pyg_gin(child, index):
+    """PyG's layer, with the weights of the child's and an epsilon of 0."""
+    second, bias = child.seconds[index]
+    pairs = ((child.weights[index], child.biases[index]), (second, bias))
+    products = [torch.nn.Linear(*weight.shape).double() for weight, _ in pairs]
+    convolution = GINConv(torch.nn.Sequential(products[0], torch.nn.ReLU(), products[1]))
+    with torch.no_grad():  # the layer drew new weights
+        for linear, (weight, own) in zip(products, pairs, strict=True):
+            linear.weight.copy_(weight.T)
+            linear.bias.copy_(own)
+    return convolution
+
+
+def test_mlp_is_pygs_ginconv(four_nodes):
+    """Values and the gradients of all parameters: six features, then two heads of two classes that end in two."""
+    first = layer(3, "constant", "mlp", k=2, activation="elu")
+    last = layer(None, "constant", "mlp", k=2, activation=None)
+    child = Child([first, last], 3, 2, np.random.default_rng(1), torch.float64)
+    with torch.no_grad():
+        for place, bias in enumerate([*child.biases, *(pair[1] for pair in child.seconds)]):
+            bias.copy_(torch.linspace(-1, 1, len(bias), dtype=torch.float64) / (place + 1))
+    ours = child(Field(four_nodes, ALL, 2, torch.float64))
+    (ours**2).sum().backward()
+    edges, x = edge_index(four_nodes), torch.from_numpy(four_nodes.features.toarray()).double()
+    edges = edges[:, edges[0] != edges[1]]  # PyG adds the node itself
+    one, two = pyg_gin(child, 0), pyg_gin(child, 1)
+    theirs = two(torch.nn.functional.elu(one(x, edges)), edges)
+    (theirs**2).sum().backward()
+    torch.testing.assert_close(ours, theirs)
+    for index, convolution in enumerate((one, two)):
+        pairs = ((child.weights[index], child.biases[index]), child.seconds[index])
+        for linear, (weight, bias) in zip((convolution.nn[0], convolution.nn[2]), pairs, strict=True):
+            torch.testing.assert_close(weight.grad, linear.weight.grad.T)
+            torch.testing.assert_close(bias.grad, linear.bias.grad)
 
 
 def pyg_gat(child, index, width, d, heads, concat):

@@ -96,6 +96,37 @@ def test_both_ways_agree_on_other_scores_of_cora(cora, attention):
     assert np.array_equal(codes, codes_of(fake_quantised_logits(design, network, cora), design))
 
 
+def with_mlp(design, places):
+    """The design with the aggregation mlp in some layers."""
+    layers = list(design.layers)
+    for place in places:
+        layers[place] = layers[place].model_copy(update={"aggregation": "mlp"})
+    return design.model_copy(update={"layers": tuple(layers)})
+
+
+@pytest.mark.parametrize("places", [(0,), (1,), (0, 1)])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None)
+def test_both_ways_agree_on_second_products(four_nodes, places, seed):
+    """Of any heads, behind any attention; calibrated, so that scales go both ways."""
+    design = with_mlp(random_design(seed), places)
+    network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
+    network = calibrated(design, network, four_nodes)
+    last = network.layers[-1].mlp or network.layers[-1]
+    fraction = design.layers[-1].value_format(last.value_scale).fraction_bits + wire.LOGIT_EXTRA_BITS
+    expected = (fake_quantised_logits(design, network, four_nodes) * 2.0**fraction).numpy()
+    assert np.array_equal(quantised_logits(design, network, four_nodes), expected)
+
+
+def test_both_ways_agree_on_second_products_of_cora(cora):
+    design = with_mlp(random_design(3, FINE.restrict(attention=("gcn",))), (0, 1))
+    network = calibrated(design, train(cora, design.architecture(), 3, Recipe(epochs=40)).network, cora)
+    codes = quantised_logits(design, network, cora)
+    assert codes.shape == (2708, 7) and len(np.unique(codes)) > 10
+    fraction = design.layers[-1].value_format(network.layers[-1].mlp.value_scale).fraction_bits + wire.LOGIT_EXTRA_BITS
+    assert np.array_equal(codes, (fake_quantised_logits(design, network, cora) * 2.0**fraction).numpy())
+
+
 def test_accuracy_of_the_named_splits_only(four_nodes):
     design = random_design(0)
     network = train(four_nodes, design.architecture(), 0, Recipe(epochs=1)).network

@@ -1,5 +1,6 @@
 """Supernets: networks are slices of shared weights, gradients add up, and a killed training continues."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ PATHS: list[Architecture] = [
 ]
 
 
+WITH_MLP: list[Architecture] = [
+    [layer("gcn", 2, 3, "mlp"), layer("constant", 2, None, "mlp")],
+    [layer("gat", 4, 2, "mlp"), layer("gat", 1, None)],
+]
+
+
 EVERY_ACTIVATION = [[layer("gcn", 2, 4) | {"activation": name}, layer("gcn", 1, None)] for name in NAMES]
 
 
@@ -66,12 +73,28 @@ def test_networks_are_slices_of_the_same_weights(data: GraphData, bounds: Bounds
     assert changed[:, :1, :2].all() and not changed[:, :, 2:].any()
 
 
-def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bounds: Bounds) -> None:
+def test_a_second_product_leaves_what_other_networks_share_as_it_is(data: GraphData, bounds: Bounds) -> None:
+    """Its weights lie behind theirs; the bias behind it is theirs."""
+    plain, whole = (
+        Supernet.initial(one, np.random.default_rng(1)) for one in (bounds, replace(bounds, mlp=True))
+    )
+    assert np.array_equal(whole.flat[: plain.flat.size], plain.flat) and whole.flat.size > plain.flat.size
+    whole.biases[0][...] += 3
+    found = whole.network(WITH_MLP[0], data).layers
+    assert [one.mlp.weight.shape for one in found if one.mlp] == [(6, 6), (8, 4)]
+    assert np.array_equal(found[0].mlp.weight.reshape(2, 3, 2, 3), whole.seconds[0][0][:2, :3, :2, :3])
+    assert np.array_equal(found[1].mlp.weight.reshape(2, 4, 4), whole.seconds[1][0][:2])
+    assert found[0].mlp.bias.tolist() == [3] * 6 and not found[0].bias.any()
+
+
+@pytest.mark.parametrize("mlp", [False, True])
+def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bounds: Bounds, mlp: bool) -> None:
     """Against autograd of each network alone, without dropout."""
+    bounds = replace(bounds, mlp=mlp)
     whole = Supernet.initial(bounds, np.random.default_rng(1))
     field, labels = Field(data, np.flatnonzero(data.train), 2), data.labels[data.train]
     recipe, rng = SupernetRecipe(dropout=0.0), np.random.default_rng(0)
-    paths = PATHS + EVERY_ACTIVATION
+    paths = PATHS + EVERY_ACTIVATION + WITH_MLP * mlp
     found = supernet._gradient(whole, paths, field, Csr(field.features), labels, recipe, rng)
     wanted = Supernet(bounds)
     for path in paths:
@@ -81,7 +104,7 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
         cross_entropy(child(field), torch.from_numpy(labels)).backward()
         tensors = []
         for place, pair in enumerate(child.attention):
-            tensors += [child.weights[place], child.biases[place], *(pair or ())]
+            tensors += [child.weights[place], child.biases[place], *(pair or ()), *(child.seconds[place] or ())]
         for view, tensor in zip(wanted.slices(path), tensors, strict=True):
             assert tensor.grad is not None
             view += tensor.grad.numpy().reshape(view.shape)
@@ -143,9 +166,11 @@ def test_another_file_is_refused(bounds: Bounds, tmp_path: Path) -> None:
         supernet.load(tmp_path / "one.npz", bounds, "0" * 64)
 
 
-def test_scores_are_those_of_the_network(data: GraphData, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["g-cos", "table-ii"])
+def test_scores_are_those_of_the_network(name: str, data: GraphData, tmp_path: Path) -> None:
     """In float exactly; rounded to ten bits nearly, to few bits less."""
-    space, wide = find_space("g-cos", 12, 128), Bounds(data.width_in, (1, 1), (256, data.classes), ())
+    space = find_space(name, 12, 128)
+    wide = Bounds(data.width_in, (1, 1), (256, data.classes), (), mlp=name == "table-ii")
     rows = space.draw(12, np.random.default_rng(2))
     whole = Supernet.initial(wide, np.random.default_rng(2))
     lost: dict[int, list[float]] = {6: [], 10: []}
@@ -154,7 +179,7 @@ def test_scores_are_those_of_the_network(data: GraphData, tmp_path: Path) -> Non
         network = whole.network(design.architecture(), data)
         for bits, formats in ((6, {"af": 4, "wf": 4, "ai": 1, "wi": 1}), (10, {"af": 6, "wf": 6, "ai": 3, "wi": 3})):
             layers = tuple(one.model_copy(update=formats) for one in design.layers)
-            rounded = Design(schema=1, layers=layers, dsp=design.dsp, array=design.array)
+            rounded = Design.from_dict(design.model_copy(update={"layers": layers}).to_dict())
             found = accuracies(whole, rounded, data)
             assert found["float_val"] == float_accuracy(design.architecture(), network, data)["val"]
             lost[bits].append(abs(found["val"] - found["float_val"]))

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from fgnas.api.rankings import correlations
 from fgnas.backends.array import price
 from fgnas.cli import main
 from fgnas.costs import feasible
+from fgnas.design import Aggregation
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.designs import BUILDABLE
@@ -91,6 +92,7 @@ def test_table_ii_has_more_operators_and_leaves_the_first_space_as_it_is() -> No
     found, first = find_space("table-ii", 12, 512), find_space("g-cos", 12, 512)
     options, before = ({one.name: one.options for one in space.choices} for space in (found, first))
     assert before["activation"] == ("relu", "sigmoid", "tanh", "elu") and options["activation"] == NAMES
+    assert before["aggregation"] == ("add", "mean", "max") and options["aggregation"] == get_args(Aggregation)
     designs = [found.candidate(row) for row in found.draw(100, np.random.default_rng(2))]
     assert {design.layers[0].activation for design in designs} == set(NAMES)
     assert {design.rates for design in designs} == set(itertools.product((1.0, 0.5, 0.1), repeat=2))
@@ -231,6 +233,7 @@ def test_a_search_of_more_operators(folder: Path) -> None:
     found = {trial.design["layers"][0]["activation"] for trial in run.trials()}
     assert len({tuple(trial.design.get("sampling", ())) for trial in run.trials()}) > 4
     assert found - {"relu", "tanh", "sigmoid", "elu"} and (run.folder / "supernet.npz").is_file()
+    assert "mlp" in {layer["aggregation"] for trial in run.trials() for layer in trial.design["layers"]}
     design = run.design("best")
     assert design.network is not None
     accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))

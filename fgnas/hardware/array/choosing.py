@@ -29,6 +29,7 @@ from fgnas.hardware.array.lowering import (
     row_words,
     softmax_of,
     sum_bits,
+    unfolded,
     widest,
 )
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
@@ -145,7 +146,8 @@ def arrangements(
     words, whole = int(row_words(g.features, g.k * g.gat, g.d)), ceil_div(g.d, LANES) if g.gat else 1
     found = []
     for units in offered_units(min(LARGEST_UNITS, most)):
-        columns = itertools.product(*(_columns(layer, units) for layer in source.layers[:-1]))
+        hidden = [layer for layer in source.layers if not layer.second][:-1]
+        columns = itertools.product(*(_columns(layer, units) for layer in hidden))
         for chosen in columns:
             held = ceil_div(words, chosen[0]) if chosen else whole
             passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
@@ -186,7 +188,9 @@ def _prices(
     units = np.array([one.units for one in offered])
     tables = sum(ceil_div(len(table), LANES) for layer in source.layers for table in _tables(layer))
     features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
-    columns = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
+    seconds = tuple(layer.second for layer in source.layers)
+    given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
+    columns = unfolded(seconds, given, np.ones_like(units))[:-1]
     bits = np.full(len(units), widest(source))
     weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
@@ -206,7 +210,7 @@ def _prices(
         averaged=averaged_heads(source.layers[-1]),
         slices=slices if any(one.slices > 1 for one in offered) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
-        **of_softmax,
+        seconds=seconds, **of_softmax,
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

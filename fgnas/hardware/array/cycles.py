@@ -155,19 +155,22 @@ def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> lis
 
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
-    plans, names = encoded.accelerator.plans, ["fetch"]
+    plans, names, source = encoded.accelerator.plans, ["fetch"], encoded.accelerator.source
     for d, layer, (kind, number) in zip(encoded.programme, encoded.layers, parts_of(encoded.programme), strict=True):
-        which = f" {layer}" if layer >= 0 else ""
+        which = f" {source.design_layer(layer)}" if layer >= 0 else ""
         if number and layer >= 0:
             which += f", {kind} {number}"
-        names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{_work(d)}{which}")
+        work = SECOND.get(_work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
+        names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{work}{which}")
     part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
-    last = f" {len(plans) - 1}"
+    last = f" {source.design_layer(len(plans) - 1)}"
     return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
             for name, more, number in several]  # fmt: skip
 
 
+SECOND = {"combine": "second product", "aggregate": "return"}
+"""What the phases of a second product are called: its rows come back from the tables to their units."""
 SLICE, BLOCK = "slice", "block"
 """Parts of sums: of a combination, and of an aggregation."""
 

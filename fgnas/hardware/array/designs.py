@@ -8,7 +8,8 @@ price is known. With attention the scale also decides whether exponentials take 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,14 +18,14 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import VECTORS, score_format
+from fgnas.design import MLP, VECTORS, score_format
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
-from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for
+from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX
 from fgnas.hardware.array.resources import exponential_halves
@@ -37,6 +38,8 @@ from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import EVERY, layer_graphs
 
+NEEDED = ("attention", "aggregation", "k", "activation", "ai", "af", "wi", "wf")
+"""Choices of a layer that an array's price depends on, beside d."""
 MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
@@ -54,7 +57,7 @@ HELD = (
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
         "with attention by scores an array runs one head in the last layer",
-        lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1),
+        lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP),
     ),
     (
         f"array: with attention by scores a head stays in one unit, and a unit holds those of {HEADS} heads: "
@@ -66,7 +69,8 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         ], axis=0),
     ),
     (
-        f"an array averages {MOST_AVERAGED} heads at most", lambda columns, _: columns["k"][-1] > MOST_AVERAGED
+        f"an array averages {MOST_AVERAGED} heads at most",
+        lambda columns, _: (columns["k"][-1] > MOST_AVERAGED) & (columns["aggregation"][-1] != MLP),
     ),
     (
         "with aggregation max an array runs one head in the last layer",
@@ -104,10 +108,31 @@ def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
             raise UserError(f"design {int(places[wrong.argmax()]) + 1}: {message}")
 
 
+def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int) -> Columns:
+    """The columns of networks whose layers are of aggregation mlp or not: such a layer is two, as lowering has it."""
+    found: Columns = {name: [] for name in (*NEEDED, "d")}
+    for place, pair in enumerate(mlp):
+        own = {name: columns[name][place] for name in NEEDED}
+        k, last = own["k"], place == len(mlp) - 1
+        d = np.full_like(k, classes) if last else columns["d"][place]
+        halves = [own | {"d": d}]
+        if pair:
+            add, relu, constant = (np.full(len(k), name) for name in ("add", "relu", "constant"))
+            sums = own | {"d": d, "aggregation": add, "activation": relu}
+            halves = [sums, own | {"d": d, "aggregation": add, "attention": constant, "k": k // k if last else k}]
+        for half in halves:
+            for name, values in half.items():
+                found[name].append(values)
+    return found
+
+
 def candidates_of(
     columns: Columns, arrays: ArrayColumns, shape: GraphShape, family: str = DEFAULT_FAMILY
 ) -> Candidates:
-    """Networks on their arrays, for formats without a scale."""
+    """Networks on their arrays, for formats without a scale; the same layers of all are of aggregation mlp."""
+    mlp = [bool((one == MLP).any()) for one in columns["aggregation"]]
+    seconds = tuple(second for pair in mlp for second in ((False, True) if pair else (False,)))
+    columns = with_seconds(columns, mlp, shape.classes)
     none = np.zeros_like(arrays.units)
     depth = len(columns["k"])
     k, ai, af, wi, wf = ([one.astype(np.int64) for one in columns[name]] for name in ("k", "ai", "af", "wi", "wf"))
@@ -124,8 +149,7 @@ def candidates_of(
         before = max(layer - 1, 0)  # X has the format of the first layer's values
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
-        d = columns["d"][layer].astype(np.int64) if layer < depth - 1 else none + shape.classes
-        scores = np.where(scored[layer], value[layer] + weight[layer] + ceil_log2(d), 0)
+        scores = np.where(scored[layer], value[layer] + weight[layer] + ceil_log2(columns["d"][layer]), 0)
         sums += [value[before] + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
@@ -144,10 +168,11 @@ def candidates_of(
     ]
     weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
     return Candidates(
-        units=arrays.units, features=[*hidden, k[-1] * shape.classes], columns=arrays.columns, weighted=weighted,
+        units=arrays.units, features=[*hidden, k[-1] * shape.classes],
+        columns=unfolded(seconds, arrays.columns, none + 1)[:-1], weighted=weighted,
         bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1],
+        shifts=shifts, averaged=k[-1], seconds=seconds,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -207,8 +232,10 @@ class ArrayDesignPricer:
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
         """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        for beat_bits in BEAT_BITS:
-            here = arrays.beat_bits == beat_bits
+        mlp = np.stack([one == MLP for one in columns["aggregation"]])
+        kinds = itertools.product(BEAT_BITS, np.unique(mlp, axis=1).T)
+        for beat_bits, pattern in kinds:
+            here = (arrays.beat_bits == beat_bits) & (mlp == pattern[:, None]).all(axis=0)
             if not here.any():
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}

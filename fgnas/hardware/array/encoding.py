@@ -69,7 +69,7 @@ class Dealt:
 def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = ()) -> Dealt:
     """Deal the rows of every phase; `further` as in `encode_array`."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
-    graphs = graphs_of(len(plans), data, further)
+    graphs = graphs_of(plans, data, further)
     aggregated = (
         (deal_for_logits if plan.last else deal)(one.degrees[:, None], plan.aggregate.m)
         for plan, one in zip(plans, graphs, strict=True)
@@ -77,9 +77,23 @@ def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[
     return Dealt(first, tuple(aggregated))
 
 
-def graphs_of(layers: int, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
-    """The graph of every layer: that of the data for all, unless the further layers have others."""
-    return (data, *(further or (data,) * (layers - 1)))
+def graphs_of(
+    plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData]
+) -> tuple[GraphData, ...]:
+    """The graph of every layer: that of the data for all, unless the further layers of the design have others; a second
+    product has the rows of its sums, each alone."""
+    firsts = sum(not plan.layer.second for plan in plans)
+    given = iter((data, *(further or (data,) * (firsts - 1))))
+    found: list[GraphData] = []
+    for plan in plans:
+        found.append(alone(found[-1]) if plan.layer.second else next(given))
+    return (*found, *given)
+
+
+@functools.lru_cache(maxsize=8)
+def alone(data: GraphData) -> GraphData:
+    """The data with a graph in which every row receives from itself alone."""
+    return replace(data, indptr=np.arange(data.nodes + 1), sources=np.arange(data.nodes))
 
 
 def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
@@ -233,15 +247,15 @@ def encode_array(
 ) -> EncodedArray:
     """Deal, pack and encode a graph. Raises UserError where the engine does not hold it.
 
-    `further` are the graphs of the layers behind the first, one each, where they are not that of the data: on the same
-    nodes, and of their features nothing is read. One of them may be a `readout`; the layers behind it have a row for
-    each of its rows.
+    `further` are the graphs of the design's layers behind the first, one each, where they are not that of the data: on
+    the same nodes, and of their features nothing is read. One of them may be a `readout`; the layers behind it have a
+    row for each of its rows.
     """
     engine, plans = accelerator.engine, accelerator.plans
     if data.width_in != accelerator.source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads "
                         f"{accelerator.source.shape.width_in}")  # fmt: skip
-    given = graphs_of(len(plans), data, further)
+    given = graphs_of(plans, data, further)
     largest = max(int(one.degrees.max(initial=0)) for one in given)
     if largest > accelerator.source.shape.degree_capacity:
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
@@ -292,13 +306,14 @@ def _encoded(accelerator: ArrayAccelerator, given: Sequence[GraphData]) -> tuple
             raise UserError(f"layer {plan.layer.index}: the rows of a readout have no coefficients; choose attention "
                             f"constant")  # fmt: skip
         if id(one) not in found:
-            found[id(one)] = encode(accelerator.source, one) if one.nodes == held else _unweighted(one)
+            plain = plan.layer.second or one.nodes != held
+            found[id(one)] = _unweighted(one) if plain else encode(accelerator.source, one)
         held = one.nodes
     return tuple(found[id(one)] for one in given)
 
 
 def _unweighted(rows: GraphData) -> EncodedGraph:
-    """A graph whose rows are not its sources, without coefficients."""
+    """A graph without features and coefficients."""
     features = sp.csr_matrix(rows.features.shape, dtype=np.int64)
     return EncodedGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.tables import is_plain
+
+Number = TypeVar("Number")
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
@@ -258,7 +260,7 @@ class ArrayAccelerator:
 
     def on(self, engine: Engine) -> ArrayAccelerator:
         """The same network, arranged in the same way, on another engine. Raises UserError where it does not fit."""
-        columns = [plan.aggregate.n for plan in self.plans[:-1]]
+        columns = [plan.aggregate.n for plan in self.plans if not plan.layer.second][:-1]
         first = self.plans[0]
         blocks = max(plan.blocks for plan in self.plans)
         return lower(self.source, engine, columns, self.plans[-1].aggregate.k, first.passes, first.slices, blocks)
@@ -432,9 +434,9 @@ def lower(
 ) -> ArrayAccelerator:
     """Place a network on an engine. Raises UserError where it does not fit.
 
-    `columns` gives the n of every layer's aggregation but the last one's, which is 1; by default the largest that
-    leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those of the first
-    layer, `blocks` those of every layer.
+    `columns` gives the n of every layer's aggregation but the last one's, which is 1, see `unfolded`; by default the
+    largest that leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those
+    of the first layer, `blocks` those of every layer.
     """
     return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices, blocks))
 
@@ -451,10 +453,11 @@ def plan_layers(
     if slices > 1 and averaged_heads(source.layers[0]) > 1:
         raise UserError("layer 0: heads that are averaged are not combined in slices")
     _check_blocks(source, slices, blocks)
-    chosen = [*(columns or [default_columns(layer, units) for layer in source.layers[:-1]]), 1]
-    if len(chosen) != len(source.layers):
-        hidden = len(source.layers) - 1
-        raise UserError(f"columns are given for {len(chosen) - 1} layers; the network has {hidden} hidden ones")
+    hidden = [layer for layer in source.layers if not layer.second][:-1]
+    given = columns or [default_columns(layer, units) for layer in hidden]
+    if len(given) != len(hidden):
+        raise UserError(f"columns are given for {len(given)} layers; the network has {len(hidden)} hidden ones")
+    chosen = unfolded([layer.second for layer in source.layers], given, 1)
     if split > 1 and source.layers[-1].geometry.maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
     plans: list[LayerPlan] = []
@@ -501,6 +504,18 @@ def plan_layers(
     if table_base > LARGEST_INDEX:
         raise UserError(f"the weights take {table_base} words of a unit, a table has {LARGEST_INDEX + 1} at most")
     return tuple(plans)
+
+
+def unfolded(seconds: Sequence[bool], columns: Sequence[Number], one: Number) -> list[Number]:
+    """The n of every layer of an accelerator, from those of a design's hidden layers: a second product has that of its
+    sums, and the design's last layer has one.
+
+    Integers, or arrays of them.
+    """
+    given, found = iter([*columns, one]), list[Number]()
+    for second in seconds:
+        found.append(found[-1] if second else next(given))
+    return found
 
 
 def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:

@@ -84,6 +84,7 @@ class Candidates:
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
         whole: whether memories have powers of two as depths, see `table_depth`.
         denominator_bits, mean, symmetric, exponentials: those of attention, see `EngineColumns`.
+        seconds: which layers are second products, the same of all networks; none where empty.
     """
 
     units: Ints
@@ -108,6 +109,7 @@ class Candidates:
     mean: Ints | int = 0
     symmetric: Ints | int = 0
     exponentials: Ints | int = 0
+    seconds: Sequence[bool] = ()
 
 
 UNKNOWN = -1
@@ -145,6 +147,8 @@ class ArrayPrices:
 
 FEATURES = -1
 """The rows of X, in the place of a graph."""
+ALONE = -2
+"""The graph of a second product: every row receives from itself alone."""
 
 
 class ArrayPricer:
@@ -166,13 +170,20 @@ class ArrayPricer:
         self._maximum = functools.cache(self._maximum_cycles)
         self._slice = functools.cache(self._slice_costs)
 
+    def _graphs(self, seconds: Sequence[bool]) -> list[int]:
+        """The graph of each layer, some of which are second products."""
+        firsts = np.cumsum(~np.array(seconds)) - 1
+        return [ALONE if second else self._graph(int(at)) for second, at in zip(seconds, firsts, strict=True)]
+
     def _graph(self, layer: int) -> int:
-        """The place of a layer's graph, the first of equal ones."""
+        """The place of the graph of a design's layer, the first of equal ones."""
         own = self.graphs[layer if len(self.graphs) > 1 else 0]
         return next(place for place, one in enumerate(self.graphs) if one is own)
 
     def _lengths(self, graph: int) -> Ints:
-        """[N] entries of the rows of a graph, or of FEATURES."""
+        """[N] entries of the rows of a graph, or of FEATURES or ALONE."""
+        if graph == ALONE:
+            return np.ones(self.data.nodes, np.int64)
         return self.data.non_zeros if graph == FEATURES else self.graphs[graph].degrees
 
     def _deal_rows(self, graph: int, groups: int) -> Deal:
@@ -281,7 +292,7 @@ class ArrayPricer:
         units, layers, passes = candidates.units, len(candidates.features), candidates.passes
         columns = [*candidates.columns, np.ones_like(units)]
         none = np.zeros_like(units)
-        graphs = [self._graph(layer) for layer in range(layers)]
+        graphs = self._graphs(candidates.seconds or (False,) * layers)
         rows = [self._depths(graph, units // n) for graph, n in zip(graphs, columns, strict=True)]
         combined_rows = [self._depths(FEATURES, units // columns[0]), *rows[:-1]]
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
@@ -307,7 +318,7 @@ class ArrayPricer:
             averaged = none + candidates.averaged if layer == layers - 1 else none + 1
             words = row_words(features // averaged, heads[layer], d)
             graph = graphs[layer]
-            edges = len(self.graphs[graph].sources)
+            edges = int(self._lengths(graph).sum())
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts

@@ -42,7 +42,8 @@ class LayerAccelerator:
     """One layer of the accelerator: its geometry, and beside it the numbers that training and lowering chose.
 
     Attributes:
-        index: position of the layer, from 0.
+        index: position of the layer, from 0. A design's layer of aggregation mlp has two: one for the sums and their
+            relu, and one for the second product.
         geometry: every count and width, see `LayerGeometry`. Feature f of a row belongs to head f // d_padded, but in a
             last layer without gat to head f mod k of class f // k (class-major, so that the head mean adds neighbours).
         input_format, weight_format, value_format, output_format: numbers of the linear stage's input, of W, of H, U and
@@ -57,6 +58,7 @@ class LayerAccelerator:
         exponential_table: coefficients by D; beyond its end they are 0 (with scores; else None).
         activation_table: [2**width] codes of Z by the unsigned bits of U; None in the last layer.
         scores: those that weight the messages; None without.
+        second: whether this is a second product, whose rows receive from themselves alone.
 
     Raises ValueError where these contradict each other: a changed field either reaches every reader or stops here.
     """
@@ -79,6 +81,7 @@ class LayerAccelerator:
     exponential_table: Codes | None
     activation_table: Codes | None
     scores: Scores | None = None
+    second: bool = False
 
     def __post_init__(self) -> None:
         g = self.geometry
@@ -178,6 +181,7 @@ class LayerAccelerator:
             "geometry": vars(self.geometry),
             **formats,
             **{name: value for name, value in vars(self).items() if name.endswith(("_shift", "_dsp"))},
+            **({"second": True} if self.second else {}),
         }
 
 
@@ -196,6 +200,10 @@ class Accelerator:
     def parameter_beats(self) -> int:
         """Beats of the parameter region."""
         return sum(layer.weight_beats + layer.score_beats + layer.bias_beats for layer in self.layers)
+
+    def design_layer(self, index: int) -> int:
+        """The place, in the design, of the layer that the layer with this index is or belongs to."""
+        return index - sum(layer.second for layer in self.layers[: index + 1])
 
     @functools.cached_property
     def parameters(self) -> NDArray[np.int16]:

@@ -40,6 +40,12 @@ class EncodedGraph:
         return len(self.indptr) - 1
 
 
+def rows_alone(graph: EncodedGraph) -> EncodedGraph:
+    """The graph in which every row receives from itself alone, with the coefficient 1."""
+    own = np.arange(graph.nodes)
+    return EncodedGraph(graph.features, np.arange(graph.nodes + 1), own, np.ones_like(own))
+
+
 def gcn_coefficients(data: GraphData) -> Codes:
     """[edges] RNE(256 / sqrt(|S(i)| |S(j)|)) in float64, in the order of `data.sources`."""
     degrees = data.degrees.astype(np.float64)

@@ -325,6 +325,12 @@ NO_SCORES = (
 )
 
 
+NO_MLP = (
+    "the pipeline runs no second product, which aggregation mlp has; the multiplier array does: give the design an "
+    "array, or write it with --target array"
+)
+
+
 def check_scores(layers: Sequence[LayerGeometry]) -> None:
     """Raise UserError for scores that the pipeline does not run."""
     if any(np.any(layer.gat & (layer.t_attn == 0)) for layer in layers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,20 +20,44 @@ from fgnas.network import LayerParameters, Network
 def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:
     """The accelerator of a design. Raises UserError where the weights do not fit the design."""
     network.check(design, shape.width_in, shape.classes)
-    geometries = geometry(columns_of([design]), shape)
+    pairs = zip(design.layers, network.layers, strict=True)
+    unfolded = [half for pair in pairs for half in _halves(*pair, shape.classes)]
+    whole = design.model_copy(update={"layers": tuple(layer for layer, _ in unfolded)})
+    geometries = geometry(columns_of([whole]), shape)
     bound = bind_multipliers(geometries, np.array([design.dsp]))
     layers: list[LayerAccelerator] = []
     input_format = design.layers[0].value_format(network.input_scale)
-    for index, layer in enumerate(design.layers):
+    for index, (layer, parameters) in enumerate(unfolded):
         own = [group for group in bound if group.layer == index]
         rows = _places(layers[-1]) if layers else np.arange(shape.width_in)
         one = of_one_design(geometries[index])
-        lowered = _layer(index, layer, network.layers[index], one, own, input_format, rows)
-        layers.append(lowered)
+        lowered = _layer(index, layer, parameters, one, own, input_format, rows)
+        second = index > 0 and unfolded[index - 1][1].mlp is not None
+        layers.append(replace(lowered, second=second))
         input_format = lowered.output_format
     return Accelerator(
         name or design.hash, dataset, design, shape, network.input_scale, tuple(layers)
     )
+
+
+def _halves(layer: Layer, parameters: LayerParameters, classes: int) -> list[tuple[Layer, LayerParameters]]:
+    """A layer as it is; but one of aggregation mlp as two: sums that pass a relu, and the second product, of every row
+    by itself. The first has as many features in the last layer, too: the heads' classes."""
+    if parameters.mlp is None:
+        return [(layer, parameters)]
+    last, second = layer.d is None, parameters.mlp
+    sums = layer.model_copy(
+        update={"aggregation": "add", "activation": "relu", "d": layer.d or classes, "t_act": layer.t_act or 1}
+    )
+    product = layer.model_copy(
+        update={"attention": "constant", "aggregation": "add", "t_attn": None, "k": 1 if last else layer.k}
+    )
+    weight = second.weight.reshape(len(second.weight), product.k, -1)
+    return [
+        (sums, replace(parameters, output_scale=parameters.value_scale)),
+        (product, LayerParameters(weight, second.bias, weight_scale=second.weight_scale,
+                                  value_scale=second.value_scale, output_scale=parameters.output_scale)),
+    ]  # fmt: skip
 
 
 def _layer(

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import Design, columns_of
+from fgnas.design import MLP, Design, columns_of
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
 from fgnas.hardware.pipeline.geometry import (
+    NO_MLP,
     Bools,
     GraphShape,
     Ints,
@@ -229,6 +230,8 @@ class Pricer:
 
     def price(self, columns: Columns, dsp: int | Ints) -> Prices:
         """Prices of n designs given as columns, with the DSP budget of each."""
+        if any(np.any(one == MLP) for one in columns["aggregation"]):
+            raise UserError(NO_MLP)
         layers = geometry(columns, self.shape)
         check_scores(layers)
         budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)

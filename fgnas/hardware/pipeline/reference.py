@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fgnas.fixedpoint import Codes, FixedPoint, divide_even, shift_right_even
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph
+from fgnas.hardware.pipeline.encoding import EncodedGraph, rows_alone
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Trace:
     Attributes:
         stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
             "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]. The last is
-            "head_mean", [N, classes].
+            "head_mean", [N, classes]. Numbers are those of the accelerator's layers.
     """
 
     stages: dict[str, Codes] = field(default_factory=dict)
@@ -29,12 +29,15 @@ class Trace:
 def run(
     accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None, further: Sequence[EncodedGraph] = ()
 ) -> Codes:
-    """[N, classes] logits as integers; `further` are the graphs of the layers behind the first, where they have their
-    own."""
+    """[N, classes] logits as integers; `further` are the graphs of the design's layers behind the first, where they
+    have their own."""
     stages = trace.stages if trace is not None else {}
     x: Codes | sp.csr_matrix = graph.features
-    graphs = (graph, *(further or (graph,) * (len(accelerator.layers) - 1)))
-    for layer, graph in zip(accelerator.layers, graphs, strict=True):
+    graphs = (graph, *(further or (graph,) * accelerator.design_layer(len(accelerator.layers) - 1)))
+    for layer in accelerator.layers:
+        graph = graphs[accelerator.design_layer(layer.index)]
+        if layer.second:
+            graph = rows_alone(graph)
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
         if layer.geometry.gat and trace is not None:

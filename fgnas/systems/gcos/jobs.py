@@ -76,9 +76,10 @@ def _loaded(weights: str, bounds: supernet.Bounds, sha256: str) -> supernet.Supe
 def tied(design: Design, network: Network) -> Network:
     """The network with results at the scale of their arguments, where an activation then needs no table."""
     layers = [
-        replace(parameters, output_scale=parameters.value_scale) if layer.activation in PLAIN else parameters
+        replace(parameters, output_scale=(parameters.mlp or parameters).value_scale)
+        if layer.activation in PLAIN else parameters
         for layer, parameters in zip(design.layers, network.layers, strict=True)
-    ]
+    ]  # fmt: skip
     return Network(tuple(layers), network.input_scale)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.activations import NAMES
-from fgnas.design import Array, Design, Layer
+from fgnas.design import MLP, Array, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
@@ -42,8 +42,9 @@ HEADS_OF_GAT = Choice("k", (1, 2, 4, 8), "architecture", where="hidden", only_if
 LEAST_FEATURES = 4
 """Of a head."""
 SAMPLING = Choice("sampling", (100, 50, 10), "architecture", label="per cent of the edges")
-_MORE = {choice.name: choice for choice in (ATTENTIONS, ACTIVATIONS)}
-WIDER = (*(_MORE.get(one.name, one) for one in TABLE_II), HEADS_OF_GAT, SAMPLING)
+AGGREGATIONS = Choice("aggregation", ("add", "mean", "max", MLP), "architecture")
+ADDED = {one.name: one for one in (ATTENTIONS, ACTIVATIONS, AGGREGATIONS)}
+WIDER = (*(ADDED.get(one.name, one) for one in TABLE_II), HEADS_OF_GAT, SAMPLING)
 """Operators that were added to the array later have a space of their own, so that searches of the first stay as they
 are."""
 ENGINE = (
@@ -158,7 +159,7 @@ def joint(units: int, beat_bits: int) -> ArraySpace:
 
 
 def table_ii(units: int, beat_bits: int) -> ArraySpace:
-    """As `joint`, with every activation and every sampling rate of the paper's Table II."""
+    """As `joint`, with every activation, aggregation and sampling rate of the paper's Table II."""
     return _with_arrays("table-ii", WIDER, units, beat_bits)
 
 

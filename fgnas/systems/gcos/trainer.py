@@ -11,7 +11,7 @@ import numpy as np
 
 from fgnas import progress
 from fgnas.costs import Quantity
-from fgnas.design import Design
+from fgnas.design import MLP, Design
 from fgnas.engine.contracts import Outcome, Score
 from fgnas.engine.jobs import Workers
 from fgnas.engine.store import RunStore
@@ -147,4 +147,5 @@ def bounds_of(space: ArraySpace, data: GraphData) -> supernet.Bounds:
         heads=(*(heads for _ in range(space.layers - 1)), 1),
         features=(*(widest for _ in range(space.layers - 1)), data.classes),
         attentions=tuple(name for name in supernet.WITH_VECTORS if name in options["attention"]),
+        mlp=MLP in options["aggregation"],
     )

@@ -27,12 +27,18 @@ from fgnas.tasks.nodes import GraphData
 UNITS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
-def with_array(rng: np.random.Generator, layers: int, attentions: tuple[str, ...] = ("gcn", "constant")) -> Design:
-    """A random design of operators that the array runs, with any array; formats differ among layers."""
+def with_array(
+    rng: np.random.Generator, layers: int, attentions: tuple[str, ...] = ("gcn", "constant"),
+    aggregations: tuple[str, ...] = (),
+) -> Design:  # fmt: skip
+    """A random design of operators that the array runs, with any array; formats differ among layers. `aggregations`
+    are those of every layer, where they are given, of which one may average or add heads in the last."""
     own = [with_attention(rng, str(rng.choice(attentions))) for _ in range(layers)]
     scored = own[-1]["attention"] in VECTORS
     heads = 1 if scored else int(rng.choice([1, 2, 4]))
     own[-1] |= {"k": heads, "d": None} | ({"aggregation": str(rng.choice(["add", "mean"]))} if heads > 1 else {})
+    for layer, aggregation in zip(own, aggregations, strict=False):
+        layer["aggregation"] = aggregation
     units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
     offered = [n for n in (1, 2, 4) if units % n == 0]
     columns = [
@@ -52,7 +58,11 @@ def with_attention(rng: np.random.Generator, attention: str) -> Choices:
 
 
 def without_scales(network: Network) -> Network:
-    layers = (replace(one, weight_scale=0, value_scale=0, output_scale=0) for one in network.layers)
+    none = {"weight_scale": 0, "value_scale": 0}
+    layers = (
+        replace(one, output_scale=0, mlp=None if one.mlp is None else replace(one.mlp, **none), **none)
+        for one in network.layers
+    )
     return Network(tuple(layers), 0)
 
 
@@ -73,14 +83,29 @@ def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...
     """Priced together, and each that can be built is as its report/price.json says; also in another process."""
     rng = np.random.default_rng(layers)
     data = random_graph(rng, 50, 30, 9, 150)
-    designs = [with_array(rng, layers, attentions) for _ in range(25)]
+    assert len(priced_as_written([with_array(rng, layers, attentions) for _ in range(25)], data, rng)) >= 15
+
+
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*VECTORS, "gcn")])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_prices_of_second_products_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
+    """Designs with and without them, in any layer, priced together."""
+    rng = np.random.default_rng(layers)
+    data = random_graph(rng, 50, 30, 9, 150)
+    kinds = [tuple(rng.choice(["mlp", "add", "mean"], layers).tolist()) for _ in range(30)]
+    built = priced_as_written([with_array(rng, layers, attentions, kind) for kind in kinds], data, rng)
+    assert len({tuple(layer.mlp for layer in design.layers) for design in built}) == 2**layers
+
+
+def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Generator) -> list[Design]:
+    """The designs that are feasible, whose prices are those of their projects; others cannot be written."""
     (table,) = tables_of(designs)
     assert table.array is not None
     columns = table.columns()
     check_arrays(columns, table.array, table.places)
     pricer = pickle.loads(pickle.dumps(ArrayDesignPricer(data)))
     rows = ArrayDesignPrices(pricer.price(columns, table.array), table.array.beat_bits).rows(Specification())
-    built = 0
+    built = []
     for design, row in zip(designs, rows, strict=True):
         if not row["feasible"]:
             with pytest.raises(UserError):
@@ -91,8 +116,8 @@ def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...
         assert {name: row[name] for name in names} == {name: project[name] for name in names}, design.to_json()
         assert row["busy"] == round(project["busy"], 4)
         assert row["beat_bits"] == design.array.beat_bits and not row["violations"]
-        built += 1
-    assert built >= 15
+        built.append(design)
+    return built
 
 
 def changed(design: Design, **array: object) -> Design:
