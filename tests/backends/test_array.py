@@ -95,6 +95,22 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
+@pytest.mark.slow
+def test_a_graph_beyond_the_tables_comes_in_blocks(tmp_path: Path) -> None:
+    """17,000 nodes, where a table has 16,384 words: `--target array` writes blocks, of a second product, too."""
+    rng = np.random.default_rng(6)
+    data = random_graph(rng, 17_000, 9, 5, 30_000)
+    gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn | {"aggregation": "mlp"})), data)
+    find_target("array").write(source, data, tmp_path / "p", Request(Specification(), None, multipliers=32))
+    names = [phase["name"] for phase in json.loads((tmp_path / "p" / "report" / "price.json").read_text())["phases"]]
+    assert names[-1] == "return 1, block 2"
+    report = run_simulation(tmp_path / "p")
+    assert (report["mismatches"], report["cycle_difference"], report["phase_differences"]) == (0, 0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+
+
 @pytest.mark.parametrize("attention", ["gcn", pytest.param("gat", marks=pytest.mark.slow)])
 def test_second_products(attention: str, tmp_path: Path) -> None:
     """In a hidden layer on two units side by side, then in the last one; a second run changes nothing."""

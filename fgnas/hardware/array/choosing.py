@@ -25,6 +25,7 @@ from fgnas.hardware.array.lowering import (
     check_network,
     default_columns,
     descriptors,
+    has_blocks,
     layer_shifts,
     row_words,
     softmax_of,
@@ -74,7 +75,8 @@ LARGER = 0.02
 @dataclass(frozen=True)
 class Arrangement:
     """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, words of H a
-    cycle, lanes that an epilogue finishes in a cycle, and whether memories have powers of two as depths."""
+    cycle, lanes that an epilogue finishes in a cycle, blocks of the rows of H, and whether memories have powers of two
+    as depths."""
 
     units: int
     columns: tuple[int, ...]
@@ -82,6 +84,7 @@ class Arrangement:
     results: int = 1
     finished: int = LANES
     slices: int = 1
+    blocks: int = 1
     whole: bool = False
 
 
@@ -94,7 +97,8 @@ def fastest(
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
     that take block RAMs instead of LUTs (`table_depth`). Only where none of them fits, the first layer's W comes in
-    slices, too. `further` as in `encode_array`. Raises UserError where the network fits no array.
+    slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no
+    array.
     """
     check_network(source)
     modelled = any(name in room.limits for name in ("lut", "ff"))
@@ -107,10 +111,10 @@ def fastest(
         return _fastest_of(source, graphs, room, offered)
     except UserError:
         # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
-        sliced = in_slices(source, offered) if data.nodes and not modelled else []
-        if sliced:
+        parted = [*in_slices(source, offered), *in_blocks(source, offered)] if data.nodes and not modelled else []
+        if parted:
             with suppress(UserError):
-                return _fastest_of(source, graphs, room, sliced)
+                return _fastest_of(source, graphs, room, parted)
         raise
 
 
@@ -118,7 +122,7 @@ def _fastest_of(
     source: Accelerator, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    prices = _prices(source, graphs, offered, room)
+    prices = _all_prices(source, graphs, offered, room)
     doublings = np.array([one.results.bit_length() - 1 for one in offered])
     problem: UserError | None = None
     for place in np.argsort(prices["cycles"] * (1 + LARGER) ** doublings, kind="stable"):
@@ -128,7 +132,7 @@ def _fastest_of(
         try:
             return fit(
                 source, graphs[0], one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
-                one.finished, graphs[1:], whole=one.whole,
+                one.finished, graphs[1:], one.blocks, one.whole,
             )  # fmt: skip
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
@@ -173,10 +177,38 @@ def in_slices(source: Accelerator, offered: list[Arrangement]) -> list[Arrangeme
     ]
 
 
+def in_blocks(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+    """Arrangements with the rows of H in 2, 4, 8, … blocks, as many as a programme has descriptors for; none where a
+    layer has no blocks."""
+    if not has_blocks(source):
+        return []
+    further = len(source.layers) - 1
+    return [
+        replace(one, blocks=blocks)
+        for one in offered
+        for blocks in powers(MOST_PROGRAMME)[1:]
+        if descriptors(one.passes, blocks=blocks) + further * descriptors(1, blocks=blocks) + LOADS <= MOST_PROGRAMME
+    ]
+
+
 def _columns(layer: LayerAccelerator, units: int) -> list[int]:
     """The n that a layer's aggregation may have; with attention a unit holds HEADS heads at most."""
     g = layer.geometry
     return [n for n in powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
+
+
+def _all_prices(
+    source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
+) -> dict[str, NDArray[np.float64]]:
+    """`_prices` of arrangements some of which have H in blocks."""
+    blocked = np.array([one.blocks > 1 for one in offered])
+    found = {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
+    for here in (blocked, ~blocked):
+        if here.any():
+            prices = _prices(source, graphs, [offered[place] for place in np.flatnonzero(here)], room)
+            for name, values in prices.items():
+                found[name][here] = values
+    return found
 
 
 def _prices(
@@ -195,7 +227,7 @@ def _prices(
     weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
     results = np.array([one.results for one in offered])
-    slices = np.array([one.slices for one in offered])
+    slices, blocks = (np.array([getattr(one, name) for one in offered]) for name in ("slices", "blocks"))
     shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
     heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
     scored = [np.full(len(units), VECTORS.get(layer.attention, 0)) for layer in source.layers]
@@ -208,9 +240,9 @@ def _prices(
         sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
         heads=heads if softmax else (), vectors=scored, exponential_halves=exponential_halves(softmax, room.family),
         averaged=averaged_heads(source.layers[-1]),
-        slices=slices if any(one.slices > 1 for one in offered) else None,
+        slices=slices if any(slices > 1) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
-        seconds=seconds, **of_softmax,
+        blocks=blocks if any(blocks > 1) else None, seconds=seconds, **of_softmax,
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

@@ -518,12 +518,20 @@ def unfolded(seconds: Sequence[bool], columns: Sequence[Number], one: Number) ->
     return found
 
 
+def has_blocks(source: Accelerator) -> bool:
+    """Whether the rows of H can come in blocks."""
+    layers = source.layers
+    return not any(averaged_heads(one) > 1 or one.geometry.gat or one.geometry.maximum for one in layers)
+
+
 def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
     """Raise UserError where the rows of H cannot come in blocks."""
     if blocks == 1:
         return
     if blocks < 1 or slices > 1:
         raise UserError(f"H comes in 1 block or more, and in one where W comes in slices: not {blocks} with {slices}")
+    if has_blocks(source):
+        return
     for layer in source.layers:
         if averaged_heads(layer) > 1:
             raise UserError(f"layer {layer.index}: heads that are averaged have their rows of H in one block")

@@ -25,7 +25,7 @@ from fgnas.hardware.array.cycles import (
     result_cycles,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
-from fgnas.hardware.array.encoding import sliced
+from fgnas.hardware.array.encoding import part_of, sliced
 from fgnas.hardware.array.engine import (
     LANES,
     MOST_TILES,
@@ -85,6 +85,8 @@ class Candidates:
         whole: whether memories have powers of two as depths, see `table_depth`.
         denominator_bits, mean, symmetric, exponentials: those of attention, see `EngineColumns`.
         seconds: which layers are second products, the same of all networks; none where empty.
+        blocks: those of every layer, see `LayerPlan`; None where H comes whole in all networks. Without heads that
+            are averaged or have scores, and without slices.
     """
 
     units: Ints
@@ -110,6 +112,7 @@ class Candidates:
     symmetric: Ints | int = 0
     exponentials: Ints | int = 0
     seconds: Sequence[bool] = ()
+    blocks: Ints | None = None
 
 
 UNKNOWN = -1
@@ -126,7 +129,8 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices or
+            blocks.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -169,6 +173,8 @@ class ArrayPricer:
         self._score = functools.cache(self._score_cycles)
         self._maximum = functools.cache(self._maximum_cycles)
         self._slice = functools.cache(self._slice_costs)
+        self._combined_block = functools.cache(self._combined_block_costs)
+        self._gathered_block = functools.cache(self._gathered_block_costs)
 
     def _graphs(self, seconds: Sequence[bool]) -> list[int]:
         """The graph of each layer, some of which are second products."""
@@ -233,9 +239,66 @@ class ArrayPricer:
         self, groups: Ints, tiles: Ints, slices: Ints, writes: Ints, latency: Ints
     ) -> tuple[Ints, Ints]:
         """[n] cycles and beats of one pass of the first combination of every candidate, some of which are sliced."""
-        columns = (groups, tiles, slices, writes, latency)
-        cycles = _by_case(lambda *one: self._slice(*one)[0], *columns)
-        return cycles, _by_case(lambda *one: self._slice(*one)[1], *columns)
+        return _both(self._slice, groups, tiles, slices, writes, latency)
+
+    def _block_rows(self, graph: int, groups: int, blocks: int) -> tuple[int, int]:
+        """Rows of H that a group makes of a block, and how many blocks have rows."""
+        depth = self._deal(graph, groups).depth
+        rows = ceil_div(depth, blocks)
+        return rows, ceil_div(depth, rows)
+
+    def _combined_block_costs(
+        self, graph: int, groups: int, tiles: int, elements: int, writes: int, latency: int, blocks: int
+    ) -> tuple[int, int]:
+        """Cycles of a combination of all blocks, and the beats that they read; `graph` is that of the aggregation
+        before it, or FEATURES."""
+        if tiles > MOST_TILES:
+            return NEVER, 0
+        dealt, limit, cycles, beats = self._deal(graph, groups), rows_held(QUEUE_WORDS, tiles), 0, 0
+        rows, count = self._block_rows(graph, groups, blocks)
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        for block in range(count):
+            if graph == FEATURES:
+                nodes, here = part_of(dealt, rows, block)
+                schedule = pack(self._lengths(FEATURES)[nodes], here, 1)
+                ends = schedule.last.astype(bool)
+                beats += int(parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together))
+                stream = Stream(Target.TABLE, tiles, limit, parts, together, writes, 0, latency)
+            else:
+                ends = dense_ends(min(rows, dealt.depth - block * rows), elements, groups)
+                stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency)
+            cycles += compute_cycles(stream, ends, self.read_latency)
+        return cycles, beats
+
+    def _gathered_block_costs(
+        self, kind: str, graph: int, before: int, groups: int, combined_groups: int, tiles: int, latency: int,
+        blocks: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Cycles of an aggregation of all blocks, and the beats that they read and write; `before` is the graph whose
+        rows its combination has."""
+        if tiles > MOST_TILES:
+            return NEVER, 0
+        combined, dealt = self._deal(before, combined_groups), self._deal(graph, groups)
+        rows, count = self._block_rows(before, combined_groups, blocks)
+        sources, targets = self._edges(graph)
+        limit, logits, cycles = rows_held(QUEUE_WORDS, tiles), kind == "logits", 0
+        results = results_together(groups, tiles, self.beat_bits)
+        beats = groups * dealt.depth * tiles // results if logits else 0
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        for block in range(count):
+            here = combined.ordinal[sources] // rows == block
+            lengths = np.bincount(targets[here], minlength=self.data.nodes)
+            schedule = pack(lengths, dealt.backwards() if logits else dealt, 1, limit - 1 if logits else 0)
+            target = Target.PARTIAL if block < count - 1 else Target.LOGITS if logits else Target.OWN
+            stream = Stream(target, tiles, limit, parts, together, results, 0, latency)
+            cycles += compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+            beats += int(parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together))
+        return cycles, beats
+
+    def _edges(self, graph: int) -> tuple[Ints, Ints]:
+        """Source and target of each edge of a graph, or of ALONE."""
+        own = np.arange(self.data.nodes)
+        return (own, own) if graph == ALONE else (self.graphs[graph].sources, self.graphs[graph].targets)
 
     def _score_cycles(self, groups: int, rows: int, entries: int, latency: int, spacing: int) -> int:
         """Cycles in which each group makes the scores of so many rows."""
@@ -297,17 +360,19 @@ class ArrayPricer:
         combined_rows = [self._depths(FEATURES, units // columns[0]), *rows[:-1]]
         combined_groups = [units // columns[0], *(units // n for n in columns[:-1])]
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
-        needed, read, longest = none + 0, none + 0, none + 0
+        needed, read, longest, unmade = none + 0, none + 0, none + 0, none + 0
         places = functools.reduce(np.maximum, columns)
         heads = candidates.heads or [none] * layers
         scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
         slices = none + 1 if candidates.slices is None else candidates.slices
-        kept = (slices > 1).astype(np.int64)
+        blocks = none + 1 if candidates.blocks is None else candidates.blocks
+        kept = ((slices > 1) | (blocks > 1)).astype(np.int64)
         finished = none + LANES if candidates.finished is None else candidates.finished
         spacing = LANES // finished
         # An engine without attention and partial sums that finishes whole words has the timing that is the default.
         plain = result_cycles(scored, 0, candidates.bits, 0, kept, spacing)
-        special = candidates.heads or candidates.slices is not None or candidates.finished is not None
+        further = (candidates.slices, candidates.blocks, candidates.finished)
+        special = candidates.heads or any(one is not None for one in further)
         usual = (plain, none, spacing) if special else ()
         elements, vectors, maxima, partial = none, none, none, none
         width: Ints = none + self.data.width_in
@@ -325,7 +390,10 @@ class ArrayPricer:
             writes = table_writes(groups, tiles + attends, candidates.results)
             if layer == 0:
                 written = tiles
-                if candidates.slices is None:
+                if candidates.blocks is not None:
+                    in_blocks = functools.partial(self._combined_block, FEATURES)
+                    taken, again = _both(in_blocks, groups, tiles, none, writes, plain, blocks)
+                elif candidates.slices is None:
                     taken = self._phases("first", FEATURES, groups, tiles, none, writes, *usual)
                     again = _by_case(functools.partial(self._beats, "first", FEATURES), groups, none)
                 else:
@@ -336,11 +404,15 @@ class ArrayPricer:
                 further_loads = parts * slices - 1
                 cycles, read = cycles + further_loads * loaded, read + further_loads * moved
                 weights = weights + averaged * words_of_slice
-                partial = kept * combined_rows[0] * tiles
+                partial = (slices > 1) * combined_rows[0] * tiles
                 needed = needed + (non_zeros + messages) * features
             else:
                 written = words
-                taken = self._phases("dense", graphs[layer - 1], groups, words, elements, writes, *usual)
+                if candidates.blocks is not None:
+                    in_blocks = functools.partial(self._combined_block, graphs[layer - 1])
+                    taken, _ = _both(in_blocks, groups, words, elements, writes, plain, blocks)
+                else:
+                    taken = self._phases("dense", graphs[layer - 1], groups, words, elements, writes, *usual)
                 cycles = cycles + averaged * taken
                 weights = weights + averaged * elements * words
                 needed = needed + (self.data.nodes * width + messages) * features
@@ -359,10 +431,20 @@ class ArrayPricer:
                 vectors = vectors + 2 * attends * tiles * parts
                 maxima = np.maximum(maxima, attends * rows[layer])
                 needed = needed + candidates.vectors[layer] * self.data.nodes * attends * features
-            else:
+            elif candidates.blocks is None:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
-            held = tiles if kind == "logits" else none  # only the order of logits depends on it
-            read = read + parts * _by_case(functools.partial(self._beats, kind, graph), units // n, held, averaged)
+            if candidates.blocks is None:
+                held = tiles if kind == "logits" else none  # only the order of logits depends on it
+                read = read + parts * _by_case(functools.partial(self._beats, kind, graph), units // n, held, averaged)
+            else:
+                before = FEATURES if layer == 0 else graphs[layer - 1]
+                gather = functools.partial(self._gathered_block, kind, graph, before)
+                taken, again = _both(gather, units // n, groups, tiles, plain, blocks)
+                cycles, read = cycles + parts * taken, read + parts * again
+                counted = _by_case(lambda *one, at=before: self._block_rows(at, *one)[1], groups, blocks)
+                held_rows = groups * ceil_div(combined_rows[layer], blocks)
+                partial = np.maximum(partial, (blocks > 1) * rows[layer] * tiles)
+                unmade = unmade + 2 * parts * (blocks - counted)
             longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
             results = np.maximum(results, averaged * held_rows * (tiles + attends))
@@ -375,11 +457,11 @@ class ArrayPricer:
         loads += [self._loads(count, places, candidates.bits, 1) for count in further]
         cycles = cycles + sum(taken for taken, _ in loads)
         of_layers = [
-            descriptors(passes, one > 0, slices) if layer == 0 else descriptors(1, one > 0)
+            descriptors(passes, one > 0, slices, 1, blocks) if layer == 0 else descriptors(1, one > 0, 1, 1, blocks)
             for layer, one in enumerate(heads)
         ]
         most = sum(of_layers) + LOADS + scored + candidates.averaged - 1
-        steps = most - (candidates.tables == 0)
+        steps = most - (candidates.tables == 0) - unmade
         beats = descriptor_beats(self.beat_bits) * steps
         fetch = START_CYCLES + self.read_latency + FETCH_CYCLES + beats + DECODE_CYCLES - 1
         total = cycles + fetch - DECODE_CYCLES + FINISH_CYCLES
@@ -429,6 +511,11 @@ class _Attending:
     latency: Ints
     spacing: Ints
     attends: Ints
+
+
+def _both(compute: Callable[..., tuple[int, int]], *columns: Ints) -> tuple[Ints, Ints]:
+    """[n] each: both numbers of a cached function of the columns."""
+    return _by_case(lambda *one: compute(*one)[0], *columns), _by_case(lambda *one: compute(*one)[1], *columns)
 
 
 def _by_case(compute: Callable[..., int], *columns: Ints) -> Ints:

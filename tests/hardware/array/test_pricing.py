@@ -102,6 +102,7 @@ def assert_exact(
     weighted = [np.full(len(arrays), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
     slices = np.array([array.plans[0].slices for array in arrays])
+    blocks = np.array([array.plans[0].blocks for array in arrays])
     results = np.array([array.engine.results for array in arrays])
     maximum = np.full(len(arrays), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers))
     shifts = [np.full(len(arrays), shift) for layer in source.layers for shift in layer_shifts(layer)]
@@ -114,7 +115,7 @@ def assert_exact(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
         heads if softmax else (), vectors, exponential_halves(softmax), averaged_heads(source.layers[-1]),
         slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
-        **{name: attending[name] for name in SOFTMAX},
+        blocks=blocks if any(blocks > 1) else None, **{name: attending[name] for name in SOFTMAX},
     )  # fmt: skip
     prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
     for place, array in enumerate(arrays):
@@ -129,12 +130,30 @@ def assert_exact(
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
         known = {name: value for name, value in found.items() if value != UNKNOWN}
         assert known | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
-        assert (slices[place] == 1) == ("lut" in known)
+        assert (slices[place] == blocks[place] == 1) == ("lut" in known)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
         again = sum(reads) - sum(len(region) for name, region in encoded.regions.items() if name != "programme")
         assert prices.memory_bytes[place] == moved + again * beat_bits // 8, "a pass reads the streams again"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_prices_of_blocks_are_those_of_the_encoded_array(seed: int) -> None:
+    """H whole and in blocks, some of which may have no row, in passes, with several words of H a cycle."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, ("add", "mean"))
+    beat_bits, arrays = BEAT_BITS[seed % 3], []
+    for units in (1, 2, 6, 16):
+        columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
+        first = fit(source, data, units, columns, 1, beat_bits).plans[0]
+        held = first.tiles if columns else 1
+        arrays += [fit(source, data, units, columns, 1, beat_bits, passes, blocks=blocks)
+                   for passes in {1, held} for blocks in (1, 2, 3, 7)]  # fmt: skip
+        if beat_bits > 128:
+            arrays.append(fit(source, data, units, columns, 1, beat_bits, 1, 2, blocks=2))
+    assert_exact(source, data, arrays, beat_bits)
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:
@@ -206,6 +225,21 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
     assert array.plans[0].slices > 1 and engine_block_rams(array.engine) < least
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def test_blocks_are_taken_where_nothing_else_fits() -> None:
+    """H of 17,000 rows in a table of 16,384 words; a maximum has no blocks."""
+    rng = np.random.default_rng(6)
+    many = random_graph(rng, 17_000, 9, 5, 30_000)
+    gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn)), many)
+    array = fastest(source, many, Room(16))
+    assert array.plans[0].blocks > 1 and array.plans[0].slices == 1
+    encoded = encode_array(array, many)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, many)))
+    scored = random_source(rng, 2, many, ("max",))
+    with pytest.raises(UserError, match="a table has 2 to 16,384 words"):
+        fastest(scored, many, Room(16))
 
 
 def wide_design(rng: np.random.Generator, features: int = 64) -> Design:
