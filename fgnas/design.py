@@ -22,19 +22,24 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 
-Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym"]
+Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
-VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2}
+VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2, "cos": 1}
 """Attentions whose messages are weighted by a softmax over scores, and how many vectors of weights each has: that of
 the sending node, then that of the receiving one.
 
-gat is PyG's GATConv. linear and gat-sym are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in
-G-CoS, Table II); both vectors of linear multiply the sending node, so that they are one, their sum.
+gat is PyG's GATConv. linear, gat-sym and cos are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in
+G-CoS, Table II); both vectors of linear multiply the sending node, so that they are one, their sum. Those of cos
+multiply the same products of two nodes' features, so that they are one, their product.
 """
+
+DOT = "cos"
+"""The attention whose scores are products of two nodes' features; those of the others are made of scores of nodes."""
+OF_NODES = tuple(name for name in VECTORS if name != DOT)
 
 MLP = "mlp"
 """The aggregation whose sums pass a second product: act(relu(sum + b) W2 + b2). W before the sum, relu and W2 are the
@@ -114,12 +119,18 @@ class Layer(BaseModel):
         """Whether the sums of messages pass a second product."""
         return self.aggregation == MLP
 
+    @property
+    def dot(self) -> bool:
+        """Whether a score is the product of two nodes' features."""
+        return self.attention == DOT
+
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
         return FixedPoint.of(self.ai, self.af, scale)
 
     def score_format(self, scale: int = 0) -> FixedPoint:
-        """Format of the parts that an edge's score is made of, where features are stored as x * 2**scale."""
+        """Format of the parts that an edge's score is made of, stored as x * 2**scale: that of the features, for cos a
+        scale of their own."""
         return score_format(self.attention, self.value_format(scale))
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
@@ -130,7 +141,7 @@ class Layer(BaseModel):
 def score_format(attention: str, value: FixedPoint) -> FixedPoint:
     """Format of the parts that an edge's score is made of, by that of the features.
 
-    They are products with features, but linear's are 1 + tanh of them, from 0 to 2.
+    They are products with features, but linear's are 1 + tanh of them, from 0 to 2; cos's are whole scores.
     """
     return FixedPoint(value.width, value.width - 2) if attention == "linear" else value
 

@@ -48,11 +48,13 @@ class LayerParameters:
     Attributes:
         weight: [width_in, k, d].
         bias: [k * d] in hidden layers (head-major) and before a second product, else [classes] in the last.
-        attention_source: [k, d], weights a_r of the sending node's features; None without scores.
-        attention_target: [k, d], weights a_l of the receiving node's features; None without, and of linear.
+        attention_source: [k, d], weights a_r of the sending node's features, of cos those of the products; None without
+            scores.
+        attention_target: [k, d], weights a_l of the receiving node's features; None without, of linear and of cos.
         weight_scale: scale of `weight` and of the attention vectors.
         value_scale: scale of the linear stage's output, of the aggregation and of the bias.
         output_scale: scale of the activation's output; unused in the last layer.
+        score_scale: scale of cos's scores; None for that of the values.
         mlp: the second product of an aggregation mlp, whose relu has the scale of its argument; None for others.
     """
 
@@ -63,7 +65,13 @@ class LayerParameters:
     weight_scale: int = 0
     value_scale: int = 0
     output_scale: int = 0
+    score_scale: int | None = None
     mlp: SecondProduct | None = None
+
+    @property
+    def scale_of_scores(self) -> int:
+        """That of the parts that scores are made of."""
+        return self.value_scale if self.score_scale is None else self.score_scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ def random_source(
         for _ in range(layers - 1)
     ]
     last = {**plain(), "k": 1}
-    if heads != (1,) and last["attention"] != "gat" and last["aggregation"] != "max":
+    if heads != (1,) and last["attention"] not in VECTORS and last["aggregation"] != "max":
         last["k"] = int(rng.choice(heads))
     return random_accelerator(rng, random_design(rng, layers, (*hidden, last)), data)
 

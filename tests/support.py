@@ -51,7 +51,9 @@ def random_network(rng: np.random.Generator, design: Design, data: GraphData) ->
         bias = rng.normal(size=layer.k * d if layer.d or layer.mlp else d).astype(np.float32)
         attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(2)]
         vectors = [*attention[: VECTORS.get(layer.attention, 0)], None, None][:2]
-        made = LayerParameters(weight, bias, *vectors, *rng.integers(-2, 4, 3).tolist())
+        scales = rng.integers(-2, 4, 3).tolist()
+        own = int(rng.integers(-3, 1)) if layer.dot else None
+        made = LayerParameters(weight, bias, *vectors, *scales, score_scale=own)
         width = layer.k * d
         layers.append(replace(made, mlp=random_second(rng, width, width if layer.d else d)) if layer.mlp else made)
     return Network(tuple(layers), int(rng.integers(0, 4)))

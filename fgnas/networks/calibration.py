@@ -20,18 +20,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fgnas.design import Design, Layer
+from fgnas.design import DOT, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
+from fgnas.networks.scatter import dot_scores
 from fgnas.networks.training import input_scale, restored
 from fgnas.tasks.nodes import GraphData
 
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
-"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value and output (in hidden layers), and those of a
-second product, with aggregation mlp: mlp_weight and mlp_value."""
+"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value, output (in hidden layers), score (of cos),
+and those of a second product, with aggregation mlp: mlp_weight and mlp_value."""
 
 SECOND = "mlp_"
 """What the names of a second product's tensors begin with."""
@@ -72,6 +73,11 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
         vectors = (parameters.weight, parameters.attention_source, parameters.attention_target)
         samples[index, "weight"] = [thinned(np.concatenate([v.ravel() for v in vectors if v is not None]))]
         samples[index, "value"] = [thinned(step.h.numpy())]
+        of_scores = child.attention[index]
+        if architecture[index]["attention"] == DOT and of_scores is not None:
+            heads = step.h.view(len(step.h), *of_scores[0].shape)
+            found = dot_scores(heads, of_scores[0], field.blocks[index].scattered)
+            samples[index, "score"] = [thinned(found.numpy())]
         if step.z is not None or step.second is not None:
             samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
         if parameters.mlp is not None and step.second is not None:
@@ -130,13 +136,13 @@ def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
 
 
 def _offered(design: Design, observation: Observation, place: tuple[int, str]) -> range:
-    """Candidates for a scale; fewer where scores have that of the values: the table of exponentials has the size of a
-    format without scale."""
+    """Candidates for a scale; fewer where it is that of scores: the table of exponentials has the size of a format
+    without scale."""
     if place == (0, "input"):
         return observation.input_scales
     layer = design.layers[place[0]]
     scored = layer.attends and layer.score_format(1) != layer.score_format()
-    return range(SCALES.start, 1) if scored and place[1] == "value" else SCALES
+    return range(SCALES.start, 1) if scored and place[1] == ("score" if layer.dot else "value") else SCALES
 
 
 def best_scale(make_format: Callable[[int], FixedPoint], samples: Sequence[Values], offered: range = SCALES) -> int:
@@ -184,7 +190,7 @@ def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales
     formats = [
         Formats.of(
             layer, scales[index, "weight"], scales[index, "value"], scales.get((index, "output"), 0),
-            scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
+            scales.get((index, "score")), scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
         )  # fmt: skip
         for index, layer in enumerate(design.layers)
     ]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import LEAKY_SLOPE
-from fgnas.design import MLP, VECTORS
+from fgnas.design import DOT, MLP, VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -185,25 +185,34 @@ class Block:
             return Maximum.apply(h, *self.edges(attention))
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
 
-    def attend(self, h: Tensor, vectors: Sequence[Tensor], attention: str, aggregation: str) -> Tensor:
+    def attend(
+        self, h: Tensor, vectors: Sequence[Tensor], attention: str, aggregation: str, *of_dot: scatter.Rounding
+    ) -> Tensor:
         """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
 
         alpha_ij is the softmax over S(i) of each head's scores, from the products of the features with the `vectors`
         [k, d], source then target: LeakyReLU(target . h_i + source . h_j) for gat, to which gat-sym adds the same of i
-        and j exchanged; tanh(source . h_j) for linear.
+        and j exchanged; tanh(source . h_j) for linear; (source h_i) . h_j for cos, whose queries source h_i and whose
+        scores `of_dot` may round.
         """
         heads = h.view(len(h), *vectors[0].shape)
-        products = [(heads * vector).sum(2) for vector in reversed(vectors)]
-        if self.device != "cpu" or attention != "gat":
-            alpha = scatter.edge_softmax(scatter.SCORES[attention](products, self.scattered), self.scattered)
+        if attention == DOT:
+            scores = scatter.dot_scores(heads, vectors[0], self.scattered, *of_dot)
+            alpha = scatter.edge_softmax(scores, self.scattered)
         else:
-            alpha = EdgeSoftmax.apply(*products, self.indptr, self.sources, self.target_places)
+            alpha = self._alpha([(heads * vector).sum(2) for vector in reversed(vectors)], attention)
         if self.device != "cpu":
             y = scatter.weighted(alpha, h, self.scattered, aggregation == "max")
         else:
             function = WeightedMaximum if aggregation == "max" else WeightedSum
             y = function.apply(alpha, h, self.indptr, self.sources)
         return y / torch.from_numpy(self.target_degrees).to(y)[:, None] if aggregation == "mean" else y
+
+    def _alpha(self, products: Sequence[Tensor], attention: str) -> Tensor:
+        """[edges, k] the softmax of scores from the products of all nodes with the vectors, the receiver's first."""
+        if self.device != "cpu" or attention != "gat":
+            return scatter.edge_softmax(scatter.SCORES[attention](products, self.scattered), self.scattered)
+        return EdgeSoftmax.apply(*products, self.indptr, self.sources, self.target_places)
 
 
 class Field:

@@ -137,10 +137,13 @@ def _fivefold_scores(
 ) -> Tensor:
     """[edges, k] five times the score of each edge, because the slope 0.2 has no exact value."""
     value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
-    vectors = (parameters.attention_source, parameters.attention_target)
-    r, *rest = (
-        fake_quantise((heads * fake_quantise(vector, weight)).sum(2), value) for vector in vectors if vector is not None
-    )
+    given = (parameters.attention_source, parameters.attention_target)
+    vectors = [fake_quantise(vector, weight) for vector in given if vector is not None]
+    if layer.dot:
+        queries = fake_quantise(heads * vectors[0], value)
+        products = (queries[targets] * heads[sources]).sum(2)
+        return 5 * fake_quantise(products, layer.score_format(parameters.scale_of_scores))
+    r, *rest = (fake_quantise((heads * vector).sum(2), value) for vector in vectors)
     if layer.attention == "linear":
         return 5 * fake_quantise(1 + torch.tanh(r), layer.score_format(parameters.value_scale))[sources]
     (s,) = rest

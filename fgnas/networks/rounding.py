@@ -22,24 +22,26 @@ Rounding = Callable[[Tensor, FixedPoint], Tensor]
 
 @dataclass(frozen=True)
 class Formats:
-    """Number formats of a layer, with their scales; `output` is None for the last layer. Those of a second product are
-    read where a layer has one."""
+    """Number formats of a layer, with their scales; `output` is None for the last layer, `score` for all but cos. Those
+    of a second product are read where a layer has one."""
 
     weight: FixedPoint
     value: FixedPoint
     output: FixedPoint | None
+    score: FixedPoint | None
     second_weight: FixedPoint
     second_value: FixedPoint
 
     @classmethod
     def of(
-        cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int, second_weight_scale: int = 0,
-        second_value_scale: int = 0,
+        cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int, score_scale: int | None = None,
+        second_weight_scale: int = 0, second_value_scale: int = 0,
     ) -> Formats:  # fmt: skip
-        """The formats of a layer with its scales; the last layer ignores `output_scale`."""
+        """The formats of a layer with its scales; the last layer ignores `output_scale`, all but cos `score_scale`."""
         output = None if layer.activation is None else layer.value_format(output_scale)
+        score = layer.score_format(value_scale if score_scale is None else score_scale) if layer.dot else None
         return cls(
-            layer.weight_format(weight_scale), layer.value_format(value_scale), output,
+            layer.weight_format(weight_scale), layer.value_format(value_scale), output, score,
             layer.weight_format(second_weight_scale), layer.value_format(second_value_scale),
         )  # fmt: skip
 
@@ -48,7 +50,7 @@ class Formats:
         """The formats of every layer, with the scales of a network."""
         return [
             cls.of(
-                layer, scales.weight_scale, scales.value_scale, scales.output_scale,
+                layer, scales.weight_scale, scales.value_scale, scales.output_scale, scales.score_scale,
                 *((0, 0) if scales.mlp is None else (scales.mlp.weight_scale, scales.mlp.value_scale)),
             )
             for layer, scales in zip(design.layers, network.layers, strict=True)
@@ -90,7 +92,7 @@ def rounded_logits(
             y = block.aggregate(h, layer.attention, layer.aggregation)
         else:
             rounded = [rounding(vector, number.weight) for vector in vectors]
-            y = block.attend(h, rounded, layer.attention, layer.aggregation)
+            y = block.attend(h, rounded, layer.attention, layer.aggregation, *_of_dot(number, rounding))
         value, heads = number.value, layer.k
         if (second := child.seconds[index]) is not None:
             read = torch.relu(rounding(y + bias, value))
@@ -100,3 +102,9 @@ def rounded_logits(
         if layer.activation is not None and number.output is not None:
             z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, value)), number.output))
     return y.view(len(y), heads, -1).mean(1) + bias
+
+
+def _of_dot(number: Formats, rounding: Rounding) -> list[Callable[[Tensor], Tensor]]:
+    """How the queries and the scores of cos are rounded; of other attentions they are not."""
+    score = number.score
+    return [] if score is None else [lambda queries: rounding(queries, number.value), lambda z: rounding(z, score)]

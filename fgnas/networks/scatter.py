@@ -14,6 +14,8 @@ from torch import Tensor
 
 from fgnas.networks.kernels import NEGATIVE_SLOPE
 
+Rounding = Callable[[Tensor], Tensor]
+
 
 @dataclass(frozen=True, eq=False)
 class Edges:
@@ -54,11 +56,24 @@ def _leaky(z: Tensor) -> Tensor:
     return torch.nn.functional.leaky_relu(z, NEGATIVE_SLOPE)
 
 
+def _same(values: Tensor) -> Tensor:
+    return values
+
+
+def dot_scores(
+    heads: Tensor, vector: Tensor, edges: Edges, of_query: Rounding = _same, of_score: Rounding = _same
+) -> Tensor:
+    """[edges, heads] the products of the receiving node's features, times the `vector` [heads, d], with those of the
+    sending node, from `heads` [nodes, heads, d]; the queries and the scores may be rounded."""
+    queries = of_query(heads[edges.places] * vector)
+    return of_score((queries[edges.targets] * heads[edges.sources]).sum(2))
+
+
 SCORES: dict[str, Callable[[Sequence[Tensor], Edges], Tensor]] = {
     "gat": _gat, "linear": _linear, "gat-sym": _gat_sym,
 }  # fmt: skip
 """[edges, heads] the scores of an attention, from the products of all nodes with its vectors, [nodes, heads], that of
-the receiving node first."""
+the receiving node first; those of cos are `dot_scores`."""
 
 
 def edge_softmax(scores: Tensor, edges: Edges) -> Tensor:

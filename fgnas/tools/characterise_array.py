@@ -25,7 +25,7 @@ import numpy as np
 
 from fgnas.backends.array import write_rtl
 from fgnas.backends.rtl import KERNEL
-from fgnas.design import VECTORS, Design
+from fgnas.design import OF_NODES, Design
 from fgnas.errors import UserError
 from fgnas.hardware.array.area import (
     ATTENTION,
@@ -125,7 +125,7 @@ def _with_scores(design: Design, rng: np.random.Generator) -> Design:
     """The design with attention by scores in its first layer, and perhaps in the others, of one head to four."""
     layers = []
     for place, layer in enumerate(design.layers):
-        attention = str(rng.choice([*VECTORS] if place == 0 else [*VECTORS, "gcn"]))
+        attention = str(rng.choice([*OF_NODES] if place == 0 else [*OF_NODES, "gcn"]))
         update: dict[str, Any] = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
         if layer.aggregation == "max":
             update["aggregation"] = "mean"

@@ -32,7 +32,8 @@ from fgnas.tools.simulate import run_simulation
 
 @pytest.mark.parametrize(
     ("seed", "attentions"),
-    [*((seed, ("gcn", "constant")) for seed in range(6)), (1, ("gat",)), (5, ("gat",)), (4, ("gat-sym", "linear"))],
+    [*((seed, ("gcn", "constant")) for seed in range(6)), (1, ("gat",)), (5, ("gat",)), (4, ("gat-sym", "linear")),
+     (2, ("cos",)), (4, ("cos", "gat-sym"))],
 )
 def test_no_warning(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
@@ -129,7 +130,7 @@ def test_second_products(attention: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seed", "attentions"), [(2, SCORED), (2, SCORES_OF_ALL_KINDS), *(
         pytest.param(seed, attentions, marks=pytest.mark.slow)
-        for seed in (5, 8, 11, 14, 17) for attentions in (SCORED, SCORES_OF_ALL_KINDS)
+        for seed in (5, 8, 11, 14, 17) for attentions in (SCORED, SCORES_OF_ALL_KINDS, ("cos", "gat"))
     )]
 )  # fmt: skip
 def test_random_networks_with_attention(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
@@ -155,11 +156,12 @@ def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
 
-def test_means_of_an_attention(tmp_path: Path) -> None:
+@pytest.mark.parametrize("attention", ["gat", pytest.param("cos", marks=pytest.mark.slow)])
+def test_means_of_an_attention(attention: str, tmp_path: Path) -> None:
     """A hub of 300 entries, after a maximum whose first entries are repeated; in RTL and C++."""
     rng = np.random.default_rng(23)
     data = with_edges(random_graph(rng, 40, 20, 7, 40), np.stack([rng.integers(0, 40, 300), np.zeros(300, np.int64)]))
-    scored = {"attention": "gat", "t_attn": 1}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
     source = random_accelerator(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "mean"})), data)  # fmt: skip
@@ -173,7 +175,9 @@ def test_means_of_an_attention(tmp_path: Path) -> None:
     assert (tmp_path / "p" / "build" / "csim" / "compile.log").read_text() == ""
 
 
-@pytest.mark.parametrize("attention", ["gat", pytest.param("gat-sym", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "attention", ["gat", *(pytest.param(one, marks=pytest.mark.slow) for one in ("gat-sym", "cos"))]
+)
 def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str, tmp_path: Path) -> None:
     """Two heads of a word in each of two units, then one of two words; sums of 1,000 coefficients are divided."""
     rng = np.random.default_rng(22)
@@ -244,7 +248,7 @@ def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("finished", "attentions"), [(1, ("gcn",)), (2, SCORED), *(
         pytest.param(finished, attentions, marks=pytest.mark.slow)
-        for finished in (1, 2, 4) for attentions in (("gcn", "constant"), SCORED)
+        for finished in (1, 2, 4) for attentions in (("gcn", "constant"), SCORED, ("cos",))
     )]
 )  # fmt: skip
 def test_lanes_are_finished_in_parts(finished: int, attentions: tuple[str, ...], tmp_path: Path) -> None:

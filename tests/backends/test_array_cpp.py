@@ -129,7 +129,7 @@ ATTENDING = [(4, 256, SCORED), (4, 128, SCORES_OF_ALL_KINDS), (3, 128, SCORED), 
     [*ATTENDING[:2], *(pytest.param(*one, marks=pytest.mark.slow) for one in ATTENDING[2:])],
 )
 def test_networks_with_attention_share_a_build(
-    units: int, beat_bits: int, attentions: tuple[str, ...], tmp_path: Path
+    units: int, beat_bits: int, attentions: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Most layers have scores, of formats of their own, whose differences the engine's one table takes."""
     cases = fitting(np.random.default_rng([units, beat_bits, 1]), units, beat_bits, attentions)
@@ -139,15 +139,20 @@ def test_networks_with_attention_share_a_build(
         assert_right(built.run(encode_array(array, data), f"other{number}"), data)
     if attentions == SCORED:
         attending = next(case for case in cases if any(plan.attends for plan in case[0].plans))
-        assert_symmetric_scores_are_refused(built, encode_array(*attending))
+        encoded = encode_array(*attending)
+        golden = back_end.reference.run_region(encoded)
+        monkeypatch.setattr(back_end.reference, "run_region", lambda _: golden)
+        for field in ("symmetric", "dot"):
+            assert_other_scores_are_refused(built, encoded, field)
 
 
-def assert_symmetric_scores_are_refused(built: Built, encoded: EncodedArray) -> None:
+def assert_other_scores_are_refused(built: Built, encoded: EncodedArray, field: str) -> None:
     """By an engine that runs gat alone."""
-    steps = tuple(replace(one, symmetric=int(one.operation == Operation.ATTEND)) for one in encoded.programme)
-    assert any(one.symmetric for one in steps)
+    attend = Operation.ATTEND
+    steps = tuple(replace(one, **{field: int(one.operation == attend)}) for one in encoded.programme)
+    assert any(getattr(one, field) for one in steps)
     regions = {"programme": programme.programme_beats(steps, built.array.engine.beat_bits)}
-    report = built.run(replace(encoded, programme=steps, regions=encoded.regions | regions), "symmetric")
+    report = built.run(replace(encoded, programme=steps, regions=encoded.regions | regions), field)
     assert report["first_mismatch"] == f"first run: refused with status {1 << STATUS_BITS['bad_descriptor']:#x}"
 
 

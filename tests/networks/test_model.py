@@ -183,7 +183,8 @@ class GraphNASLayer(MessagePassing):
             return torch.nn.functional.leaky_relu((i * self.vectors[1]).sum(-1) + (j * source).sum(-1), 0.2)
 
         scores = {
-            "linear": lambda: torch.tanh((x_j * source).sum(-1)), "gat-sym": lambda: leaky(x_i, x_j) + leaky(x_j, x_i)
+            "linear": lambda: torch.tanh((x_j * source).sum(-1)), "gat-sym": lambda: leaky(x_i, x_j) + leaky(x_j, x_i),
+            "cos": lambda: (x_i * x_j * source).sum(-1),
         }  # fmt: skip
         return softmax(scores[self.attention](), index, num_nodes=size_i)[:, None] * x_j
 

@@ -214,6 +214,8 @@ def bad_steps(first: int) -> dict[str, tuple[int, dict[str, int]]]:
         "the largest scores in tables": (maxima, {"target": Target.TABLE}),
         "the largest of two tiles": (maxima, {"tiles": 2, "target_tiles": 2}),
         "symmetric maxima": (maxima, {"symmetric": 1}), "symmetric messages": (messages, {"symmetric": 1}),
+        "queries": (scores, {"attention": 3, "dot": 1, "target": Target.OWN}), "scores of edges": (scores, {"dot": 1}),
+        "the largest of edges": (maxima, {"dot": 1}), "messages by edges": (messages, {"dot": 1}),
         "messages in tables": (messages, {"target": Target.TABLE}),
     }  # fmt: skip
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS
+from fgnas.design import DOT, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -28,6 +28,7 @@ from fgnas.hardware.array.lowering import (
     has_blocks,
     layer_shifts,
     row_words,
+    score_steps,
     softmax_of,
     sum_bits,
     unfolded,
@@ -101,7 +102,10 @@ def fastest(
     array.
     """
     check_network(source)
-    modelled = any(name in room.limits for name in ("lut", "ff"))
+    modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
+    if modelled and any(layer.scores is not None and layer.scores.dot for layer in source.layers):
+        raise UserError(f"the {' and '.join(modelled)} of an array with attention {DOT} are not known: give no limit "
+                        f"on them, or choose gat")  # fmt: skip
     savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
@@ -166,14 +170,14 @@ def in_slices(source: Accelerator, offered: list[Arrangement]) -> list[Arrangeme
     """Arrangements with the first layer's W in 2, 4, 8, … slices, as many as a programme has descriptors for."""
     if averaged_heads(source.layers[0]) > 1:
         return []
-    attends = [bool(layer.geometry.gat) for layer in source.layers]
-    rest = LOADS + any(attends) + sum(int(descriptors(1, one)) for one in attends[1:])
+    steps = [score_steps(layer) for layer in source.layers]
+    rest = LOADS + any(steps) + sum(int(descriptors(1, one)) for one in steps[1:])
     rest += averaged_heads(source.layers[-1]) - 1
     return [
         replace(one, slices=slices)
         for one in offered
         for slices in powers(source.layers[0].geometry.input_width)[1:]
-        if descriptors(one.passes, attends[0], slices) + rest <= MOST_PROGRAMME
+        if descriptors(one.passes, steps[0], slices) + rest <= MOST_PROGRAMME
     ]
 
 
@@ -243,6 +247,7 @@ def _prices(
         slices=slices if any(slices > 1) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
         blocks=blocks if any(blocks > 1) else None, seconds=seconds, **of_softmax,
+        dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

@@ -62,7 +62,8 @@ class Stream:
         parts: beats of a slot row; together: slot rows of a beat; both 0 where no beats are read.
         results: words of logits that leave together, those of neighbouring groups; or words that go to the tables in a
             cycle, each of a group that many apart.
-        before: cycles of an entry before its first word: a word of scores is read.
+        before: cycles of an entry before that of its first word of results: a word of scores is read, or the score of
+            an edge is added up.
         latency: from the issue of a row's last entry to the cycle in which its result may leave.
         spacing: cycles from a word of results to the next of the same unit, at least.
     """
@@ -94,6 +95,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     mode = engine.modes[descriptor.mode]
     takers, sparse = mode.takers, descriptor.streams
     messages = descriptor.is_step(Attention.MESSAGES)
+    before = descriptor.entries - 1 if descriptor.scores_edges else int(messages)
     return Stream(
         Target(descriptor.target),
         descriptor.tiles,
@@ -103,7 +105,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         engine.table_writes(mode, descriptor.target_tiles)
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),
-        int(messages),
+        before,
         result_cycles(
             engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0, engine.parts
         ),
@@ -196,6 +198,8 @@ def _aggregates(descriptor: Descriptor) -> bool:
 
 def _work(descriptor: Descriptor) -> str:
     """What a compute descriptor does, in a word."""
+    if descriptor.is_step(Attention.QUERIES):
+        return "query"
     if descriptor.is_step(Attention.SCORES):
         return "score"
     if descriptor.is_step(Attention.MAXIMA):
@@ -206,6 +210,8 @@ def _work(descriptor: Descriptor) -> str:
 def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
     if not descriptor.streams:
         return dense_ends(descriptor.count, descriptor.entries, mode.m)
+    if descriptor.scores_edges:
+        return np.ones((descriptor.count, mode.m), np.bool_)
     return encoded.schedules[number].last.astype(bool)
 
 
@@ -233,12 +239,15 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             continue
         combined, gathered = needed[layer]
         geometry = encoded.accelerator.source.layers[layer].geometry
-        scores = _score_multiplications(encoded.accelerator.source.layers[layer], encoded.nodes)
+        numbers, edges = encoded.accelerator.source.layers[layer], len(encoded.graphs[layer].sources)
+        scores = _score_multiplications(numbers, encoded.nodes, edges)
+        queries = _query_multiplications(numbers, encoded.nodes)
         if kind == SLICE and plans[layer].slices > 1:
             combined = int(columns[part - 1]) * geometry.k * geometry.d + scores
         if kind == BLOCK and part and plans[layer].blocks > 1:
             combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
-        of_phase = {"score": scores, "combine": combined - scores, "maximum": 0, "aggregate": gathered}[_work(one)]
+        of_phase = {"query": queries, "score": scores - queries, "combine": combined - scores, "maximum": 0,
+                    "aggregate": gathered}[_work(one)]  # fmt: skip
         heads = plans[layer].heads if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
     return found
@@ -265,14 +274,21 @@ def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
     for layer, graph in enumerate(encoded.graphs):
         needed = work.by_phase(geometries, encoded.graph.features.nnz, rows[layer], len(graph.sources))
         combined, gathered = needed[layer]
-        scores = _score_multiplications(layers[layer], rows[layer])
+        scores = _score_multiplications(layers[layer], rows[layer], len(graph.sources))
         found.append((combined - work.of_scores(geometries[layer], rows[layer]) + scores, gathered))
     return found
 
 
-def _score_multiplications(layer: LayerAccelerator, nodes: int) -> int:
-    """Multiplications that a layer's scores need: of every node's features with each vector of its attention."""
-    return VECTORS.get(layer.attention, 0) * nodes * layer.geometry.k * layer.geometry.d
+def _score_multiplications(layer: LayerAccelerator, nodes: int, edges: int) -> int:
+    """Multiplications that a layer's scores need: of every node's features with each vector of its attention, and where
+    edges have scores of their own, of a query for each of them."""
+    of_edges = edges * (layer.scores is not None and layer.scores.dot)
+    return (VECTORS.get(layer.attention, 0) * nodes + of_edges) * layer.geometry.k * layer.geometry.d
+
+
+def _query_multiplications(layer: LayerAccelerator, nodes: int) -> int:
+    """Those of the queries, which only edges with scores of their own need."""
+    return nodes * layer.geometry.k * layer.geometry.d * (layer.scores is not None and layer.scores.dot)
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

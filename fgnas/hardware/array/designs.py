@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import MLP, VECTORS, score_format
+from fgnas.design import DOT, MLP, VECTORS, score_format
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
@@ -55,6 +55,10 @@ HELD = (
 """What any array holds."""
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
+    (
+        f"the price of an array with attention {DOT} is not known; choose gat",
+        lambda columns, _: np.any([one == DOT for one in columns["attention"]], axis=0),
+    ),
     (
         "with attention by scores an array runs one head in the last layer",
         lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP),
@@ -207,7 +211,7 @@ def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Sof
         if (attention := kinds[kind]) in VECTORS:
             score = score_format(attention, FixedPoint.of(integer, fraction, 0))
             words = len(exponential_table(score, largest_difference(attention, score)))
-            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym"))
+            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", dot=False))
     return softmax_for(found, degree_bits)
 
 

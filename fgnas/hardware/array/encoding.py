@@ -13,10 +13,11 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
-from fgnas.hardware.array.engine import LANES, RESULT_BITS, VALUE_BITS, Engine, Mode
+from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, VALUE_BITS, Engine, Mode, rows_held
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
+    dot_shift,
     lower,
     plan_layers,
     score_fraction,
@@ -56,25 +57,38 @@ class Dealt:
     Attributes:
         first: the rows of X in the first combination.
         layers: the rows of each layer's aggregation; the next layer's combination keeps them.
+        scored: slot rows of each layer's aggregation whose entries have scores of their own; 0 without.
     """
 
     first: Deal
     layers: tuple[Deal, ...]
+    scored: tuple[int, ...]
 
     def combined(self, layer: int) -> Deal:
         """The deal that numbers the rows of a layer's H."""
         return self.first if layer == 0 else self.layers[layer - 1]
 
 
-def deal_graph(plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = ()) -> Dealt:
-    """Deal the rows of every phase; `further` as in `encode_array`."""
+def deal_graph(
+    plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = (), queue_words: int = QUEUE_WORDS
+) -> Dealt:
+    """Deal the rows of every phase; `further` as in `encode_array`, `queue_words` those of the engine."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
     graphs = graphs_of(plans, data, further)
-    aggregated = (
+    aggregated = [
         (deal_for_logits if plan.last else deal)(one.degrees[:, None], plan.aggregate.m)
         for plan, one in zip(plans, graphs, strict=True)
+    ]
+    scored = (
+        pack(graph.degrees, one, plan.aggregate.k, rows_ahead(plan, queue_words)).slot_rows if plan.dot else 0
+        for plan, one, graph in zip(plans, aggregated, graphs, strict=True)
     )
-    return Dealt(first, tuple(aggregated))
+    return Dealt(first, tuple(aggregated), tuple(scored))
+
+
+def rows_ahead(plan: LayerPlan, queue_words: int) -> int:
+    """Rows by which a group may be ahead of another where logits leave in order; 0 where it may by any."""
+    return rows_held(queue_words, plan.tiles) - 1 if plan.last else 0
 
 
 def graphs_of(
@@ -103,9 +117,9 @@ def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 def held_rows(plan: LayerPlan, combined: Deal) -> int:
     """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them, and
-    with attention for every group that makes their scores."""
+    for every group that makes scores of nodes."""
     made = combined.groups * block_rows(plan, combined)
-    return score_rows(plan, combined) * plan.aggregate.m if plan.attends else made
+    return score_rows(plan, combined) * plan.aggregate.m if plan.scored_nodes else made
 
 
 def block_rows(plan: LayerPlan, combined: Deal) -> int:
@@ -130,15 +144,31 @@ def own_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 
 def maxima_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the largest scores of rows take, behind Z; 0 without attention."""
-    depths = [one.depth for plan, one in zip(plans, dealt.layers, strict=True) if plan.attends]
+    """Words of a unit's own rows that the largest scores of rows take, behind Z; 0 where no nodes have scores."""
+    depths = [one.depth for plan, one in zip(plans, dealt.layers, strict=True) if plan.scored_nodes]
     return max(depths, default=0)
 
 
+def vector_words(plans: tuple[LayerPlan, ...]) -> int:
+    """Words of a unit's own rows that the vectors of all attentions take."""
+    return sum(plan.vector_words * plan.passes for plan in plans)
+
+
+def query_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's own rows that the queries take, behind the vectors; 0 where no edges have scores."""
+    return max(one.depth * plan.tiles * plan.dot for plan, one in zip(plans, dealt.layers, strict=True))
+
+
+def scored_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
+    """Words of a unit's own rows that the scores of edges take, behind the queries, and the largest of every row."""
+    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
+    return max((one.depth + slot_rows) * plan.dot for plan, one, slot_rows in parts)
+
+
 def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows: Z, the largest scores, and the vectors of all attentions."""
-    vectors = sum(plan.vector_words * plan.passes for plan in plans)
-    return own_rows(plans, dealt) + maxima_rows(plans, dealt) + vectors
+    """Words of a unit's own rows: Z, the largest scores, the vectors of all attentions, queries and scores of edges."""
+    nodes = own_rows(plans, dealt) + maxima_rows(plans, dealt) + vector_words(plans)
+    return nodes + query_words(plans, dealt) + scored_words(plans, dealt)
 
 
 def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
@@ -261,7 +291,7 @@ def encode_array(
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
                         f"{accelerator.source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
     graphs = _encoded(accelerator, given)
-    dealt = deal_graph(plans, data, further)
+    dealt = deal_graph(plans, data, further, engine.queue_words)
     check_memories(accelerator, dealt)
     if not data.nodes:
         empty = {name: _no_beats(engine) for name in ("parameters", "features", "edges")}
@@ -360,6 +390,8 @@ class _Encoder:
         self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
         self.maxima_base = own_rows(accelerator.plans, dealt)
         self.vectors_base = self.maxima_base + maxima_rows(accelerator.plans, dealt)
+        self.queries_base = self.vectors_base + vector_words(accelerator.plans)
+        self.scores_base = self.queries_base + query_words(accelerator.plans, dealt)
         for name, target in TARGETS.items():
             self._load(accelerator.image(name), target, self.vectors_base if name == "vector" else 0)
 
@@ -397,6 +429,7 @@ class _Encoder:
         index = plan.layer.index
         count = block_count(plan, self.dealt.combined(index))
         blocks = [(self._combinations(plan, block), *self._aggregation(plan, block, count)) for block in range(count)]
+        queries = self._queries(plan, blocks[0][1]) if plan.dot else None
         for part in range(plan.passes):
             for block, (combinations, aggregate, aggregated) in enumerate(blocks):
                 for piece, (combine, combined) in enumerate(combinations):
@@ -405,7 +438,9 @@ class _Encoder:
                         self._load(image, Target.TABLE, plan.table_base, index)
                     for head in range(plan.heads):
                         self._add(self._of_head(plan, combine, head), index, combined)
-                if plan.attends:
+                if queries is not None:
+                    self._attend_edges(plan, part, queries, aggregate, aggregated)
+                elif plan.attends:
                     self._attend(plan, part, aggregate, aggregated)
                 own = {"target_base": part * plan.tiles} if aggregate.target == Target.OWN else {}
                 self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **own), index, aggregated)
@@ -436,6 +471,43 @@ class _Encoder:
             target_tiles=1, result_beats=0, reduce=1, shift=self.engine.shift_number(0), **self._plain(plan),
         ), index, schedule)  # fmt: skip
 
+    def _queries(self, plan: LayerPlan, aggregate: Descriptor) -> tuple[Descriptor, Schedule]:
+        """H of the nodes of an aggregation's rows, times the vector, into the own rows: a stream of an entry a row."""
+        index = plan.layer.index
+        deal, combined, nodes = self.dealt.layers[index], self.dealt.combined(index), self.graphs[index].nodes
+        indptr = np.arange(nodes + 1)
+        schedule = pack(np.diff(indptr), deal, 1, rows_ahead(plan, self.engine.queue_words))
+        common = replace(
+            aggregate, attention=Attention.QUERIES, target=Target.OWN, target_base=self.queries_base,
+            target_tiles=plan.tiles, result_beats=0, reduce=0, table_base=self.accelerator.results_base,
+            limit=aggregate.limit - 1, shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits),
+            **self._plain(plan),
+        )  # fmt: skip
+        entries = (combined.position * plan.pitch, np.ones(nodes, np.int64))
+        return self._sparse(common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries, False)
+
+    def _attend_edges(
+        self, plan: LayerPlan, part: int, queries: tuple[Descriptor, Schedule], aggregate: Descriptor,
+        schedule: Schedule,
+    ) -> None:  # fmt: skip
+        """The queries of an aggregation's rows, the scores of its edges, and the largest of every row behind them."""
+        index = plan.layer.index
+        asked, of_rows = queries
+        vectors = self.vectors_base + plan.vectors_base + part * plan.vector_words
+        self._add(replace(asked, own_base=vectors), index, of_rows)
+        common = replace(
+            aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
+            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),
+        )  # fmt: skip
+        self._add(replace(
+            common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
+            target_base=self.scores_base, shift=self.engine.shift_number(dot_shift(plan.layer)),
+        ), index, schedule)  # fmt: skip
+        self._add(replace(
+            common, attention=Attention.MAXIMA, own_base=self.scores_base, reduce=1,
+            target_base=self.scores_base + schedule.slot_rows, shift=self.engine.shift_number(0),
+        ), index, schedule)  # fmt: skip
+
     def _plain(self, plan: LayerPlan) -> dict[str, int]:
         """No bias, no activation, numbers of H."""
         return {"bias": 0, "bias_fine": 0, "activation": 0, "activation_base": 0,
@@ -452,7 +524,7 @@ class _Encoder:
             table_base=plan.table_base,
             limit=plan.head_weight_words,
             target=Target.TABLE,
-            target_base=self.accelerator.results_base + plan.attends,
+            target_base=self.accelerator.results_base + plan.scored_nodes,
             target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1 if not plan.last else 0,
             shift=self.engine.shift_number(plan.layer.linear_shift),
@@ -497,8 +569,9 @@ class _Encoder:
             mode=engine.mode_number(plan.aggregate),
             tiles=plan.tiles,
             count=0,
-            table_base=self.accelerator.results_base,
-            limit=plan.heads * held_rows(plan, combined) * plan.pitch,
+            # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any.
+            table_base=self.accelerator.results_base - plan.dot,
+            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot,
             target=Target.PARTIAL if block < blocks - 1 else Target.LOGITS if plan.last else Target.OWN,
             accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
@@ -512,7 +585,7 @@ class _Encoder:
             bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
             **attention,
         )
-        ordered = engine.queue_rows(plan.tiles) - 1 if plan.last else 0
+        ordered = rows_ahead(plan, engine.queue_words)
         sources = self_first(graph, index) if plan.attends else graph.sources
         held = block_rows(plan, combined)
         here = combined.ordinal[sources] // held == block
@@ -534,9 +607,10 @@ class _Encoder:
         return {
             "attention": Attention.MESSAGES,
             "head_tiles": plan.head_tiles,
-            "own_base": self.maxima_base,
+            "own_base": self.scores_base if plan.dot else self.maxima_base,
             "exponent_shift": self.engine.softmax.fraction_bits - score_fraction(plan.layer),
             "symmetric": int(plan.layer.scores is not None and plan.layer.scores.symmetric),
+            "dot": int(plan.dot),
         }
 
     def _sparse(

@@ -39,9 +39,7 @@ OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
-UNMEASURED = ("residual", "partial_words")
-"""Fields of an engine without which its LUTs and flip-flops are modelled."""
-EXTRAS = (*UNMEASURED, "softmax", "finished")
+EXTRAS = ("residual", "partial_words", "softmax", "finished")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 
 
@@ -82,6 +80,7 @@ class Softmax:
         sum_bits: width of a row's sum of coefficients.
         mean: whether a row's coefficients can be counted as often as it has entries, so that the quotient is a mean.
         symmetric: whether a score can add that of the edge the other way round.
+        dot: whether a score can be the product of two nodes' features.
     """
 
     fraction_bits: int
@@ -89,6 +88,7 @@ class Softmax:
     sum_bits: int
     mean: bool = False
     symmetric: bool = False
+    dot: bool = False
 
     @property
     def index_bits(self) -> int:
@@ -105,8 +105,8 @@ class Softmax:
         return (value & 1) * times
 
     def summary(self) -> dict[str, Any]:
-        """The softmax as plain JSON values; `mean` and `symmetric` where they are true."""
-        return {name: value for name, value in vars(self).items() if name not in ("mean", "symmetric") or value}
+        """The softmax as plain JSON values; `mean`, `symmetric` and `dot` where they are true."""
+        return {name: value for name, value in vars(self).items() if name not in ("mean", "symmetric", "dot") or value}
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,11 @@ class Engine:
     def multipliers(self) -> int:
         """P."""
         return self.units * self.lanes
+
+    @property
+    def measured(self) -> bool:
+        """Whether its LUTs and flip-flops are modelled."""
+        return not (self.residual or self.partial_words or (self.softmax is not None and self.softmax.dot))
 
     @property
     def parts(self) -> int:
@@ -287,7 +292,7 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
     words = max(((one.words - 1) << (finest - one.fraction_bits)) + 1 for one in given)
     return Softmax(
         finest, words, max(one.sum_bits for one in given), any(one.mean for one in given),
-        any(one.symmetric for one in given),
+        any(one.symmetric for one in given), any(one.dot for one in given),
     )  # fmt: skip
 
 

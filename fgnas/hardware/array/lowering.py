@@ -103,9 +103,19 @@ class LayerPlan:
         return bool(self.layer.geometry.gat)
 
     @property
+    def dot(self) -> bool:
+        """Whether every edge has a score of its own, the product of two nodes' features."""
+        return self.layer.scores is not None and self.layer.scores.dot
+
+    @property
+    def scored_nodes(self) -> bool:
+        """Whether nodes have scores, which an edge's is made of."""
+        return self.attends and not self.dot
+
+    @property
     def pitch(self) -> int:
-        """Words of a row of H in a unit that reads it; with attention the first of them has the scores."""
-        return self.tiles + self.attends
+        """Words of a row of H in a unit that reads it; where nodes have scores, the first of them holds these."""
+        return self.tiles + self.scored_nodes
 
     @property
     def head_tiles(self) -> int:
@@ -114,8 +124,9 @@ class LayerPlan:
 
     @property
     def vector_words(self) -> int:
-        """Words of the attention's vectors in a unit, of one pass: for every tile the source's and the target's."""
-        return 2 * self.tiles if self.attends else 0
+        """Words of the attention's vectors in a unit, of one pass: for every tile the source's and the target's, or the
+        one that multiplies the products of features."""
+        return (2 * self.scored_nodes + self.dot) * self.tiles
 
     @property
     def slice_inputs(self) -> int:
@@ -192,14 +203,15 @@ class LayerPlan:
     def vector_image(self, place: int) -> Codes:
         """[vector_words * passes, LANES] vectors of the attention, of the unit at a place of its group.
 
-        Each pass has those of the source, then those of the target, a word for each of its tiles; zeros for a vector
-        that the attention does not have.
+        Each pass has those of the source, then, where nodes have scores, those of the target, a word for each of its
+        tiles; zeros for a vector that the attention does not have.
         """
         if not self.attends:
             return np.zeros((0, LANES), np.int64)
         g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
         parts = []
-        for vectors in (self.layer.attention_source, self.layer.attention_target):
+        given = (self.layer.attention_source, self.layer.attention_target)
+        for vectors in given[: 1 + self.scored_nodes]:
             held = np.zeros((g.k, g.d), np.int64) if vectors is None else vectors
             flat = np.pad(held, ((0, 0), (0, g.d_padded - g.d))).ravel()
             parts.append(np.append(flat, 0)[features])
@@ -354,7 +366,9 @@ def sum_bits(source: Accelerator) -> int:
         combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
         messages = source.shape.degree_capacity * averaged_heads(layer)
         gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(messages))
-        scores = layer.value_format.width + layer.weight_format.width + int(ceil_log2(layer.geometry.d))
+        of_dot = layer.scores is not None and layer.scores.dot
+        factor = max(layer.weight_format.width, layer.value_format.width * of_dot)
+        scores = layer.value_format.width + factor + int(ceil_log2(layer.geometry.d))
         found = max(found, combined, gathered, scores * layer.geometry.gat)
     return found
 
@@ -364,7 +378,7 @@ def softmax_of(source: Accelerator) -> Softmax | None:
     that of any layer in its steps; None where no layer has scores."""
     layers = [
         Scored(layer.scores.format.fraction_bits, len(layer.exponential_table), layer.geometry.mean,
-               layer.scores.symmetric)
+               layer.scores.symmetric, layer.scores.dot)
         for layer in source.layers if layer.scores is not None and layer.exponential_table is not None
     ]  # fmt: skip
     return softmax_for(layers, int(ceil_log2(source.shape.degree_capacity)))
@@ -372,12 +386,13 @@ def softmax_of(source: Accelerator) -> Softmax | None:
 
 class Scored(NamedTuple):
     """What a softmax must know of a layer: fraction bits of its scores, words of its table of exponentials, whether its
-    aggregation is a mean, and whether its scores are symmetric."""
+    aggregation is a mean, and whether its scores are symmetric, or products of two nodes' features."""
 
     fraction_bits: int
     words: int
     mean: bool
     symmetric: bool
+    dot: bool
 
 
 def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
@@ -388,7 +403,8 @@ def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
     words = max(((layer.words - 1) << (finest - layer.fraction_bits)) + 1 for layer in layers)
     mean = any(layer.mean for layer in layers)
     sum_bits = wire.COEFFICIENT_BITS + (1 + mean) * degree_bits
-    return Softmax(finest, words, sum_bits, mean, any(layer.symmetric for layer in layers))
+    symmetric, dot = any(layer.symmetric for layer in layers), any(layer.dot for layer in layers)
+    return Softmax(finest, words, sum_bits, mean, symmetric, dot)
 
 
 def score_fraction(layer: LayerAccelerator) -> int:
@@ -413,6 +429,8 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         raise UserError("the network takes a mean with scores, which the engine does not offer")
     if needed.symmetric and not engine.softmax.symmetric:
         raise UserError("the network has attention gat-sym, which the engine does not offer")
+    if needed.dot and not engine.softmax.dot:
+        raise UserError("the network has attention cos, which the engine does not offer")
     for name in ("fraction_bits", "sum_bits"):
         wanted, found = getattr(needed, name), getattr(engine.softmax, name)
         if wanted > found:
@@ -654,25 +672,37 @@ def smallest_engine(
 def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
     """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
     attention = (layer.weight_format.fraction_bits, 0) if layer.geometry.gat else ()
-    return (layer.linear_shift, aggregate_shift(layer), *attention)
+    dot = (dot_shift(layer),) if layer.scores is not None and layer.scores.dot else ()
+    return (layer.linear_shift, aggregate_shift(layer), *attention, *dot)
+
+
+def dot_shift(layer: LayerAccelerator) -> int:
+    """The right shift behind the product of two nodes' features."""
+    return 2 * layer.value_format.fraction_bits - score_fraction(layer)
 
 
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
     return LOADS + vectors + sum(
-        int(descriptors(plan.passes, plan.attends, plan.slices, plan.heads, plan.blocks)) for plan in plans
+        int(descriptors(plan.passes, score_steps(plan.layer), plan.slices, plan.heads, plan.blocks)) for plan in plans
     )
 
 
-def descriptors(passes: Any, attends: Any = 0, slices: Any = 1, heads: Any = 1, blocks: Any = 1) -> Any:
-    """Descriptors of a layer: of every pass a combination for each slice, and one more, or three with attention; a load
-    before every slice but the first; for every further block a combination and an aggregation; and a combination more
-    for each further head that is averaged.
+def score_steps(layer: LayerAccelerator) -> int:
+    """Descriptors between a combination and its aggregation: the scores and the largest of them, where nodes have none
+    also the queries."""
+    return 0 if layer.scores is None else 2 + layer.scores.dot
+
+
+def descriptors(passes: Any, steps: Any = 0, slices: Any = 1, heads: Any = 1, blocks: Any = 1) -> Any:
+    """Descriptors of a layer: of every pass a combination for each slice, one more, and `score_steps`; a load before
+    every slice but the first; for every further block a combination and an aggregation; and a combination more for each
+    further head that is averaged.
 
     Integers, or arrays of them.
     """
-    return (2 * slices + 2 * blocks - 1 + 2 * attends) * passes - 1 + heads - 1
+    return (2 * slices + 2 * blocks - 1 + steps) * passes - 1 + heads - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -87,6 +87,7 @@ class Candidates:
         seconds: which layers are second products, the same of all networks; none where empty.
         blocks: those of every layer, see `LayerPlan`; None where H comes whole in all networks. Without heads that
             are averaged or have scores, and without slices.
+        dots: of every layer whether edges have scores of their own; empty where no network has such a layer.
     """
 
     units: Ints
@@ -113,10 +114,11 @@ class Candidates:
     exponentials: Ints | int = 0
     seconds: Sequence[bool] = ()
     blocks: Ints | None = None
+    dots: Sequence[Ints] = ()
 
 
 UNKNOWN = -1
-"""LUTs and flip-flops of engines with partial sums, whose modules are not characterised."""
+"""LUTs and flip-flops of engines with partial sums or scores of edges, whose modules are not characterised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +131,8 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices or
-            blocks.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices,
+            blocks or `dots`.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -175,6 +177,8 @@ class ArrayPricer:
         self._slice = functools.cache(self._slice_costs)
         self._combined_block = functools.cache(self._combined_block_costs)
         self._gathered_block = functools.cache(self._gathered_block_costs)
+        self._query = functools.cache(self._query_costs)
+        self._edge_score = functools.cache(self._edge_score_cycles)
 
     def _graphs(self, seconds: Sequence[bool]) -> list[int]:
         """The graph of each layer, some of which are second products."""
@@ -311,6 +315,30 @@ class ArrayPricer:
         stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency, spacing)
         return compute_cycles(stream, self._schedule(kind, graph, groups, tiles).last.astype(bool), self.read_latency)
 
+    def _query_costs(
+        self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
+    ) -> tuple[int, int]:
+        """Cycles of the queries of every row, and the beats that they read: an entry a row."""
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(graph, groups)
+        ordered = limit - 1 if kind == "logits" else 0
+        rows = np.ones_like(self._lengths(graph))
+        schedule = pack(rows, dealt.backwards() if kind == "logits" else dealt, 1, ordered)
+        stream = Stream(Target.OWN, tiles, limit, parts, together, 1, 0, latency, spacing)
+        beats = parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together)
+        return compute_cycles(stream, schedule.last.astype(bool), self.read_latency), int(beats)
+
+    def _edge_score_cycles(
+        self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
+    ) -> int:
+        """Cycles of the scores of every entry of the phase that follows."""
+        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        stream = Stream(
+            Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, tiles - 1, latency, spacing
+        )  # fmt: skip
+        ends = np.ones_like(self._schedule(kind, graph, groups, tiles).last, bool)
+        return compute_cycles(stream, ends, self.read_latency)
+
     def _schedule(self, kind: str, graph: int, groups: int, tiles: int, entries: int = 1) -> Schedule:
         """The slot rows of a phase that reads a stream with so many entries of an edge."""
         lengths = self._lengths(graph) * entries
@@ -336,16 +364,27 @@ class ArrayPricer:
     def _attention(self, layer: _Attending, kind: str, graph: int) -> tuple[Ints, Ints]:
         """[n] cycles of one pass of the scores and of the largest of them, and the beats that these read; 0 where a
         layer has none."""
+        timing = (layer.groups, layer.tiles, layer.latency, layer.spacing)
         score = _by_case(self._score, layer.groups, layer.rows, 2 * layer.tiles, layer.latency, layer.spacing)
-        maximum = _by_case(
-            functools.partial(self._maximum, kind, graph), layer.groups, layer.tiles, layer.latency, layer.spacing
-        )
+        maximum = _by_case(functools.partial(self._maximum, kind, graph), *timing)
         held = layer.tiles if kind == "logits" else 0 * layer.tiles
         beats = _by_case(functools.partial(self._beats, kind, graph), layer.groups, held, np.ones_like(held))
         if kind == "logits":  # those of the logits are not read
             together = _by_case(functools.partial(results_together, beat_bits=self.beat_bits), layer.groups, held)
             beats = beats - layer.groups * self._depths(graph, layer.groups) * held // together
+        if np.any(layer.dot):
+            asked = _by_case(lambda *one: self._query(kind, graph, *one)[0], *timing)
+            of_edges = asked + _by_case(functools.partial(self._edge_score, kind, graph), *timing)
+            also = _by_case(lambda *one: self._query(kind, graph, *one)[1], *timing) + beats
+            score, beats = np.where(layer.dot, of_edges, score), beats + np.where(layer.dot, also, 0)
         return np.where(layer.attends, score + maximum, 0), np.where(layer.attends, beats, 0)
+
+    def _slot_rows(self, kind: str, graph: int, groups: Ints, tiles: Ints, dot: Ints) -> Ints:
+        """[n] slot rows of an aggregation whose edges have scores of their own; 0 for others."""
+        return _by_case(
+            lambda count, words, kept: self._schedule(kind, graph, count, words).slot_rows if kept else 0,
+            groups, tiles, dot,
+        )  # fmt: skip
 
     def _depths(self, graph: int, groups: Ints) -> Ints:
         return _by_case(lambda count: self._deal(graph, count).depth, groups)
@@ -363,6 +402,7 @@ class ArrayPricer:
         needed, read, longest, unmade = none + 0, none + 0, none + 0, none + 0
         places = functools.reduce(np.maximum, columns)
         heads = candidates.heads or [none] * layers
+        dots = [one.astype(np.int64) for one in candidates.dots] or [none] * layers
         scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
         slices = none + 1 if candidates.slices is None else candidates.slices
         blocks = none + 1 if candidates.blocks is None else candidates.blocks
@@ -375,10 +415,12 @@ class ArrayPricer:
         special = candidates.heads or any(one is not None for one in further)
         usual = (plain, none, spacing) if special else ()
         elements, vectors, maxima, partial = none, none, none, none
+        queries, of_edges = none, none  # words of own rows
         width: Ints = none + self.data.width_in
         non_zeros = int(self.data.features.nnz)
         for layer, (features, n) in enumerate(zip(candidates.features, columns, strict=True)):
             attends = (heads[layer] > 0).astype(np.int64)
+            scored_nodes = attends - dots[layer]
             d = features // np.maximum(heads[layer], 1)
             averaged = none + candidates.averaged if layer == layers - 1 else none + 1
             words = row_words(features // averaged, heads[layer], d)
@@ -387,7 +429,7 @@ class ArrayPricer:
             messages: Ints = np.where(candidates.weighted[layer], edges, 0).astype(np.int64)
             groups, parts = combined_groups[layer], passes if layer == 0 else np.ones_like(passes)
             tiles = ceil_div(words, n) // parts
-            writes = table_writes(groups, tiles + attends, candidates.results)
+            writes = table_writes(groups, tiles + scored_nodes, candidates.results)
             if layer == 0:
                 written = tiles
                 if candidates.blocks is not None:
@@ -424,13 +466,18 @@ class ArrayPricer:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *timing)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
-                scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, attends)
+                scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, attends, dots[layer])
                 taken, again = self._attention(scoring, kind, graph)
                 cycles, read = cycles + parts * taken, read + parts * again
-                held_rows = np.where(attends, of_group * (units // n), held_rows)
-                vectors = vectors + 2 * attends * tiles * parts
-                maxima = np.maximum(maxima, attends * rows[layer])
-                needed = needed + candidates.vectors[layer] * self.data.nodes * attends * features
+                held_rows = np.where(scored_nodes, of_group * (units // n), held_rows)
+                vectors = vectors + (2 * scored_nodes + dots[layer]) * tiles * parts
+                maxima = np.maximum(maxima, scored_nodes * rows[layer])
+                given = candidates.vectors[layer] * scored_nodes
+                products = given * self.data.nodes + (self.data.nodes + edges) * dots[layer]
+                needed = needed + products * features
+                queries = np.maximum(queries, dots[layer] * rows[layer] * tiles)
+                slot_rows = self._slot_rows(kind, graph, units // n, most_tiles, dots[layer])
+                of_edges = np.maximum(of_edges, dots[layer] * rows[layer] + slot_rows)
             elif candidates.blocks is None:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
             if candidates.blocks is None:
@@ -447,18 +494,18 @@ class ArrayPricer:
                 unmade = unmade + 2 * parts * (blocks - counted)
             longest = np.maximum(longest, np.maximum(tiles, written))
             biases = biases + tiles * parts
-            results = np.maximum(results, averaged * held_rows * (tiles + attends))
+            results = np.maximum(results, averaged * held_rows * (tiles + scored_nodes))
             own = np.maximum(own, 0 if kind == "logits" else rows[layer] * tiles * parts)
             elements = own_elements(features, heads[layer], d, n)
             width = features
-        own = own + maxima + vectors
+        own = own + maxima + vectors + queries + of_edges
         loads = [self._weight_loads(weights, places, candidates.bits)]
         further = (biases, candidates.tables, vectors)
         loads += [self._loads(count, places, candidates.bits, 1) for count in further]
         cycles = cycles + sum(taken for taken, _ in loads)
         of_layers = [
-            descriptors(passes, one > 0, slices, 1, blocks) if layer == 0 else descriptors(1, one > 0, 1, 1, blocks)
-            for layer, one in enumerate(heads)
+            descriptors(passes, steps, slices, 1, blocks) if layer == 0 else descriptors(1, steps, 1, 1, blocks)
+            for layer, steps in enumerate(2 * (one > 0) + dot for one, dot in zip(heads, dots, strict=True))
         ]
         most = sum(of_layers) + LOADS + scored + candidates.averaged - 1
         steps = most - (candidates.tables == 0) - unmade
@@ -478,7 +525,8 @@ class ArrayPricer:
             exponentials=candidates.exponentials,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        lut, ff = (np.where(kept, UNKNOWN, one) for one in lut_ff(built, self.family))
+        unknown = kept + sum(dots)
+        lut, ff = (np.where(unknown, UNKNOWN, one) for one in lut_ff(built, self.family))
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
             candidates.exponential_halves, partial_depth(partial), LANES * candidates.sum_bits,
@@ -503,7 +551,7 @@ class ArrayPricer:
 @dataclass(frozen=True, eq=False)
 class _Attending:
     """What the scores of a layer take, [n] each: groups, rows of each, tiles, latency and spacing of results as in
-    `Stream`, and whether it has any."""
+    `Stream`, whether it has any, and whether they are those of edges."""
 
     groups: Ints
     rows: Ints
@@ -511,6 +559,7 @@ class _Attending:
     latency: Ints
     spacing: Ints
     attends: Ints
+    dot: Ints
 
 
 def _both(compute: Callable[..., tuple[int, int]], *columns: Ints) -> tuple[Ints, Ints]:

@@ -73,6 +73,7 @@ class Attention(IntEnum):
     SCORES = 0
     MAXIMA = 1
     MESSAGES = 2
+    QUERIES = 3
 
 
 DESCRIPTOR = Layout((
@@ -82,11 +83,11 @@ DESCRIPTOR = Layout((
     Field("offset", 28, "first beat, counted from the start of the region"),
     Field("beats", 28, "beats to read"),
     Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
-    Field("entries", 12, "dense: elements of a row that a unit multiplies; scores: words of vectors"),
+    Field("entries", 12, "dense: elements of a row that a unit multiplies; scores: words of vectors, or of a query"),
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name"),
-    Field("own_base", 14, "first own word: of rows (dense, residual), vectors (scores), largest scores (messages)"),
+    Field("own_base", 14, "first own word that is read: of rows, vectors, queries, scores of edges, largest scores"),
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
@@ -105,10 +106,11 @@ DESCRIPTOR = Layout((
     Field("bits", 5, "width that results saturate to"),
     Field("residual_shift", 4, "number of the right shift of the row that is added"),
     Field("spare_high", 4, "must be 0"),
-    Field("attention", 2, "attention: 0 scores of the nodes, 1 the largest of every row, 2 messages weighted by them"),
+    Field("attention", 2, "attention: 0 scores, 1 the largest of every row, 2 messages weighted by them, 3 queries"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
     Field("symmetric", 1, "attention: a score adds that of the edge the other way round"),
+    Field("dot", 1, "attention: a score is the product of the row's query with the source's row of H"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
@@ -179,6 +181,7 @@ class Descriptor:
     head_tiles: int = 0
     exponent_shift: int = 0
     symmetric: int = 0
+    dot: int = 0
 
     def __post_init__(self) -> None:
         for field in DESCRIPTOR.fields:
@@ -195,8 +198,13 @@ class Descriptor:
     def streams(self) -> bool:
         """Whether the entries are those of a stream."""
         return self.operation == Operation.SPARSE or (
-            self.operation == Operation.ATTEND and self.attention != Attention.SCORES
+            self.operation == Operation.ATTEND and (self.attention != Attention.SCORES or self.dot != 0)
         )
+
+    @property
+    def scores_edges(self) -> bool:
+        """Whether every entry of a stream gets a score of its own."""
+        return self.is_step(Attention.SCORES) and self.dot != 0
 
     def is_step(self, step: Attention) -> bool:
         """Whether this is a certain step of an attention."""

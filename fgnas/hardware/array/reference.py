@@ -67,7 +67,9 @@ class Machine:
                 self._dense(descriptor, mode)
             else:
                 steps = {
-                    Attention.SCORES: self._scores, Attention.MAXIMA: self._maxima, Attention.MESSAGES: self._messages
+                    Attention.SCORES: self._scores_of_edges if descriptor.dot else self._scores,
+                    Attention.MAXIMA: self._maxima, Attention.MESSAGES: self._messages,
+                    Attention.QUERIES: self._queries,
                 }  # fmt: skip
                 steps[Attention(descriptor.attention)](descriptor, mode, beats)
         return self.logits
@@ -111,10 +113,37 @@ class Machine:
                 np.add.at(sums[unit, :, 0].T, side * HEADS + lane, (words * vector).sum(axis=2).T)
         self._finish(d, mode, list(sums))
 
+    def _queries(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
+        """Rows of H that a stream names, an entry a row, times the vector, lane by lane."""
+        index, _, last = read_entries(beats, mode.takers, d.count)
+        sums: list[Codes] = []
+        for unit in range(self.engine.units):
+            taker = unit // mode.n
+            entries, starts = _rows(last[:, taker])
+            words = self.table[unit][d.table_base + index[entries, taker][:, None] + np.arange(d.tiles)]
+            products = words * self.own[unit][d.own_base : d.own_base + d.tiles]
+            sums.append(np.add.reduceat(products, starts, axis=0) if len(starts) else products)
+        self._finish(d, mode, sums)
+
+    def _scores_of_edges(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
+        """A word for each slot row: lane h has the score of the unit's head h, the product of the row's query with the
+        entry's row of H. Behind a group's last row it is void."""
+        index, _, last = read_entries(beats, mode.takers, d.count)
+        word = np.arange(d.entries)
+        sums = np.zeros((self.engine.units, d.count, 1, LANES), np.int64)
+        for unit in range(self.engine.units):
+            taker = unit // mode.n
+            row = np.cumsum(last[:, taker]) - last[:, taker]
+            place = np.minimum(d.own_base + row[:, None] * d.entries + word, self.engine.own_words - 1)
+            words = self.table[unit][d.table_base + index[:, taker][:, None] + word]
+            np.add.at(sums[unit, :, 0].T, word // d.head_tiles, (words * self.own[unit][place]).sum(axis=2).T)
+        self._finish(d, mode, list(sums))
+
     def _maxima(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """A word for each row: the largest scores of its sources, and the target's scores of its first entry.
 
-        Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first.
+        Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first. Scores of
+        edges are own words, one for each slot row.
         """
         index, _, last = read_entries(beats, mode.takers, d.count)
         sums: list[Codes] = []
@@ -122,6 +151,8 @@ class Machine:
             taker = unit // mode.n
             entries, starts = _rows(last[:, taker])
             scores = self.table[unit][d.table_base + index[entries, taker]]
+            if d.dot:
+                scores = self.own[unit][d.own_base : d.own_base + d.count][entries]
             found = np.zeros((len(starts), 1, LANES), np.int64)
             if len(starts) and d.symmetric:
                 row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(scores)))
@@ -145,8 +176,11 @@ class Machine:
             entries, starts = _rows(last[:, taker])
             place = d.table_base + index[entries, taker]
             row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(place)))
-            maxima, scores = self.own[unit][d.own_base + row], self.table[unit][place]
-            if d.symmetric:  # the row's own scores are those of its first entry
+            maxima, scores = self.own[unit][d.own_base + d.count * d.dot + row], self.table[unit][place]
+            if d.dot:
+                scores = self.own[unit][d.own_base : d.own_base + d.count][entries]
+                difference = 5 * (maxima - scores)[:, head]
+            elif d.symmetric:  # the row's own scores are those of its first entry
                 own = scores[starts][row]
                 difference = (_exponents(own, maxima) - _exponents(own, scores))[:, head]
             else:

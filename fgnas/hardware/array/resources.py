@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, UNMEASURED, Engine, Softmax, table_banks
+from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, table_banks
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
@@ -50,10 +50,10 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 
 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates, which an engine with one of
-    `UNMEASURED` has not."""
+    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates, which an engine that
+    is not `measured` has not."""
     exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
-    if any(getattr(engine, name) for name in UNMEASURED):
+    if not engine.measured:
         return exact
     lut, ff = lut_ff(engine_columns([engine]), family)
     return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}

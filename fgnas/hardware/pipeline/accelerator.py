@@ -26,15 +26,17 @@ class Scores:
 
     Attributes:
         attention: its name.
-        format: of the parts that are added: s and r, or 1 + tanh(r) of linear.
+        format: of the parts that are added: s and r, or 1 + tanh(r) of linear; of cos that of the scores.
         table: [2**width] codes of 1 + tanh(r) by the unsigned bits of r (linear; else None).
         symmetric: whether a score adds that of the edge the other way round (gat-sym).
+        dot: whether a score is the product of two nodes' features (cos).
     """
 
     attention: str
     format: FixedPoint
     table: Codes | None = None
     symmetric: bool = False
+    dot: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import Design, Layer, columns_of
+from fgnas.design import DOT, Design, Layer, columns_of
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
@@ -73,7 +73,7 @@ def _layer(
     output = layer.value_format(parameters.output_scale)
     weight = layer.weight_format(parameters.weight_scale)
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
-    score = layer.score_format(parameters.value_scale)
+    score = layer.score_format(parameters.scale_of_scores)
     denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
     pad = shape.d_padded - shape.d
     codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
@@ -112,12 +112,14 @@ def largest_difference(attention: str, score: FixedPoint) -> int | None:
     """The most that five times a row's largest score can exceed another; None for gat's."""
     if attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
         return 20 * score.maximum - 4 * score.minimum
+    if attention == DOT:
+        return 5 * (score.maximum - score.minimum)
     return 5 * score.maximum if attention == "linear" else None
 
 
 def _scores(layer: Layer, value: FixedPoint, score: FixedPoint) -> Scores:
     table = score_table(value, score) if layer.attention == "linear" else None
-    return Scores(layer.attention, score, table, layer.attention == "gat-sym")
+    return Scores(layer.attention, score, table, layer.attention == "gat-sym", layer.dot)
 
 
 def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:

@@ -19,8 +19,9 @@ class Trace:
 
     Attributes:
         stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
-            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]. The last is
-            "head_mean", [N, classes]. Numbers are those of the accelerator's layers.
+            "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]; cos has "queries",
+            [N, features], in the place of the first two. The last is "head_mean", [N, classes]. Numbers are those of
+            the accelerator's layers.
     """
 
     stages: dict[str, Codes] = field(default_factory=dict)
@@ -41,7 +42,7 @@ def run(
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
         if layer.geometry.gat and trace is not None:
-            for name, codes in zip(("target_scores", "source_scores"), scores(layer, h), strict=True):
+            for name, codes in _parts_of_scores(layer, h).items():
                 stages[f"{layer.index}.{name}"] = codes
             stages[f"{layer.index}.row_maximum"] = row_maximum(graph, exponents(layer, graph, h))
         y = aggregate(layer, graph, h)
@@ -75,10 +76,36 @@ def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
     return s, r
 
 
+def _parts_of_scores(layer: LayerAccelerator, h: Codes) -> dict[str, Codes]:
+    """What an edge's score is made of, by name."""
+    if layer.scores is not None and layer.scores.dot:
+        return {"queries": queries(layer, h)}
+    return dict(zip(("target_scores", "source_scores"), scores(layer, h), strict=True))
+
+
+def queries(layer: LayerAccelerator, h: Codes) -> Codes:
+    """[N, k, d] what the features of the sending nodes meet in cos's scores: H times the vector, RQ into H's format."""
+    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
+    assert layer.attention_source is not None
+    exact = heads * layer.attention_source
+    return layer.value_format.saturate(shift_right_even(exact, layer.weight_format.fraction_bits))
+
+
+def dot_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] RQ of the exact products of the receiving nodes' queries with the sending nodes' features."""
+    assert layer.scores is not None
+    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
+    exact = np.einsum("ekf,ekf->ek", queries(layer, h)[_targets(graph)], heads[graph.sources])
+    shift = 2 * layer.value_format.fraction_bits - layer.scores.format.fraction_bits
+    return layer.scores.format.saturate(shift_right_even(exact, shift))
+
+
 def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     """[edges, k] five times the score, exact: 5 LeakyReLU(s + r), of gat-sym both ways round; or 5 (1 + tanh(r)) of
-    linear, from its table."""
+    linear, from its table; or 5 z of cos's score z."""
     assert layer.scores is not None
+    if layer.scores.dot:
+        return 5 * dot_scores(layer, graph, h)
     s, r = scores(layer, h)
     if layer.scores.table is not None:
         return 5 * layer.scores.table[r & (len(layer.scores.table) - 1)][graph.sources]

@@ -3,6 +3,9 @@
 // of an entry is 256 exp(-D 2^-f / 5), D being e of the largest less that of the entry. Symmetric scores add e of both ways
 // round: a row's own word then has both scores of the source with the largest sum, and those of the row's node are those of
 // its first entry.
+//
+// Scores of edges are products of the row's query with the source's row of H. They are own words, one a slot row, and
+// the largest of every row lie behind them. Then z is the score itself, and e = 5 z.
 #pragma once
 
 #include "exponentials.h"
@@ -15,26 +18,28 @@ typedef ap_uint<DIVISOR_BITS> Divisor;
 typedef ap_uint<bits_of(HEADS - 1)> Head;
 typedef ap_uint<bits_of(LANES - 1)> Lane;
 
-/// The head that each word of a row belongs to: heads have as many words each. Scores take the words of a row twice, as
-/// sources and as targets.
+/// The head that each word of a row belongs to: heads have as many words each. Scores of nodes take the words of a row
+/// twice, as sources and as targets.
 struct Walk {
     Rounds<TILES_BITS> word, part;
     Head head;
     bool target;
 
     explicit Walk(const Descriptor& d)
-        : word(is_step(d, ATTENTION_SCORES) ? ap_uint<TILES_BITS>(d.entries >> 1) : d.tiles), part(d.head_tiles), head(0),
-          target(false) {}
+        : word(!is_step(d, ATTENTION_SCORES) ? ap_uint<TILES_BITS>(d.tiles)
+               : has_dots(d)                 ? ap_uint<TILES_BITS>(d.entries)
+                                             : ap_uint<TILES_BITS>(d.entries >> 1)),
+          part(d.head_tiles), head(0), target(false) {}
     Lane lane() const {
         HLS_INLINE
         return Lane(head) + (target ? HEADS : 0);
     }
-    void next(bool counts, bool scores) {
+    void next(bool counts, bool of_nodes) {
         HLS_INLINE
         if (counts) {
             const bool ends = word.last;
             head = ends ? Head(0) : part.last ? Head(head + 1) : head;
-            if (ends && scores) target = !target;
+            if (ends && of_nodes) target = !target;
             if (ends) part.restart();
             else part.next();
             word.next();
@@ -81,6 +86,10 @@ inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWo
     ap_uint<EXPONENT_BITS> difference = fivefold(largest) - fivefold(here);
     if (SYMMETRIC && d.symmetric != 0) {
         difference = symmetric_exponent(node, row, head) - symmetric_exponent(node, scores, head);
+    }
+    if (has_dots(d)) {
+        const ap_uint<NUMBER_BITS + 1> below = lane_of(row, head) - lane_of(scores, head);
+        difference = (ap_uint<EXPONENT_BITS>(below) << 2) + below;
     }
     const ap_uint<EXPONENT_BITS + 15> index = ap_uint<EXPONENT_BITS + 15>(difference) << d.exponent_shift.to_int();
     return exponential(index);

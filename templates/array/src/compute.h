@@ -259,6 +259,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     HLS_RETURNS_AFTER_TWO(divisors)
     const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
+    const bool dots = has_dots(d), of_edges = scores_edges(d), queries = is_step(d, ATTENTION_QUERIES);
     const bool residual = adds_own(d);
     const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0;
     const bool keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
@@ -271,8 +272,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     // The rows of all groups take turns in a table; a unit's own rows are its own.
     const int row_step = (d.target == TARGET_OWN ? 1 : mode_of(d).m) * d.target_tiles.to_int();
 
-    // An entry of a message has a word of scores in front of those of its row.
-    Front front(unpack<Slot>(slots.read()), messages ? Tile(d.tiles + 1) : Tile(d.tiles));
+    // An entry of a message has a word of scores in front of those of its row; one with a score of its own meets a query.
+    Front front(unpack<Slot>(slots.read()), messages ? Tile(d.tiles + 1) : of_edges ? Tile(d.entries) : Tile(d.tiles));
     Back back(d);
     back.following = first_groups(d, groups);
     Entry entry[UNITS];
@@ -300,7 +301,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         taken[unit] = 0;
         scored[unit] = zeros<NumberWord>();
         node[unit] = zeros<NumberWord>();
-        row_at[unit] = d.own_base;
+        // The largest scores of the rows lie behind those of the slot rows.
+        row_at[unit] = messages && dots ? Address(d.own_base + d.count) : Address(d.own_base);
         partial_at[unit] = 0;
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
@@ -324,7 +326,9 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         const bool issued = front.goes();
         const Rounds<TILES_BITS> tile = front.tile;
         const bool reads = messages && tile.first, multiplies = issued && !reads;
-        const Tile at = messages ? walk.word.at : tile.at, following = messages ? walk.word.following() : tile.following();
+        const Tile at = messages ? walk.word.at : of_edges ? Tile(0) : tile.at;
+        const Tile following = messages ? walk.word.following() : of_edges ? Tile(0) : tile.following();
+        const UnitMask begins = of_edges ? (tile.first ? UnitMask(~UnitMask(0)) : UnitMask(0)) : fresh;  // a result
         Sums after[UNITS];
         Divisor divisor[UNITS];
         NumberWord own_word[UNITS];
@@ -339,15 +343,21 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
             own_word[unit] = zeros<NumberWord>();
             if (issued) {
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
-                const Address own_from = messages ? row_at[unit] : residual ? Address(row_at[unit] + at) : own_at;
-                const bool there = dense || scores || ((messages || residual) && own_from < OWN_WORDS);
+                const bool at_score = dots && (maxima || reads);
+                const Address own_from = at_score ? own_at
+                                         : queries ? Address(d.own_base + at)
+                                         : messages ? row_at[unit]
+                                         : of_edges ? Address(row_at[unit] + tile.at)
+                                         : residual ? Address(row_at[unit] + at) : own_at;
+                const bool within = (messages || residual || of_edges || at_score) && own_from < OWN_WORDS;
+                const bool there = dense || (scores && !of_edges) || queries || within;
                 if (there) own_word[unit] = unpack<NumberWord>(own[unit][own_from]);
                 lacks[unit] = residual && !there;
                 if (dense) value = lane_of(own_word[unit], lane);
                 const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
                 if (symmetric && fresh[unit] && (maxima || reads)) node[unit] = word;
                 if (reads) {
-                    scored[unit] = word;
+                    scored[unit] = dots ? own_word[unit] : word;
                 } else {
                     if (messages) {
                         // An entry of the value 0 is none. Of others it says what the row's sum counts.
@@ -360,10 +370,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                         value = weight;
                     }
                     if (maxima) value = 1;
-                    Sums products = multiply(word, scores ? values_of(own_word[unit]) : same(value));
+                    const NumberWord met = dots && maxima ? own_word[unit] : word;
+                    Sums products = multiply(met, scores || queries ? values_of(own_word[unit]) : same(value));
                     if (scores) products = score(products, walk.lane());
                     const Sums before = kept[unit].before(d.tiles);
-                    after[unit] = accumulate(products, before, fresh[unit], d.reduce != 0, maxima);
+                    after[unit] = accumulate(products, before, begins[unit], d.reduce != 0, maxima);
                     if (symmetric && maxima) {
                         after[unit] = chosen(products, before, best[unit].meet(node[unit], word, fresh[unit]));
                     }
@@ -371,9 +382,10 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 }
             }
         }
-        // Rows that end go into the queues.
-        const UnitMask last = front.slot.last;
-        const UnitMask ends = multiplies && !front.drops ? UnitMask(last & groups.leads) : UnitMask(0);
+        // Rows that end go into the queues, and scores of edges when their last word is met.
+        const UnitMask last = front.slot.last, every = ~UnitMask(0);
+        const UnitMask results = !of_edges ? last : tile.last ? every : UnitMask(0);
+        const UnitMask ends = multiplies && !front.drops ? UnitMask(results & groups.leads) : UnitMask(0);
         const UnitMask makes = groups.members(d, ends);
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
@@ -395,14 +407,16 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
             fresh = last;
             const bool row_ends = last[0];
             if (scores) own_at = row_ends ? Address(d.own_base) : Address(own_at + 1);
+            else if (dots) ++own_at;
             else if (row_ends || lane == LANES - 1) ++own_at;
             lane = row_ends ? Lane(0) : Lane(lane + 1);
             for (int unit = 0; unit < UNITS; ++unit) {
                 HLS_UNROLL
-                if (last[unit]) row_at[unit] += residual ? d.target_tiles : ap_uint<TARGET_TILES_BITS>(1);
+                const Tile words = of_edges ? Tile(d.entries) : residual ? Tile(d.target_tiles) : Tile(1);
+                if (last[unit]) row_at[unit] += words;
             }
         }
-        walk.next((scores || messages) && multiplies, scores);
+        walk.next((scores || messages) && multiplies, scores && !of_edges);
 
         // Results leave.
         const bool broken = breaks(d, front, back, limit);  // counts from the next iteration on: then nothing can leave

@@ -75,8 +75,9 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
     Countdown<COUNT_BITS> rows(d.count);
     Countdown<BEATS_BITS> left(d.beats);
     // The index that an entry may have: behind it are words of the row, and in front of these one of scores.
+    const Tile met = scores_edges(d) ? Tile(d.entries) : Tile(d.tiles);
     const ap_int<LIMIT_BITS + 1> largest =
-        ap_int<LIMIT_BITS + 1>(d.limit) - d.tiles - ap_int<2>(is_step(d, ATTENTION_MESSAGES));
+        ap_int<LIMIT_BITS + 1>(d.limit) - met - ap_int<2>(is_step(d, ATTENTION_MESSAGES));
     bool short_of = false, unknown = false;
     // After the last slot row, the rest of the beats are dropped.
     while (rows.more || left.more) {

@@ -48,12 +48,16 @@ inline bool has_target(const Descriptor& d) {
 /// Whether a step of an attention is one.
 inline bool is_attention(const Descriptor& d) {
     HLS_INLINE
-    if (!SOFTMAX || d.head_tiles == 0 || (!SYMMETRIC && d.symmetric != 0)) return false;
+    if (!SOFTMAX || d.head_tiles == 0 || (!SYMMETRIC && d.symmetric != 0) || (!DOT && d.dot != 0)) return false;
+    if (d.attention == ATTENTION_QUERIES) return has_dots(d) && d.target == TARGET_OWN && d.reduce == 0;
+    if (scores_edges(d)) {
+        return d.target == TARGET_OWN && d.tiles == 1 && d.entries != 0 && d.entries <= TILES && d.reduce == 0;
+    }
     if (d.attention == ATTENTION_SCORES) {
         return d.target == TARGET_TABLE && d.tiles == 1 && d.entries != 0 && (d.entries & 1) == 0 && d.reduce == 0;
     }
     if (d.attention == ATTENTION_MAXIMA) return d.target == TARGET_OWN && d.tiles == 1 && d.reduce != 0;
-    return d.attention == ATTENTION_MESSAGES && d.target != TARGET_TABLE;
+    return d.target != TARGET_TABLE;
 }
 
 /// Whether this engine can run the descriptor.
@@ -88,8 +92,11 @@ inline bool reads_inside(const Descriptor& d) {
     const bool table = dense ? d.table_base + met <= TABLE_WORDS : d.table_base + d.limit <= TABLE_WORDS;
     const ap_uint<COUNT_BITS + 12> scored = d.count * ap_uint<8>(mode_of(d).m) * d.target_tiles;
     HLS_PRODUCT(scored, fabric)
-    const bool vectors = !is_step(d, ATTENTION_SCORES) ||
-                         (d.own_base + d.entries <= OWN_WORDS && scored <= d.limit + 1);
+    const bool nodes = is_step(d, ATTENTION_SCORES) && !has_dots(d);
+    const bool kept = has_dots(d) && (is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES));
+    const bool vectors = (!nodes || (d.own_base + d.entries <= OWN_WORDS && scored <= d.limit + 1)) &&
+                         (!kept || d.own_base + d.count <= OWN_WORDS) &&
+                         (!is_step(d, ATTENTION_QUERIES) || d.own_base + d.tiles <= OWN_WORDS);
     const bool own = vectors && (!dense || d.own_base + held <= OWN_WORDS);
     const bool bias = d.bias == 0 || d.bias_base + d.tiles <= BIAS_WORDS;
     const int codes = ((1 << d.bits) + LANES - 1) / LANES;

@@ -139,10 +139,23 @@ inline bool is_step(const Descriptor& d, int step) {
     return SOFTMAX && d.operation == OPERATION_ATTEND && d.attention == step;
 }
 
+/// Whether a step of an attention works with scores of edges.
+inline bool has_dots(const Descriptor& d) {
+    HLS_INLINE
+    return DOT && d.dot != 0;
+}
+
+/// Whether every entry of a stream gets a score of its own.
+inline bool scores_edges(const Descriptor& d) {
+    HLS_INLINE
+    return is_step(d, ATTENTION_SCORES) && has_dots(d);
+}
+
 /// Whether the entries are those of a stream.
 inline bool streams(const Descriptor& d) {
     HLS_INLINE
-    return d.operation == OPERATION_SPARSE || is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES);
+    return d.operation == OPERATION_SPARSE || is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES) ||
+           is_step(d, ATTENTION_QUERIES) || scores_edges(d);
 }
 
 /// Whether finished rows add the unit's own.

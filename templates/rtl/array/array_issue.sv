@@ -12,7 +12,8 @@ module array_issue #(
   parameter int unsigned Together = 2,  // words of a beat of parameters
   parameter int unsigned Banks    = 1,  // of a table: words of a place that are loaded into it in a cycle
   parameter int unsigned Parts    = 2,  // beats of the longest slot row
-  parameter bit          Softmax  = 1'b0  // attention with scores
+  parameter bit          Softmax  = 1'b0,  // attention with scores
+  parameter bit          Dot      = 1'b0  // edges can have scores of their own
 ) (
   input  wire                                clk_i,
   input  wire                                rst_i,
@@ -40,6 +41,7 @@ module array_issue #(
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
   output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,       // of an own word, or of a word of scores
   output logic                               score_o,      // the word is one of scores, which no value meets
+  output logic [Units-1:0]                   ends_o,       // scores of edges: the row's last entry has met its query
   // Registered: words for every unit that loads some, from an address on.
   output logic [Units-1:0]                   load_o,
   output logic [array_pkg::AddressBits-1:0]  load_address_o,
@@ -56,14 +58,16 @@ module array_issue #(
   localparam int unsigned LoadBits = (Together > 1) ? $clog2(Together) : 1;
   localparam int unsigned BankBits = $clog2(Banks) + 1;
 
-  logic active_q, loads, sparse, dense, attends, scores, messages;
+  logic active_q, loads, sparse, dense, attends, dots, of_edges, scores, messages;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
   logic [TileBits-1:0] tile_q;
   logic [PartBits-1:0] part_q;
   logic [SlotBits-1:0] slot_q;       // slot row in the beat
   assign loads      = d_i.operation == 2'(OperationLoad);
   assign attends    = Softmax && d_i.operation == 2'(OperationAttend);
-  assign scores     = attends && d_i.attention == 2'(AttentionScores);
+  assign dots       = Dot && attends && d_i.dot != '0;
+  assign of_edges   = dots && d_i.attention == 2'(AttentionScores);
+  assign scores     = attends && d_i.attention == 2'(AttentionScores) && !of_edges;
   assign messages   = attends && d_i.attention == 2'(AttentionMessages);
   assign sparse     = d_i.operation == 2'(OperationSparse) || (attends && !scores);
   assign dense      = d_i.operation == 2'(OperationDense) || scores;
@@ -100,7 +104,9 @@ module array_issue #(
   end
 
   logic tile_last, go, collect, slot_done;
-  assign tile_last = tile_q == d_i.tiles - 1'b1 + TileBits'(messages);
+  logic [TileBits-1:0] met;          // words that an entry meets
+  assign met       = of_edges ? TileBits'(d_i.entries) : d_i.tiles;
+  assign tile_last = tile_q == met - 1'b1 + TileBits'(messages);
   assign go        = active_q && (dense || (sparse && beat_valid_i && part_q == last_part)) &&
                      (tile_q != '0 || room_i);
   assign collect   = active_q && sparse && beat_valid_i && part_q != last_part;
@@ -127,6 +133,14 @@ module array_issue #(
   logic [AddressBits-1:0] own_q, step_q;
   logic row_last;
   assign row_last = element_q == d_i.entries - 1'b1;
+
+  // An own word that all units read; where edges have scores, a word of the query of each unit's row.
+  logic [AddressBits-1:0] own_place;
+  if (Dot) begin : gen_query_place
+    assign own_place = of_edges ? AddressBits'(tile_q) : own_q;
+  end else begin : gen_own_place
+    assign own_place = own_q;
+  end
 
   // Scores: the groups' rows take turns in the tables; each meets the vectors of the sources, then of the targets.
   /* verilator lint_off UNUSEDSIGNAL */  // an engine without attention has none
@@ -162,7 +176,7 @@ module array_issue #(
     end
     // The head of a word: heads have as many words each.
     assign word_last = scores ? 12'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
-    assign head_step = go && (scores || (messages && tile_q != '0));
+    assign head_step = go && (scores || of_edges || (messages && tile_q != '0));
     always_ff @(posedge clk_i) begin
       if (head_step) begin
         word_q         <= word_last ? '0 : word_q + 1'b1;
@@ -245,25 +259,26 @@ module array_issue #(
 
   logic [Units-1:0] last, fresh_q, wrong;
   logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
-  assign largest = signed'({1'b0, d_i.limit}) - 16'(d_i.tiles) - 16'(messages);
+  assign largest = signed'({1'b0, d_i.limit}) - 16'(met) - 16'(messages);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
       wrong[u]     = signed'(16'(entry[u].index)) > largest;
-      reserve_o[u] = slot_done && last[u];
+      reserve_o[u] = slot_done && (last[u] || of_edges);
     end
   end
 
   always_ff @(posedge clk_i) begin
     valid_o        <= go && !(messages && tile_q == '0) && !rst_i;
-    tile_o         <= tile_q - TileBits'(messages);
-    own_address_o  <= own_q;
+    tile_o         <= of_edges ? '0 : tile_q - TileBits'(messages);
+    own_address_o  <= own_place;
     lane_o         <= attends ? {side_q, head_q} : lane_q;
     load_address_o <= load_address_q;
     load_count_o   <= step_words;
     index_error_o  <= go && sparse && |wrong;
-    first_o        <= fresh_q;
-    last_o         <= last;
+    first_o        <= of_edges ? {Units{tile_q == '0}} : fresh_q;
+    last_o         <= of_edges ? {Units{tile_last}} : last;
+    ends_o         <= (of_edges && slot_done) ? last : '0;
     for (int unsigned u = 0; u < Units; u++) begin
       address_o[u] <= scores ? group_base[u] + row_q + AddressBits'(word_q)
                     : dense  ? d_i.table_base + step_q
@@ -292,6 +307,7 @@ module array_issue #(
       if (scores) own_q <= row_last ? d_i.own_base : own_q + 1'b1;
       else if (row_last || &lane_q) own_q <= own_q + 1'b1;
     end
+    if (slot_done && dots) own_q <= own_q + 1'b1;  // scores of edges are own words, one for each slot row
 
     if ((slot_done && (sparse || row_last)) || word_done) begin
       left_q <= left_q - (loads ? CountBits'(step_words) : CountBits'(1));

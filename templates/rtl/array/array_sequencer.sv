@@ -15,7 +15,8 @@ module array_sequencer #(
   parameter bit          Softmax   = 1'b0, // attention with scores
   parameter bit          Residual  = 1'b0, // finished rows can add own rows
   parameter bit          Partial   = 1'b0, // sums that are not finished are kept
-  parameter bit          Symmetric = 1'b0  // with scores of both ways round
+  parameter bit          Symmetric = 1'b0, // with scores of both ways round
+  parameter bit          Dot       = 1'b0  // with scores of edges
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -92,10 +93,11 @@ module array_sequencer #(
     assign next = whole[place_q[PlaceBits-2:0]];
   end
 
-  logic streams, logits, attends, scores, messages;
+  logic streams, logits, attends, dots, scores, messages;
   logic [63:0] base, address_q;
   assign attends  = Softmax && d_q.operation == 2'(OperationAttend);
-  assign scores   = attends && d_q.attention == 2'(AttentionScores);
+  assign dots     = Dot && d_q.dot != '0;
+  assign scores   = attends && d_q.attention == 2'(AttentionScores) && !dots;  // of nodes
   assign messages = attends && d_q.attention == 2'(AttentionMessages);
   assign streams  = d_q.operation != 2'(OperationDense) && !scores;
   assign logits   = streams && (d_q.operation == 2'(OperationSparse) || messages) &&
@@ -121,11 +123,12 @@ module array_sequencer #(
   assign bad_mode   = 32'(d_q.mode) >= Modes;
   always_comb begin
     unique case (d_q.attention)
-      2'(AttentionScores):   bad_step = d_q.target != 3'(TargetTable) || d_q.tiles != TileBits'(1) ||
-                                        d_q.entries == '0 || d_q.entries[0] || d_q.reduce != '0;
+      2'(AttentionScores):   bad_step = d_q.target != (dots ? 3'(TargetOwn) : 3'(TargetTable)) ||
+                                        d_q.tiles != TileBits'(1) || d_q.entries == '0 || d_q.reduce != '0 ||
+                                        (dots ? 32'(d_q.entries) > Tiles : d_q.entries[0]);
       2'(AttentionMaxima):   bad_step = d_q.target != 3'(TargetOwn) || d_q.tiles != TileBits'(1) || d_q.reduce == '0;
       2'(AttentionMessages): bad_step = d_q.target == 3'(TargetTable);
-      default:               bad_step = 1'b1;
+      default:               bad_step = !dots || d_q.target != 3'(TargetOwn) || d_q.reduce != '0;  // queries
     endcase
   end
   // Sums that can go on from partial ones, or be kept.
@@ -144,7 +147,7 @@ module array_sequencer #(
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
     bad_q     <= bad_mode || bad_target || d_q.region == 2'd3 || d_q.count == '0 ||
                  (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
-                 (attends && !Symmetric && d_q.symmetric != '0) ||
+                 (attends && !Symmetric && d_q.symmetric != '0) || (attends && !Dot && d_q.dot != '0) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
                  (d_q.accumulate != '0 && !sums) || d_q.spare != '0 || d_q.spare_high != '0 ||

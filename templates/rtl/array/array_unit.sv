@@ -29,6 +29,7 @@ module array_unit #(
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
   parameter bit          Symmetric       = 1'b0,  // scores of both ways round
+  parameter bit          Dot             = 1'b0,  // scores of edges
   /* verilator lint_on UNUSEDPARAM */
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
@@ -50,6 +51,7 @@ module array_unit #(
   input  wire  [$clog2(array_pkg::Lanes)-1:0]      lane_i,
   /* verilator lint_off UNUSEDSIGNAL */  // an engine without attention has no scores
   input  wire                                      score_i,
+  input  wire                                      ends_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input  wire                                      load_i,
   input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
@@ -86,7 +88,7 @@ module array_unit #(
 
   // The steps of an attention; never without it.
   /* verilator lint_off UNUSEDSIGNAL */
-  logic scores, maxima, messages;
+  logic scores, maxima, messages, queries, dots;
   /* verilator lint_on UNUSEDSIGNAL */
   if (Softmax) begin : gen_steps
     logic attends;
@@ -94,8 +96,10 @@ module array_unit #(
     assign scores   = attends && d_i.attention == 2'(AttentionScores);
     assign maxima   = attends && d_i.attention == 2'(AttentionMaxima);
     assign messages = attends && d_i.attention == 2'(AttentionMessages);
+    assign dots     = Dot && attends && d_i.dot != '0;
+    assign queries  = dots && d_i.attention == 2'(AttentionQueries);
   end else begin : gen_no_steps
-    assign {scores, maxima, messages} = '0;
+    assign {scores, maxima, messages, queries, dots} = '0;
   end
 
   // Writes: words that are loaded, results of any unit for the table, and own results for the own rows.
@@ -183,20 +187,39 @@ module array_unit #(
       );
     end
   end
+  logic [4+Wait+Further:0][TileBits-1:0] tile_q;  // of the cycles behind the first
   logic [WordBits-1:0] own_result, own_data;
   logic own_enable;
   logic [OwnBits-1:0] own_to, own_from, own_read;
   if (Softmax) begin : gen_own_loads
-    // Messages read the largest scores of the row that the unit is at.
+    // Messages read the largest scores of the row that the unit is at; scores of edges read its query.
     logic [AddressBits-1:0] row_at_q;
-    always_ff @(posedge clk_i) begin
-      if (valid_i && last_i && tile_i == d_i.tiles - 1'b1) row_at_q <= row_at_q + 1'b1;
-      if (start_i) row_at_q <= d_i.own_base;
+    if (Dot) begin : gen_rows_or_queries
+      logic row_ends, of_edges;
+      assign of_edges = dots && scores;
+      assign row_ends = of_edges ? ends_i : valid_i && last_i && tile_i == d_i.tiles - 1'b1;
+      always_ff @(posedge clk_i) begin
+        if (row_ends) row_at_q <= row_at_q + (of_edges ? AddressBits'(d_i.entries) : AddressBits'(1));
+        // The largest scores lie behind those of all slot rows.
+        if (start_i) row_at_q <= d_i.own_base + ((dots && messages) ? AddressBits'(d_i.count) : '0);
+      end
+      always_comb begin
+        own_from = OwnBits'(own_address_i);
+        if (of_edges) own_from = OwnBits'(row_at_q) + OwnBits'(own_address_i);
+        // The vector meets a word of H in cycle 6.
+        else if (queries) own_from = OwnBits'(d_i.own_base) + OwnBits'(tile_q[2]);
+        else if (messages && !(dots && score_i)) own_from = OwnBits'(row_at_q);
+      end
+    end else begin : gen_rows
+      always_ff @(posedge clk_i) begin
+        if (valid_i && last_i && tile_i == d_i.tiles - 1'b1) row_at_q <= row_at_q + 1'b1;
+        if (start_i) row_at_q <= d_i.own_base;
+      end
+      assign own_from = messages ? OwnBits'(row_at_q) : OwnBits'(own_address_i);
     end
     assign own_enable = (own_write && !over_own) || (load_own && 32'(load_address_i) < OwnWords);
     assign own_to     = load_own ? OwnBits'(load_address_i) : OwnBits'(own_write_q);
     assign own_data   = load_own ? load_word_i[0] : own_result;
-    assign own_from   = messages ? OwnBits'(row_at_q) : OwnBits'(own_address_i);
   end else begin : gen_own_results
     assign own_enable = own_write && !over_own;
     assign own_to     = OwnBits'(own_write_q);
@@ -235,7 +258,6 @@ module array_unit #(
   // The control moves along; tiles are needed where sums and biases are.
   logic [2+Wait:0] valid_q, first_q, last_q;
   logic valid, first, last;  // of the products
-  logic [4+Wait+Further:0][TileBits-1:0] tile_q;
   assign valid = valid_q[2+Wait];
   assign first = first_q[2+Wait];
   assign last  = last_q[2+Wait];
@@ -259,13 +281,13 @@ module array_unit #(
   if (Softmax) begin : gen_coefficient
     array_coefficient #(
       .Bits(Bits), .SumBits(SumBits), .Tiles(Tiles), .DenominatorBits(DenominatorBits), .ExponentBits(ExponentBits),
-      .Symmetric(Symmetric)
+      .Symmetric(Symmetric), .Dot(Dot)
     ) u_coefficient (
       .clk_i(clk_i), .scores_i(scores), .maxima_i(maxima), .messages_i(messages), .shift_i(d_i.exponent_shift),
-      .symmetric_i(d_i.symmetric[0]), .score_i(score_i), .lane_i(lane_i), .word_i(word_q), .own_i(own_word),
-      .value_i(value_q), .fresh_i(first_q[1]), .word_o(multiplied), .values_o(values), .product_i(product),
-      .lane_o(scored), .score_o(score), .best_o(best), .valid_i(valid), .first_i(first), .tile_i(tile_q[2+Wait]),
-      .divisor_o(divisor)
+      .symmetric_i(d_i.symmetric[0]), .dot_i(dots), .queries_i(queries), .score_i(score_i), .lane_i(lane_i),
+      .word_i(word_q), .own_i(own_word), .value_i(value_q), .fresh_i(first_q[1]), .word_o(multiplied),
+      .values_o(values), .product_i(product), .lane_o(scored), .score_o(score), .best_o(best), .valid_i(valid),
+      .first_i(first), .tile_i(tile_q[2+Wait]), .divisor_o(divisor)
     );
   end else begin : gen_value
     assign multiplied = word_q;

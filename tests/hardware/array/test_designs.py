@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import Choices, random_design, random_graph, random_network
 
-from fgnas.design import VECTORS, Array, Design, columns_of
+from fgnas.design import OF_NODES, VECTORS, Array, Design, columns_of
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.hardware.array.designs import (
@@ -77,7 +77,7 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     return price(encode_array(array, data), Specification())
 
 
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*VECTORS, "gcn")])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*OF_NODES, "gcn")])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
     """Priced together, and each that can be built is as its report/price.json says; also in another process."""
@@ -86,7 +86,7 @@ def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...
     assert len(priced_as_written([with_array(rng, layers, attentions) for _ in range(25)], data, rng)) >= 15
 
 
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*VECTORS, "gcn")])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*OF_NODES, "gcn")])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_of_second_products_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
     """Designs with and without them, in any layer, priced together."""
@@ -134,18 +134,19 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
         for last in ({"k": 2, "aggregation": "max"}, {"k": 64, "aggregation": "add"})
     )
     gat = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
-    narrow, wide, last = (
+    narrow, wide, last, cos = (
         right.model_copy(update={"layers": tuple(
             layer.model_copy(update=update) for layer, update in zip(layers, updates, strict=True)
         )})
         for updates in (
-            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2}),
+            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2}), ({"attention": "cos"}, {}),
         )
     )  # fmt: skip
     dividing = "powers of two that divide the units"
     wrong = [
         *(("at most the heads, and at least a quarter of them", design) for design in (narrow, wide)),
         ("with attention by scores an array runs one head in the last layer", last),
+        ("the price of an array with attention cos is not known", cos),
         ("one head in the last layer", several), ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),

@@ -29,10 +29,10 @@ from fgnas.tasks.nodes import build
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS, ("cos",)])
 def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: int) -> None:
     """One to three layers, sums and maxima, of one or two heads, on 1 to 16 units in random modes; without scores, with
-    gat in most layers, with scores of all kinds."""
+    gat in most layers, with scores of all kinds, with those of edges alone."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
@@ -40,12 +40,13 @@ def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: i
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
+@pytest.mark.parametrize("attention", ["gat", "cos"])
 @pytest.mark.parametrize("seed", range(20))
-def test_means_of_an_attention_are_those_of_the_pipeline(seed: int) -> None:
+def test_means_of_an_attention_are_those_of_the_pipeline(seed: int, attention: str) -> None:
     """Beside sums and maxima: a row's coefficients are counted as often as it has entries."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
-    source = random_source(rng, 1 + seed % 3, data, ("mean", "mean", "add", "max"), ("gat",))
+    source = random_source(rng, 1 + seed % 3, data, ("mean", "mean", "add", "max"), (attention,))
     array = random_array(rng, source, data)
     assert array.engine.softmax is not None
     assert array.engine.softmax.mean == any(layer.geometry.mean for layer in source.layers)
@@ -79,8 +80,9 @@ def test_a_mean_of_an_attention_needs_an_engine_for_it_and_512_messages_at_most(
             lower(source, replace(array.engine, softmax=replace(array.engine.softmax, mean=False)))
 
 
+@pytest.mark.parametrize("attention", ["gat", "cos"])
 @pytest.mark.parametrize("aggregation", EXACT)
-def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str) -> None:
+def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str, attention: str) -> None:
     """Two groups, one with a hub: the other would send logits too far ahead."""
     rng = np.random.default_rng(2)
     data = random_graph(rng, 400, 9, 5, 500)
@@ -88,7 +90,7 @@ def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str) -> No
     given = np.concatenate([np.stack([data.sources, data.targets]), ends], axis=1)
     everyone = np.ones(400, bool)
     data = build("random", data.features, given, data.labels, everyone, everyone, everyone, 5)
-    scored = {"attention": "gat", "t_attn": 1, "k": 1, "aggregation": aggregation}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "k": 1, "aggregation": aggregation}
     source = random_accelerator(rng, random_design(rng, 1, (scored,)), data)
     encoded = encode_array(fit(source, data, 2), data)
     schedule = encoded.schedules[len(encoded.programme) - 1]
@@ -192,10 +194,11 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
     array = fit(two, data, 8, (2,))
     with pytest.raises(UserError, match="which the engine does not offer"):
         lower(two, replace(array.engine, softmax=None), (2,))
-    turned = tuple(layer.model_copy(update={"attention": "gat-sym", "t_attn": None}) for layer in two.design.layers)
-    design = two.design.model_copy(update={"layers": turned})
-    with pytest.raises(UserError, match="attention gat-sym, which the engine does not offer"):
-        lower(random_accelerator(rng, design, data), array.engine, (2,))
+    for attention in ("gat-sym", "cos"):
+        turned = tuple(layer.model_copy(update={"attention": attention, "t_attn": None}) for layer in two.design.layers)
+        design = two.design.model_copy(update={"layers": turned})
+        with pytest.raises(UserError, match=f"attention {attention}, which the engine does not offer"):
+            lower(random_accelerator(rng, design, data), array.engine, (2,))
     assert array.engine.softmax is not None
     with pytest.raises(UserError, match=r"needs \d+ exponentials"):
         short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)
@@ -383,3 +386,41 @@ def test_every_result_has_a_target() -> None:
     encoded = encode_array(fit(random_source(rng, 3, data), data, 4), data)
     targets = [Target(one.target) for one in encoded.programme if one.operation]
     assert targets == [Target.TABLE, Target.OWN, Target.TABLE, Target.OWN, Target.TABLE, Target.LOGITS]
+
+
+def test_scores_of_edges_by_hand() -> None:
+    """Two nodes that see each other, one group of one unit: H, queries, scores of the four edges and the largest."""
+    rng = np.random.default_rng(15)
+    data = random_graph(rng, 2, 5, 3, 0)
+    data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
+    cos = {"attention": "cos", "t_attn": None, "aggregation": "add", "k": 1}
+    source = random_accelerator(rng, random_design(rng, 1, (cos,)), data)
+    encoded = encode_array(fit(source, data, 1), data)
+    machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
+    queries, scores, maxima, messages = encoded.programme[-4:]
+    machine.execute(encoded.programme[:-1], encoded.regions)
+    h = pipeline.linear(layer, encode(source, data).features)
+    asked = pipeline.queries(layer, h)[:, 0]
+    order = np.argsort(encoded.dealt.layers[0].ordinal)  # of rows
+    held = machine.own[0, queries.target_base :, : data.classes]
+    assert np.array_equal(held[:2], asked[order])
+    assert (queries.target_base, scores.entries, messages.own_base) == (scores.own_base, 1, maxima.own_base)
+    shift = 2 * layer.value_format.fraction_bits - layer.scores.format.fraction_bits  # type: ignore[union-attr]
+    found = machine.own[0, scores.target_base : scores.target_base + 4, 0].reshape(2, 2)
+    for row, node in enumerate(order):
+        others = (node, 1 - node)  # the row's own node comes first
+        exact = [int(asked[node] @ h[other, : data.classes]) for other in others]
+        wanted = layer.scores.format.saturate(shift_right_even(np.array(exact), shift))  # type: ignore[union-attr]
+        assert found[row].tolist() == wanted.tolist()
+        assert machine.own[0, maxima.target_base + row, 0] == wanted.max()
+
+
+def test_scores_of_edges_take_a_word_for_each_slot_row() -> None:
+    """Beyond 16,384 own words a graph is refused in one line."""
+    rng = np.random.default_rng(16)
+    data = random_graph(rng, 900, 9, 4, 16_000)
+    cos = {"attention": "cos", "t_attn": None, "aggregation": "add", "k": 1}
+    source = random_accelerator(rng, random_design(rng, 1, (cos,)), data)
+    assert fit(source, data, 2).engine.own_words > len(data.sources) // 2
+    with pytest.raises(UserError, match="own rows take 2 to 16,384 words"):
+        fit(source, data, 1)

@@ -66,12 +66,26 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
         fine = 1 << (layer.value_format.width - 2)
         parts = [round((1 + math.tanh(score(j, layer.attention_source) * step)) * fine) for j in sources]
         real = [min(part, 2 * fine - 1) / fine for part in parts]
+    elif layer.attention == "cos":
+        real = [_dot_score(layer, h[i], h[j], head) for j in sources]
     else:
         real = [leaky(score(i, layer.attention_target) + score(j, layer.attention_source)) for j in sources]
     if layer.attention == "gat-sym":
         turned = (leaky(score(j, layer.attention_target) + score(i, layer.attention_source)) for j in sources)
         real = [one + other for one, other in zip(real, turned, strict=True)]
     return [round(256 * math.exp(value - max(real))) for value in real]
+
+
+def _dot_score(layer: LayerAccelerator, target: list[int], source: list[int], head: int) -> float:
+    assert layer.scores is not None and layer.attention_source is not None
+    first, total = head * layer.geometry.d_padded, 0
+    for f in range(layer.geometry.d):
+        scaled = Fraction(target[first + f] * int(layer.attention_source[head, f]))
+        query = round_even(scaled / Fraction(2) ** layer.weight_format.fraction_bits)
+        total += saturate(query, layer.value_format.width) * source[first + f]
+    real = Fraction(total) / Fraction(2) ** (2 * layer.value_format.fraction_bits)
+    number = layer.scores.format
+    return saturate(round_even(real * Fraction(2) ** number.fraction_bits), number.width) * number.step
 
 
 def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
