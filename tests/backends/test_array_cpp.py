@@ -24,7 +24,7 @@ from fgnas.hardware.array import programme
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
-from fgnas.hardware.array.programme import STATUS_BITS, Descriptor, Operation, entry_beats
+from fgnas.hardware.array.programme import STATUS_BITS, Attention, Descriptor, Operation, Target, entry_beats
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.wire import Layout
 from fgnas.tasks.nodes import GraphData, build
@@ -144,6 +144,35 @@ def test_networks_with_attention_share_a_build(
         monkeypatch.setattr(back_end.reference, "run_region", lambda _: golden)
         for field in ("symmetric", "dot"):
             assert_other_scores_are_refused(built, encoded, field)
+    if (units, beat_bits, attentions) == ATTENDING[1]:
+        encoded = encode_array(*next(case for case in cases if any(plan.dot for plan in case[0].plans)))
+        golden = back_end.reference.run_region(encoded)
+        monkeypatch.setattr(back_end.reference, "run_region", lambda _: golden)
+        assert_bad_scores_of_edges_are_refused(built, encoded)
+
+
+def assert_bad_scores_of_edges_are_refused(built: Built, encoded: EncodedArray) -> None:
+    """Each in one field of the first descriptor of its step."""
+    engine = built.array.engine
+    bad, over = "bad_descriptor", "memory_over_capacity"
+    changes: list[tuple[str, Attention, dict[str, int]]] = [
+        (bad, Attention.QUERIES, {"target": Target.TABLE}), (bad, Attention.QUERIES, {"reduce": 1}),
+        (bad, Attention.QUERIES, {"dot": 0}), (over, Attention.QUERIES, {"own_base": engine.own_words}),
+        (bad, Attention.SCORES, {"target": Target.TABLE}), (bad, Attention.SCORES, {"entries": 0}),
+        (bad, Attention.SCORES, {"entries": engine.tiles + 1}), (bad, Attention.SCORES, {"reduce": 1}),
+        (bad, Attention.SCORES, {"tiles": 2, "target_tiles": 2}), (bad, Attention.MAXIMA, {"reduce": 0}),
+        (over, Attention.MAXIMA, {"own_base": engine.own_words}), (bad, Attention.MESSAGES, {"head_tiles": 0}),
+        (over, Attention.MESSAGES, {"own_base": engine.own_words}),
+    ]  # fmt: skip
+    for number, (bit, step, changed) in enumerate(changes):
+        steps = list(encoded.programme)
+        place = next(place for place, one in enumerate(steps) if one.dot and one.is_step(step))
+        steps[place] = replace(steps[place], **changed)
+        regions = {"programme": programme.programme_beats(steps, engine.beat_bits)}
+        wrong = replace(encoded, programme=tuple(steps), regions=encoded.regions | regions)
+        report = built.run(wrong, f"edges{number}")
+        wanted = f"first run: refused with status {1 << STATUS_BITS[bit]:#x}"
+        assert report["first_mismatch"] == wanted, (step, changed)
 
 
 def assert_other_scores_are_refused(built: Built, encoded: EncodedArray, field: str) -> None:
