@@ -96,6 +96,25 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
 
 
+@pytest.mark.parametrize(
+    ("attention", "aggregation"), [("gat", "add"), pytest.param("gcn", "max", marks=pytest.mark.slow),
+                                   pytest.param("gat-sym", "mean", marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_heads_of_the_last_layer_with_sums_of_their_own(attention: str, aggregation: str, tmp_path: Path) -> None:
+    """Eight heads on two units side by side, or in eight words of one; a second run changes nothing."""
+    rng = np.random.default_rng(19)
+    data = random_graph(rng, 40, 12, 5, 90)
+    scores = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "aggregation": aggregation}
+    gcn = {"attention": "gcn", "t_attn": None, "aggregation": "add", "k": 1, "d": 8}
+    formats = {"ai": 2, "af": 3, "wi": 1, "wf": 4}
+    source = random_accelerator(rng, random_design(rng, 2, (gcn, scores | {"k": 8} | formats)), data)
+    array = fit(source, data, 4, (1,), 2, 256)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+
+
 @pytest.mark.slow
 def test_a_graph_beyond_the_tables_comes_in_blocks(tmp_path: Path) -> None:
     """17,000 nodes, where a table has 16,384 words: `--target array` writes blocks, of a second product, too."""

@@ -17,6 +17,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
+from fgnas.hardware.array.heads import adds_heads, with_heads_apart
 from fgnas.hardware.array.lowering import (
     LOADS,
     ArrayAccelerator,
@@ -26,6 +27,7 @@ from fgnas.hardware.array.lowering import (
     default_columns,
     descriptors,
     has_blocks,
+    last_columns,
     layer_shifts,
     row_words,
     score_steps,
@@ -101,6 +103,7 @@ def fastest(
     slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no
     array.
     """
+    source = with_heads_apart(source)
     check_network(source)
     modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
     if modelled and any(layer.scores is not None and layer.scores.dot for layer in source.layers):
@@ -153,8 +156,10 @@ def arrangements(
     g = source.layers[0].geometry
     words, whole = int(row_words(g.features, g.k * g.gat, g.d)), ceil_div(g.d, LANES) if g.gat else 1
     found = []
+    hidden = [layer for layer in source.layers if not layer.second][:-1]
     for units in offered_units(min(LARGEST_UNITS, most)):
-        hidden = [layer for layer in source.layers if not layer.second][:-1]
+        if units % last_columns(source):
+            continue
         columns = itertools.product(*(_columns(layer, units) for layer in hidden))
         for chosen in columns:
             held = ceil_div(words, chosen[0]) if chosen else whole
@@ -226,7 +231,8 @@ def _prices(
     features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
     seconds = tuple(layer.second for layer in source.layers)
     given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
-    columns = unfolded(seconds, given, np.ones_like(units))[:-1]
+    columns = unfolded(seconds, given, last_columns(source))[:-1]
+    columns = [np.broadcast_to(one, units.shape) for one in columns]
     bits = np.full(len(units), widest(source))
     weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([one.passes for one in offered])
@@ -246,8 +252,9 @@ def _prices(
         averaged=averaged_heads(source.layers[-1]),
         slices=slices if any(slices > 1) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
-        blocks=blocks if any(blocks > 1) else None, seconds=seconds, **of_softmax,
+        blocks=blocks if any(blocks > 1) else None, seconds=seconds, added=adds_heads(source, source.layers[-1]),
         dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
+        **of_softmax,
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
     prices = pricer.price(candidates)

@@ -20,6 +20,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray, block_rows
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
+from fgnas.hardware.array.heads import adds_heads
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,
@@ -30,7 +31,7 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.pipeline import work
-from fgnas.hardware.pipeline.accelerator import LayerAccelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
 RESULT_CYCLES = 10
@@ -162,7 +163,7 @@ def phase_names(encoded: EncodedArray) -> list[str]:
         which = f" {source.design_layer(layer)}" if layer >= 0 else ""
         if number and layer >= 0:
             which += f", {kind} {number}"
-        work = SECOND.get(_work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
+        work = _second(source, layer, _work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
         names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{work}{which}")
     part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
@@ -171,8 +172,6 @@ def phase_names(encoded: EncodedArray) -> list[str]:
             for name, more, number in several]  # fmt: skip
 
 
-SECOND = {"combine": "second product", "aggregate": "return"}
-"""What the phases of a second product are called: its rows come back from the tables to their units."""
 SLICE, BLOCK = "slice", "block"
 """Parts of sums: of a combination, and of an aggregation."""
 
@@ -190,6 +189,12 @@ def parts_of(programme: Sequence[Descriptor]) -> list[tuple[str, int]]:
         if not found[place][1] and not (programme[place].computes and _aggregates(programme[place])):
             found[place] = found[place + 1]
     return found
+
+
+def _second(source: Accelerator, layer: int, work: str) -> str:
+    """What a phase of a second product is called: its rows come back from the tables to their units."""
+    product = "mean of heads" if adds_heads(source, source.layers[layer]) else "second product"
+    return {"combine": product, "aggregate": "return"}[work]
 
 
 def _aggregates(descriptor: Descriptor) -> bool:
@@ -273,7 +278,7 @@ def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
     found = []
     for layer, graph in enumerate(encoded.graphs):
         needed = work.by_phase(geometries, encoded.graph.features.nnz, rows[layer], len(graph.sources))
-        combined, gathered = needed[layer]
+        combined, gathered = (0, 0) if adds_heads(encoded.accelerator.source, layers[layer]) else needed[layer]
         scores = _score_multiplications(layers[layer], rows[layer], len(graph.sources))
         found.append((combined - work.of_scores(geometries[layer], rows[layer]) + scores, gathered))
     return found

@@ -60,7 +60,7 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         lambda columns, _: np.any([one == DOT for one in columns["attention"]], axis=0),
     ),
     (
-        "with attention by scores an array runs one head in the last layer",
+        "the price of an array that averages heads with scores is not known; choose one head in the last layer",
         lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP),
     ),
     (
@@ -77,7 +77,7 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         lambda columns, _: (columns["k"][-1] > MOST_AVERAGED) & (columns["aggregation"][-1] != MLP),
     ),
     (
-        "with aggregation max an array runs one head in the last layer",
+        "the price of an array that averages heads of aggregation max is not known; choose one head",
         lambda columns, _: (columns["k"][-1] > 1) & (columns["aggregation"][-1] == "max"),
     ),
     (
@@ -173,7 +173,7 @@ def candidates_of(
     weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
     return Candidates(
         units=arrays.units, features=[*hidden, k[-1] * shape.classes],
-        columns=unfolded(seconds, arrays.columns, none + 1)[:-1], weighted=weighted,
+        columns=[none + one for one in unfolded(seconds, arrays.columns)[:-1]], weighted=weighted,
         bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
         shifts=shifts, averaged=k[-1], seconds=seconds,

@@ -14,6 +14,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, VALUE_BITS, Engine, Mode, rows_held
+from fgnas.hardware.array.heads import with_heads_apart
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
@@ -196,6 +197,7 @@ def fit(
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`,
     `encode_array` for `further`, and `table_depth` for `whole`."""
+    source = with_heads_apart(source)
     plans = plan_layers(source, units, columns, split, passes, slices, blocks)
     dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
@@ -384,6 +386,7 @@ class _Encoder:
     ) -> None:
         self.accelerator, self.given, self.graphs, self.dealt = accelerator, given, graphs, dealt
         self.engine: Engine = accelerator.engine
+        self.logit_fraction = accelerator.source.logit_format.fraction_bits
         self.programme: list[Descriptor] = []
         self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
@@ -579,10 +582,10 @@ class _Encoder:
             reduce=int(plan.layer.geometry.maximum),
             shift=engine.shift_number(plan.aggregate_shift + fraction - wire.COEFFICIENT_FRACTION_BITS),
             bias=1,
-            bias_fine=int(plan.last),
+            bias_fine=int(plan.last and plan.layer.value_format.fraction_bits < self.logit_fraction),
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
-            bits=wire.LOGIT_BITS if plan.last else plan.layer.value_format.width,
+            bits=wire.LOGIT_BITS if plan.last else plan.layer.output_format.width,
             **attention,
         )
         ordered = rows_ahead(plan, engine.queue_words)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,11 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, table_banks
+from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.tables import is_plain
-
-Number = TypeVar("Number")
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
@@ -334,10 +333,7 @@ def check_network(source: Accelerator) -> None:
         if layer.geometry.gat and layer.geometry.mean and source.shape.degree_capacity > MOST_COUNTED:
             raise UserError(f"layer {layer.index}: a mean with attention {layer.attention} has {MOST_COUNTED} messages "
                             f"at most, and a node of the graph has more: choose add or max")  # fmt: skip
-        if layer.geometry.last and layer.geometry.k > 1 and (layer.geometry.gat or layer.geometry.maximum):
-            kind = f"attention {layer.attention}" if layer.geometry.gat else "aggregation max"
-            raise UserError(f"layer {layer.index}: with {kind} the array runs one head in the last layer, not "
-                            f"{layer.geometry.k}: it averages those of sums and means")  # fmt: skip
+        assert not needs_own_sums(layer), "heads that cannot share a sum are apart"
         if averaged_heads(layer) > MOST_AVERAGED:
             raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
 
@@ -456,6 +452,7 @@ def lower(
     largest that leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those
     of the first layer, `blocks` those of every layer.
     """
+    source = with_heads_apart(source)
     return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices, blocks))
 
 
@@ -463,7 +460,7 @@ def plan_layers(
     source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
     blocks: int = 1,
 ) -> tuple[LayerPlan, ...]:
-    """The plans of all layers on an array of so many units."""
+    """The plans of all layers on an array of so many units, of a network from `with_heads_apart`."""
     check_network(source)
     width = source.layers[0].geometry.input_width
     if not 1 <= slices <= width:
@@ -475,7 +472,7 @@ def plan_layers(
     given = columns or [default_columns(layer, units) for layer in hidden]
     if len(given) != len(hidden):
         raise UserError(f"columns are given for {len(given)} layers; the network has {len(hidden)} hidden ones")
-    chosen = unfolded([layer.second for layer in source.layers], given, 1)
+    chosen = unfolded([layer.second for layer in source.layers], given, last_columns(source))
     if split > 1 and source.layers[-1].geometry.maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
     plans: list[LayerPlan] = []
@@ -524,16 +521,23 @@ def plan_layers(
     return tuple(plans)
 
 
-def unfolded(seconds: Sequence[bool], columns: Sequence[Number], one: Number) -> list[Number]:
+def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: int = 1) -> list[Any]:
     """The n of every layer of an accelerator, from those of a design's hidden layers: a second product has that of its
-    sums, and the design's last layer has one.
+    sums, but in the design's last layer the sums have `sums` and what follows has one.
 
     Integers, or arrays of them.
     """
-    given, found = iter([*columns, one]), list[Number]()
+    none = 0 * columns[0] if len(columns) else 0
+    given, found = iter([*columns, none + sums]), list[Any]()
     for second in seconds:
         found.append(found[-1] if second else next(given))
-    return found
+    return [*found[:-1], none + 1]
+
+
+def last_columns(source: Accelerator) -> int:
+    """The n of the sums of a last layer that a product follows: as many units as hold the scores of its heads."""
+    g = source.layers[-2].geometry if source.layers[-1].second else source.layers[-1].geometry
+    return max(1, g.k * g.gat // HEADS)
 
 
 def has_blocks(source: Accelerator) -> bool:
@@ -621,7 +625,7 @@ def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
 
 def activation_of(layer: LayerAccelerator) -> Activation:
     """How the array computes a layer's activation."""
-    if layer.geometry.last:
+    if layer.geometry.last or layer.activation_table is None:
         return Activation.NONE
     if not is_plain(layer.activation, layer.value_format, layer.output_format):
         return Activation.TABLE

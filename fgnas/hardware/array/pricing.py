@@ -85,6 +85,7 @@ class Candidates:
         whole: whether memories have powers of two as depths, see `table_depth`.
         denominator_bits, mean, symmetric, exponentials: those of attention, see `EngineColumns`.
         seconds: which layers are second products, the same of all networks; none where empty.
+        added: whether the last layer adds heads, which needs no multiplication.
         blocks: those of every layer, see `LayerPlan`; None where H comes whole in all networks. Without heads that
             are averaged or have scores, and without slices.
         dots: of every layer whether edges have scores of their own; empty where no network has such a layer.
@@ -115,6 +116,7 @@ class Candidates:
     seconds: Sequence[bool] = ()
     blocks: Ints | None = None
     dots: Sequence[Ints] = ()
+    added: bool = False
 
 
 UNKNOWN = -1
@@ -457,7 +459,8 @@ class ArrayPricer:
                     taken = self._phases("dense", graphs[layer - 1], groups, words, elements, writes, *usual)
                 cycles = cycles + averaged * taken
                 weights = weights + averaged * elements * words
-                needed = needed + (self.data.nodes * width + messages) * features
+                multiplied = 0 if candidates.added and layer == layers - 1 else 1
+                needed = needed + multiplied * (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
             held_rows, entries = groups * combined_rows[layer], np.where(averaged > 1, averaged, 0)
             if candidates.heads:

@@ -220,7 +220,9 @@ class Accelerator:
     @property
     def logit_format(self) -> FixedPoint:
         """Format of the logits."""
-        return FixedPoint(wire.LOGIT_BITS, self.layers[-1].value_format.fraction_bits + wire.LOGIT_EXTRA_BITS)
+        last = self.layers[-1]
+        messages = last.value_format.fraction_bits + wire.COEFFICIENT_FRACTION_BITS * last.weighted
+        return FixedPoint(wire.LOGIT_BITS, messages - last.aggregate_shift)
 
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""

@@ -319,6 +319,15 @@ def check(layer: OneDesign) -> None:
             raise ValueError(f"{name} is {getattr(layer, name)}: a row buffer holds a row at least")
 
 
+def reshaped(layer: OneDesign, **changes: Any) -> OneDesign:
+    """A layer's geometry with other fields, its counts of tiles made anew."""
+    changed = replace(layer, **changes)
+    causes = inspect.signature(_tile_counts).parameters
+    counts = _tile_counts(**{cause: getattr(changed, cause) for cause in causes})
+    whole: dict[str, Any] = {name: int(count) for name, count in counts.items()}
+    return replace(changed, **whole)
+
+
 NO_SCORES = (
     "the pipeline runs no scores but gat's; the multiplier array runs the others: give the design an array, or write "
     "it with --target array"

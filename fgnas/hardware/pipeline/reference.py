@@ -172,8 +172,9 @@ def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
 
 
 def activate(layer: LayerAccelerator, y: Codes) -> Codes:
-    """[N, features] Z = table[U], U = saturate(Y + b)."""
-    assert layer.activation_table is not None
+    """[N, features] Z = table[U], U = saturate(Y + b); without a table Y + b in the format of Z."""
+    if layer.activation_table is None:
+        return layer.output_format.saturate(y + layer.bias)
     u = layer.value_format.saturate(y + layer.bias)
     return layer.activation_table[u & ((1 << layer.value_format.width) - 1)]
 

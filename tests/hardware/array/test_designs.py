@@ -145,9 +145,9 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     dividing = "powers of two that divide the units"
     wrong = [
         *(("at most the heads, and at least a quarter of them", design) for design in (narrow, wide)),
-        ("with attention by scores an array runs one head in the last layer", last),
+        ("averages heads with scores is not known", last),
         ("the price of an array with attention cos is not known", cos),
-        ("one head in the last layer", several), ("an array averages 32 heads at most", many),
+        ("averages heads of aggregation max is not known", several), ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
     ]  # fmt: skip

@@ -82,8 +82,8 @@ def test_names_and_columns() -> None:
     names = [name for name in phase_names(encode_array(array, data)) if not name.startswith(("load", "fetch"))]
     assert names == [f"{name} {layer}" for layer in range(2)
                      for name in ("combine", "aggregate", "second product", "return")]  # fmt: skip
-    assert unfolded((False, True, False, True), [2], 1) == [2, 2, 1, 1]
-    assert unfolded((False, False, True), [4], 1) == [4, 1, 1]
+    assert unfolded((False, True, False, True), [2]) == [2, 2, 1, 1]
+    assert unfolded((False, False, True), [4], 2) == [4, 2, 1]
     with pytest.raises(UserError, match="columns are given for 3 layers; the network has 1 hidden ones"):
         fit(source, data, 4, (2, 2, 1))
     encoded = encode_array(array.on(array.engine), data)

@@ -1,0 +1,88 @@
+"""Heads of a last layer with a softmax or a maximum each: kept apart, then added; the logits of the pipeline."""
+
+import numpy as np
+import pytest
+from support import Choices, random_accelerator, random_design, random_graph
+
+from fgnas.errors import UserError
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.choosing import Arrangement, Room, _prices, fastest
+from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.heads import with_heads_apart
+from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.encoding import encode
+from fgnas.tasks.nodes import GraphData
+
+KINDS = (("gat", "add"), ("gat", "mean"), ("gat", "max"), ("linear", "add"), ("gat-sym", "add"), ("gcn", "max"),
+         ("constant", "max"))  # fmt: skip
+
+
+def averaged(
+    rng: np.random.Generator, layers: int, data: GraphData, kind: tuple[str, str], heads: int, bits: int = 6
+) -> Accelerator:
+    """A network that averages heads of this kind, of features of so many bits, behind any hidden layers."""
+    attention, aggregation = kind
+    formats = {"ai": 2, "af": bits - 3, "wi": 1, "wf": 4}
+    last: Choices = {"attention": attention, "aggregation": aggregation, "k": heads, **formats,
+                     "t_attn": 2 if attention == "gat" else None}  # fmt: skip
+    hidden: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12}
+    return random_accelerator(rng, random_design(rng, layers, (*[hidden] * (layers - 1), last)), data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_logits_are_those_of_the_pipeline(kind: tuple[str, str], seed: int) -> None:
+    """Two to eight heads, of which a unit holds the scores of four, on any units."""
+    rng = np.random.default_rng(seed)
+    # A unit makes eight words of a row at most, that of all heads.
+    data, heads = random_graph(rng, int(rng.integers(1, 60)), 15, int(rng.integers(2, 9)), 90), (2, 4, 8)[seed % 3]
+    source = averaged(rng, 1 + seed % 3, data, kind, heads)
+    wanted = pipeline.run(source, encode(source, data))
+    apart = with_heads_apart(source)
+    assert with_heads_apart(apart) is apart and len(apart.layers) == len(source.layers) + 1
+    assert apart.logit_format == source.logit_format
+    assert np.array_equal(pipeline.run(apart, encode(apart, data)), wanted)
+    units = int(rng.choice([2, 4, 6, 12]))
+    array = fit(source, data, units, (1,) * (seed % 3), int(rng.choice([1, 2])), int(rng.choice([128, 256])))
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), wanted)
+    assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
+    names = [name for name in phase_names(encoded) if not name.startswith(("load", "fetch"))]
+    assert names[-2:] == [f"mean of heads {seed % 3}", f"return {seed % 3}"]
+
+
+def test_nothing_is_apart_that_can_share_a_sum() -> None:
+    rng = np.random.default_rng(1)
+    data = random_graph(rng, 20, 9, 4, 50)
+    for kind, heads in ((("gcn", "add"), 4), (("constant", "mean"), 2), (("gat", "max"), 1)):
+        source = averaged(rng, 2, data, kind, heads)
+        assert with_heads_apart(source) is source
+
+
+def test_the_fastest_is_priced_right() -> None:
+    """Eight heads take two units side by side, so that no array has one or three units."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 60, 20, 5, 200)
+    for kind in (("gat", "add"), ("gcn", "max")):
+        source = averaged(rng, 2, data, kind, 8)
+        best = fastest(source, data, Room(48))
+        encoded = encode_array(best, data)
+        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+        room, graphs = Room(48), (data,)
+        offered = [Arrangement(units, (n,), 1) for units in (2, 4, 6) for n in (1, 2)]
+        prices = _prices(with_heads_apart(source), graphs, offered, room)["cycles"].tolist()
+        others = [fit(source, data, units, (n,)) for units in (2, 4, 6) for n in (1, 2)]
+        assert prices == [total_cycles(encode_array(one, data)) for one in others]
+        assert total_cycles(encoded) <= min(prices)
+
+
+def test_rows_that_numbers_do_not_hold_are_refused() -> None:
+    """A head's row has four bits more than its features."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 20, 9, 4, 50)
+    fit(averaged(rng, 1, data, ("gat", "add"), 2, 6), data, 2)
+    for kind, told in ((("gat", "add"), "attention gat"), (("gcn", "max"), "aggregation max")):
+        with pytest.raises(UserError, match=f"layer 1: with {told} .* have 6 bits at most, not 7: choose one head"):
+            fit(averaged(rng, 2, data, kind, 2, 7), data, 2, (1,))
