@@ -63,22 +63,23 @@ def gcn_design() -> Design:
     return Design(schema=1, layers=(plain_layer(d=16, activation="tanh", **formats), last), dsp=0)
 
 
-def gat_design() -> Design:
+def scored_design(attention: str) -> Design:
     """Two heads of two words, and messages of which one layer takes the largest."""
-    formats = {"attention": "gat", "t_attn": 1, "ai": 3, "af": 4, "wi": 1, "wf": 4}
+    lanes = 1 if attention == "gat" else None
+    formats = {"attention": attention, "t_attn": lanes, "ai": 3, "af": 4, "wi": 1, "wf": 4}
     hidden = plain_layer(d=16, k=2, activation="tanh", aggregation="max", **formats)
     last = plain_layer(d=None, activation=None, t_act=None, aggregation="add", **formats)
     return Design(schema=1, layers=(hidden, last), dsp=0)
 
 
 class Bench:
-    """A kernel that is built once, and its runs. With attention (`scored`) a layer has two phases more."""
+    """A kernel that is built once, and its runs. With attention (`scored`) a layer has two phases more, cos three."""
 
-    def __init__(self, folder: Path, beat_bits: int, scored: bool = False) -> None:
+    def __init__(self, folder: Path, beat_bits: int, scored: bool = False, attention: str = "gat") -> None:
         self.beat_bits, self.beat_bytes = beat_bits, beat_bits // 8
         rng = np.random.default_rng(7)
         self.scored = scored
-        self.folder, self.design = folder, gat_design() if scored else gcn_design()
+        self.folder, self.design = folder, scored_design(attention) if scored else gcn_design()
         self.data = random_graph(rng, 90, 9, 11, 150)
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
@@ -218,6 +219,36 @@ def bad_steps(first: int) -> dict[str, tuple[int, dict[str, int]]]:
         "the largest of edges": (maxima, {"dot": 1}), "messages by edges": (messages, {"dot": 1}),
         "messages in tables": (messages, {"target": Target.TABLE}),
     }  # fmt: skip
+
+
+def bad_steps_of_edges(first: int) -> dict[str, tuple[int, dict[str, int]]]:
+    """As `bad_steps`, where edges have scores of their own."""
+    queries, scores, maxima, messages = range(first + 1, first + 5)
+    return {
+        "queries in tables": (queries, {"target": Target.TABLE}), "the largest query": (queries, {"reduce": 1}),
+        "queries for scores of nodes": (queries, {"dot": 0}), "no head of a query": (queries, {"head_tiles": 0}),
+        "scores in tables": (scores, {"target": Target.TABLE}), "no word of a query": (scores, {"entries": 0}),
+        "a query of too many words": (scores, {"entries": 9}), "the largest product": (scores, {"reduce": 1}),
+        "scores of two words": (scores, {"tiles": 2, "target_tiles": 2}),
+        "the sum of scores": (maxima, {"reduce": 0}), "the largest in tables": (maxima, {"target": Target.TABLE}),
+        "messages in tables": (messages, {"target": Target.TABLE}),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_wrong_scores_of_edges(tmp_path: Path) -> None:
+    """Each refused, and followed by a right run."""
+    bench = Bench(tmp_path, 256, True, "cos")
+    first = sum(not one.operation for one in bench.encoded.programme)
+    steps = bad_steps_of_edges(first)
+    bad = [bench.changed(place, lambda d, f=fields: replace(d, **f)) for place, fields in steps.values()]
+    over = bench.changed(first + 2, lambda d: replace(d, target_base=bench.array.engine.own_words - 1))
+    found = bench.run(*(run for one in (*bad, over) for run in (one, bench.plain)))
+    wanted = [*(["bad_descriptor"] * len(bad)), "memory_over_capacity"]
+    for what, bit, refused, again in zip([*steps, "scores beyond"], wanted, found[::2], found[1::2], strict=True):
+        assert refused["ended"] and refused["status"] == 1 << STATUS_BITS[bit], (what, refused["status"])
+        assert refused["touched"] == [], what
+        assert_right(bench.plain, again)
 
 
 def broken_schedules(bench: Bench) -> dict[str, np.ndarray]:
