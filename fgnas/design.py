@@ -52,16 +52,23 @@ are no more than one product.
 LAST_ABSENT = ("d", "activation", "t_act")
 """Choices that are None in the last layer, and only there."""
 
+MOST_BITS = 16
+"""Bits of the widest features and weights of an array."""
+PIPELINE_BITS = 10
+"""Bits of the widest features and weights of a pipeline."""
+TABLE_BITS = 10
+"""Bits of the widest number that looks up a table: the argument of an activation, or a score."""
+
 RULES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("t_aggr must be 1, 2, 4 or 8", lambda layer: layer.t_aggr & (layer.t_aggr - 1)),
     ("k must be a power of two, so that the mean over heads is a shift", lambda layer: layer.k & (layer.k - 1)),
     (
-        "ai + af must be 1 to 9: the kernel carries features and weights in 10 bits",
-        lambda layer: (layer.ai + layer.af < 1) | (layer.ai + layer.af > 9),
+        f"ai + af must be 1 to {MOST_BITS - 1}: an array carries features and weights in {MOST_BITS} bits",
+        lambda layer: (layer.ai + layer.af < 1) | (layer.ai + layer.af >= MOST_BITS),
     ),
     (
-        "wi + wf must be 1 to 9: the kernel carries features and weights in 10 bits",
-        lambda layer: (layer.wi + layer.wf < 1) | (layer.wi + layer.wf > 9),
+        f"wi + wf must be 1 to {MOST_BITS - 1}: an array carries features and weights in {MOST_BITS} bits",
+        lambda layer: (layer.wi + layer.wf < 1) | (layer.wi + layer.wf >= MOST_BITS),
     ),
     (
         "t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat",
@@ -90,10 +97,10 @@ class Layer(BaseModel):
     t_attn: int | None = Field(ge=1, le=8, description="lanes of the score stage; None unless attention is gat")
     t_aggr: int = Field(ge=1, le=8, description="lanes of the aggregation, a power of two")
     t_act: int | None = Field(ge=1, le=8, description="lanes of the activation; None in the last layer")
-    ai: int = Field(ge=0, le=8, description="integer bits of features, without the sign")
-    af: int = Field(ge=0, le=8, description="fraction bits of features")
-    wi: int = Field(ge=0, le=8, description="integer bits of weights, without the sign")
-    wf: int = Field(ge=0, le=8, description="fraction bits of weights")
+    ai: int = Field(ge=0, le=MOST_BITS - 1, description="integer bits of features, without the sign")
+    af: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of features")
+    wi: int = Field(ge=0, le=MOST_BITS - 1, description="integer bits of weights, without the sign")
+    wf: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of weights")
 
     @model_validator(mode="after")
     def _widths(self) -> Self:
@@ -102,6 +109,9 @@ class Layer(BaseModel):
                 raise ValueError(message)
         if (self.attention == "gat") != (self.t_attn is not None):
             raise ValueError("t_attn is required with attention gat and not allowed otherwise")
+        if self.attends and self.ai + self.af >= TABLE_BITS:
+            most = TABLE_BITS - 1
+            raise ValueError(f"ai + af must be 1 to {most} with attention {self.attention}: scores look up tables")
         return self
 
     @property
@@ -111,8 +121,14 @@ class Layer(BaseModel):
 
     @property
     def pipelined(self) -> bool:
-        """Whether the pipeline runs the layer: its score stage is for gat alone, and it has no second product."""
-        return (not self.attends or self.t_attn is not None) and not self.mlp
+        """Whether the pipeline runs the layer: its score stage is for gat alone, it has no second product, and its
+        numbers have PIPELINE_BITS."""
+        return self.narrow and (not self.attends or self.t_attn is not None) and not self.mlp
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the pipeline has numbers of the layer's widths."""
+        return max(self.ai + self.af, self.wi + self.wf) < PIPELINE_BITS
 
     @property
     def mlp(self) -> bool:

@@ -26,6 +26,8 @@ from fgnas.design import (
     MOST_LAYERS,
     RULES,
     SCHEMA,
+    TABLE_BITS,
+    VECTORS,
     Aggregation,
     Array,
     Attention,
@@ -278,6 +280,9 @@ def _fill(codes: NDArray[np.int16], layers: Sequence[dict[str, Any]], last: bool
     attends = layer.attention == TEXTS["attention"].index("gat")
     if (attends != (layer.t_attn != 0)).any() or any(np.any(broken(layer)) for _, broken in RULES):
         raise ValueError("a rule is broken")
+    scored = np.isin(layer.attention, [TEXTS["attention"].index(name) for name in VECTORS])
+    if (scored & (layer.ai + layer.af >= TABLE_BITS)).any():
+        raise ValueError("scores of wide features")
 
 
 def _numbers(name: str, column: Sequence[Any]) -> NDArray[Any]:

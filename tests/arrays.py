@@ -1,7 +1,7 @@
 """Helpers of the array's tests: random networks that it runs, and engines of random modes for them."""
 
 import numpy as np
-from support import Choices, random_accelerator, random_design, random_graph
+from support import Choices, random_accelerator, random_design, random_graph, random_network
 
 from fgnas.design import VECTORS
 from fgnas.hardware.array.encoding import fit
@@ -9,6 +9,9 @@ from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData
 
 EXACT = ("add", "max")
@@ -37,6 +40,28 @@ def random_source(
     if heads != (1,) and last["attention"] not in VECTORS and last["aggregation"] != "max":
         last["k"] = int(rng.choice(heads))
     return random_accelerator(rng, random_design(rng, layers, (*hidden, last)), data)
+
+
+def wide_choices(rng: np.random.Generator) -> Choices:
+    """Formats of a layer's numbers, some of more bits than a pipeline carries, and lanes that go with them."""
+    value, weight = int(rng.integers(11, 17)), int(rng.integers(2, 17))
+    ai, wi = int(rng.integers(0, 5)), int(rng.integers(0, min(4, weight - 1) + 1))
+    return {"ai": ai, "af": value - 1 - ai, "wi": wi, "wf": weight - 1 - wi, "t_out": 1}
+
+
+def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: tuple[int, ...] = (1,)) -> Accelerator:
+    """A quantised network without scores of wide numbers; half of them have plain activations without a table."""
+    hidden = [
+        {"attention": str(rng.choice(["gcn", "constant"])), "aggregation": str(rng.choice(EXACT)), "t_attn": None,
+         "d": int(rng.choice([3, 8, 12, 24])), "k": int(rng.choice([1, 2])), **wide_choices(rng)}
+        for _ in range(layers - 1)
+    ]  # fmt: skip
+    k = int(rng.choice(heads))  # a mean of heads with coefficients is rounded as the pipeline's is not
+    last = {"attention": "gcn" if k == 1 else "constant", "aggregation": "add", "t_attn": None, "k": k,
+            **wide_choices(rng)}  # fmt: skip
+    design = random_design(rng, layers, (*hidden, last))
+    network = random_network(rng, design, data)
+    return lower(design, tied(design, network) if rng.integers(2) else network, GraphShape.of(data), data.name)
 
 
 def random_data(rng: np.random.Generator) -> GraphData:

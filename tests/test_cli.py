@@ -215,6 +215,14 @@ def test_a_second_product_is_refused_before_a_training(call, designs, elsewhere)
         assert refused(call(command, "mlp.json"), "the pipeline runs no second product", "--target array")
 
 
+def test_numbers_of_the_array_alone_are_refused_before_a_training(call, designs, elsewhere):
+    numbers = {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
+    layers = [{**layer, **numbers, "attention": "gcn", "t_attn": None} for layer in designs[0]["layers"]]
+    (elsewhere / "wide.json").write_text(json.dumps({**designs[0], "layers": layers}))
+    for command in ("price", "hls"):
+        assert refused(call(command, "wide.json"), "the pipeline carries features and weights in 10 bits", "array")
+
+
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
     from fgnas.engine import survey
 

@@ -161,7 +161,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[str], str]] = {
     "limits in words": (edit("trained.json", specification={"lut": "many"}), ["hls", "trained.json"], "hold limits"),
     "a design without layers": (edit("one.json", layers=[]), PRICE, "layers"),
     "three heads": (layers(k=3), PRICE, "k must be a power of two"),
-    "too wide": (layers(ai=8, af=8), PRICE, "ai + af must be 1 to 9"),
+    "too wide": (layers(ai=8, af=8), PRICE, "ai + af must be 1 to 15"),
     "an unknown field": (layers(colour="red"), PRICE, "layers.0.colour"),
     "no weights": (gone("trained.npz"), ["hls", "trained.json"], "cannot read the weights"),
     "other weights": (text("trained.npz"), ["hls", "trained.json"], "SHA-256 differs"),

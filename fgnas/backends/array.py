@@ -164,7 +164,7 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     templates = templates_directory() / "rtl"
     beat_bits = accelerator.engine.beat_bits
     files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
-    files[-1].write_text(package_text(beat_bits), encoding="utf-8")
+    files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
     own = sorted((templates / "array").glob("*.sv"))
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
@@ -183,11 +183,12 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     return [*files, listing]
 
 
-def package_text(beat_bits: int) -> str:
-    """The SystemVerilog package of the array; it is the same for every engine with beats of this width."""
+def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
+    """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
+    entries for numbers of so many bits."""
     arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
     offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits,
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
                   argument_offsets=offsets)  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def _kernel(accelerator: ArrayAccelerator) -> str:
 
 def longest_slot_row(engine: Engine) -> int:
     """Beats of the longest slot row of any mode."""
-    return max(beats_per_slot_row(mode.takers, engine.beat_bits) for mode in engine.modes)
+    return max(beats_per_slot_row(mode.takers, engine.beat_bits, engine.bits) for mode in engine.modes)
 
 
 def most_left(engine: Engine) -> int:

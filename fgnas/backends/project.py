@@ -19,7 +19,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import NO_MLP, check_scores
+from fgnas.hardware.pipeline.geometry import NO_MLP, check_scores, check_widths
 from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
 from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
@@ -51,11 +51,14 @@ def write_project(
 
     The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
     With `network` its float weights are written too. The C++ has the pragmas of `compiler`, one of `compilers()`. An
-    existing project is replaced. Raises UserError for scores and second products, which the pipeline does not run.
+    existing project is replaced. Raises UserError for scores, numbers and second products that the pipeline does not
+    run.
     """
     specification = specification or Specification()
     check_compiler(compiler)
-    check_scores([layer.geometry for layer in accelerator.layers])
+    geometries = [layer.geometry for layer in accelerator.layers]
+    check_scores(geometries)
+    check_widths(geometries)
     if any(layer.second for layer in accelerator.layers):
         raise UserError(NO_MLP)
     return replace_project(directory, lambda built: _fill(accelerator, data, built, specification, network, compiler))

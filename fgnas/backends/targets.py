@@ -20,7 +20,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES
+from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES, TOO_WIDE
 from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
 from fgnas.network import Network
@@ -163,7 +163,7 @@ def check_target(name: str, design: Design) -> None:
     if name == DEFAULT_TARGET and any(layer.mlp for layer in design.layers):
         raise UserError(NO_MLP)
     if name == DEFAULT_TARGET and not all(layer.pipelined for layer in design.layers):
-        raise UserError(NO_SCORES)
+        raise UserError(NO_SCORES if all(layer.narrow for layer in design.layers) else TOO_WIDE)
 
 
 def described_target(summary: dict[str, Any]) -> Target:

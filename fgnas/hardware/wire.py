@@ -37,7 +37,13 @@ COEFFICIENT_BITS = COEFFICIENT_FRACTION_BITS + 1
 LOGIT_BITS = 16
 """Bits that a logit saturates to; its word has WORD_BITS."""
 LOGIT_EXTRA_BITS = 4
-"""Fraction bits that logits have beyond those of their layer, so that they do not tie."""
+"""Fraction bits that logits have beyond those of their layer, so that they do not tie; see `logit_extra_bits`."""
+
+
+def logit_extra_bits(width: int) -> int:
+    """Fraction bits that logits have beyond those of a last layer whose values have so many bits: LOGIT_EXTRA_BITS, but
+    none where a word does not hold both. Such values hardly tie."""
+    return LOGIT_EXTRA_BITS if width + LOGIT_EXTRA_BITS <= WORD_BITS else 0
 
 
 @dataclass(frozen=True)

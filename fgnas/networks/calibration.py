@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fgnas.design import DOT, Design, Layer
+from fgnas.activations import PLAIN
+from fgnas.design import DOT, TABLE_BITS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
@@ -108,12 +109,15 @@ def calibrate(design: Design, network: Network, observation: Observation) -> Net
     scales = {
         place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, observation, place))
         for place, samples in observation.samples.items()
+        if not _shared(design.layers[place[0]], place[1])
     }
     scales = nearest_to_float(design, observation, scales)
     input_scale = scales.pop((0, "input"))
     layers = list(network.layers)
     for (index, name), scale in scales.items():
         layers[index] = _scaled(layers[index], name, scale)
+        if name == _argument(design.layers[index]) and _shared(design.layers[index], "output"):
+            layers[index] = _scaled(layers[index], "output", scale)
     return Network(tuple(layers), input_scale)
 
 
@@ -129,6 +133,17 @@ def _scaled(layer: LayerParameters, name: str, scale: int) -> LayerParameters:
 def calibrated(design: Design, network: Network, data: GraphData) -> Network:
     """The network calibrated for a single design."""
     return calibrate(design, network, observe(design.architecture(), network, data))
+
+
+def _shared(layer: Layer, name: str) -> bool:
+    """Whether a tensor has the scale of its activation's argument: results of wide numbers, which else would look up a
+    table by fewer bits."""
+    return name == "output" and layer.activation in PLAIN and layer.value_format().width > TABLE_BITS
+
+
+def _argument(layer: Layer) -> str:
+    """The values that a layer's activation reads: those of its last product."""
+    return f"{SECOND}value" if layer.mlp else "value"
 
 
 def _format_of(layer: Layer, name: str) -> Callable[[int], FixedPoint]:
@@ -182,6 +197,11 @@ def divergence(design: Design, observation: Observation, scales: Scales) -> floa
     return float(torch.nn.functional.cross_entropy(logits, observation.target))
 
 
+def _output_scale(layer: Layer, index: int, scales: Scales) -> int:
+    """The scale of a layer's results; 0 in the last layer, which has none."""
+    return scales[index, _argument(layer)] if _shared(layer, "output") else scales.get((index, "output"), 0)
+
+
 def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales) -> Tensor:
     """[N, classes] logits of the network with these scales, as `rounded_logits` rounds them."""
     csr = field.features.csr
@@ -189,7 +209,7 @@ def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales
     x = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), numbers, csr.shape, check_invariants=False)
     formats = [
         Formats.of(
-            layer, scales[index, "weight"], scales[index, "value"], scales.get((index, "output"), 0),
+            layer, scales[index, "weight"], scales[index, "value"], _output_scale(layer, index, scales),
             scales.get((index, "score")), scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
         )  # fmt: skip
         for index, layer in enumerate(design.layers)

@@ -18,6 +18,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.tables import argument_format
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData
@@ -75,24 +76,28 @@ def fake_quantised_logits(
     for index, (layer, parameters, graph) in enumerate(zip(design.layers, network.layers, graphs, strict=True)):
         value = layer.value_format(parameters.value_scale)
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
-        bias = fake_quantise(parameters.bias, value)
+        output = layer.value_format(parameters.output_scale)
+        argument = value if layer.mlp else argument_format(layer.activation, value, output)
+        bias = fake_quantise(parameters.bias, argument)
         h = fake_quantise(x @ weight, value)
         y = _attend(layer, parameters, h, graph) if layer.attends else _aggregate(layer, h, graph)
-        y = rounded(y, value.fraction_bits + (0 if layer.activation or layer.mlp else wire.LOGIT_EXTRA_BITS))
+        extra = 0 if layer.activation or layer.mlp else wire.logit_extra_bits(value.width)
+        y = rounded(y, argument.fraction_bits + extra)
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
         heads = layer.k
         if parameters.mlp is not None:
-            read, second = torch.relu(clip(y + bias, value)), parameters.mlp
+            read, second = torch.relu(clip(y + bias, argument)), parameters.mlp
             stages[f"{index}.relu"] = read
             value, heads = layer.value_format(second.value_scale), 1
-            y = fake_quantise(read @ fake_quantise(second.weight, layer.weight_format(second.weight_scale)), value)
-            bias = fake_quantise(second.bias, value)
-            stages[f"{index}.second"] = y
+            argument = argument_format(layer.activation, value, output)
+            h = fake_quantise(read @ fake_quantise(second.weight, layer.weight_format(second.weight_scale)), value)
+            bias, y = fake_quantise(second.bias, argument), rounded(h, argument.fraction_bits)
+            stages[f"{index}.second"] = h
         if layer.activation is not None:
-            u = clip(y + bias, value)
-            x = fake_quantise(ACTIVATIONS[layer.activation](u), layer.value_format(parameters.output_scale))
+            u = clip(y + bias, argument)
+            x = fake_quantise(ACTIVATIONS[layer.activation](u), output)
             stages[f"{index}.activate"] = x
-    logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + wire.LOGIT_EXTRA_BITS)
+    logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + wire.logit_extra_bits(value.width))
     of_heads = y.view(data.nodes, heads, data.classes)
     return clip(rounded(of_heads.mean(1), logit.fraction_bits) + bias, logit)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.pipeline.tables import argument_format
 from fgnas.network import Network
 from fgnas.networks.model import ACTIVATIONS, Child, Field
 
@@ -56,6 +57,11 @@ class Formats:
             for layer, scales in zip(design.layers, network.layers, strict=True)
         ]  # fmt: skip
 
+    def argument(self, layer: Layer) -> FixedPoint:
+        """The format of the layer's activation's argument and of the bias before it."""
+        value = self.second_value if layer.mlp else self.value
+        return value if self.output is None else argument_format(layer.activation, value, self.output)
+
 
 def quantised(values: Tensor, number: FixedPoint) -> Tensor:
     """The nearest values in the format, same shape."""
@@ -87,20 +93,20 @@ def rounded_logits(
     for index, (layer, block, number) in enumerate(zip(design.layers, field.blocks, formats, strict=True)):
         weights = rounding(child.weights[index], number.weight)
         h = rounding(first_product(weights) if index == 0 else z @ weights, number.value)
-        bias = rounding(child.biases[index], number.value)
+        argument = number.argument(layer)
+        bias = rounding(child.biases[index], number.value if layer.mlp else argument)
         if (vectors := child.attention[index]) is None:
             y = block.aggregate(h, layer.attention, layer.aggregation)
         else:
             rounded = [rounding(vector, number.weight) for vector in vectors]
             y = block.attend(h, rounded, layer.attention, layer.aggregation, *_of_dot(number, rounding))
-        value, heads = number.value, layer.k
+        heads = layer.k
         if (second := child.seconds[index]) is not None:
-            read = torch.relu(rounding(y + bias, value))
-            value, heads = number.second_value, 1
-            y = rounding(read @ rounding(second[0], number.second_weight), value)
-            bias = rounding(second[1], value)
+            read, heads = torch.relu(rounding(y + bias, number.value)), 1
+            y = rounding(read @ rounding(second[0], number.second_weight), number.second_value)
+            bias = rounding(second[1], argument)
         if layer.activation is not None and number.output is not None:
-            z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, value)), number.output))
+            z = drop(rounding(ACTIVATIONS[layer.activation](rounding(y + bias, argument)), number.output))
     return y.view(len(y), heads, -1).mean(1) + bias
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
+from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source, wide_source
 from levels import quick
 from support import random_accelerator, random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.cli import main
-from fgnas.design import VECTORS, Array
+from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -23,6 +23,8 @@ from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.networks.calibration import calibrated
+from fgnas.networks.training import Recipe, train
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.csim import run_csim
@@ -47,6 +49,19 @@ def test_no_warning(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> N
     assert [line for line in found if "unused package" not in line] == []
 
 
+@pytest.mark.parametrize("attention", ["gcn", "gat", "cos"])
+def test_no_warning_of_wide_numbers(attention: str, tmp_path: Path) -> None:
+    """Scores of 10 bits beside weights of 16 bits, and numbers of 16 bits without scores."""
+    rng = np.random.default_rng(3)
+    data = random_data(rng)
+    numbers = {"ai": 3, "af": 12 if attention == "gcn" else 6, "wi": 3, "wf": 12, "t_out": 1}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **numbers}
+    design = random_design(rng, 2, (scored | {"d": 8, "k": 1, "aggregation": "add"}, scored | {"k": 1}))
+    write_rtl(fit(random_accelerator(rng, design, data), data, 2), tmp_path)
+    found = [line for line in lint(tmp_path / "rtl").splitlines() if re.search("warning:|error:|%", line)]
+    assert [line for line in found if "unused package" not in line] == []
+
+
 def assert_exact(array: ArrayAccelerator, data: GraphData, folder: Path, **options: int) -> dict:
     write_project(array, data, folder)
     report = run_simulation(folder, **options)
@@ -61,6 +76,56 @@ def test_a_random_network_runs_twice(tmp_path: Path) -> None:
     array = random_array(rng, random_source(rng, 2, data), data)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 3, 4, 5, 7))])
+def test_random_networks_of_wide_numbers(seed: int, tmp_path: Path) -> None:
+    """Numbers of up to 16 bits, entries of 31: in RTL, twice, and in C++."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    array = random_array(rng, wide_source(rng, 1 + seed % 3, data), data)
+    assert array.engine.wide
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+    assert (tmp_path / "p" / "build" / "csim" / "compile.log").read_text() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ["gat", "cos"])
+def test_scores_beside_wide_numbers(attention: str, tmp_path: Path) -> None:
+    """Features of 10 bits with scores, weights of 16 bits, means; and a layer of 16 bits."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 40, 12, 5, 100)
+    narrow, wide = {"ai": 3, "af": 6, "wi": 3, "wf": 12, "t_out": 1}, {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow}
+    source = random_accelerator(rng, random_design(rng, 3, (
+        scored | {"d": 8, "k": 2, "aggregation": "mean"},
+        {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
+        scored | {"aggregation": "add", "k": 1})), data)  # fmt: skip
+    report = assert_exact(fit(source, data, 4, (2, 1), beat_bits=256), data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+
+
+@pytest.mark.slow
+def test_gcn_of_16_bits_on_cora(cora: GraphData, tmp_path: Path) -> None:
+    """Two layers of gcn with 16 hidden features, trained, on 64 multipliers; relu takes no table."""
+    gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
+           "ai": 3, "af": 12, "wi": 3, "wf": 12}  # fmt: skip
+    design = Design.from_dict({"schema": 1, "dsp": 64, "layers": [
+        {**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]})
+    network = calibrated(design, train(cora, design.architecture(), 1, Recipe(epochs=100)).network, cora)
+    source = lower(design, network, GraphShape.of(cora), cora.name)
+    find_target("array").write(source, cora, tmp_path, Request(Specification(), None, multipliers=64, beat_bits=256))
+    written = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
+    assert (written["bits"], written["activation_words"]) == (16, 0)
+    report = run_simulation(tmp_path)
+    assert (report["mismatches"], report["cycle_difference"], report["phase_differences"]) == (0, 0, 0), report
+    report = run_csim(tmp_path, quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
 
 
 def test_activations_with_and_without_a_table(tmp_path: Path) -> None:

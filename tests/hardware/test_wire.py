@@ -24,6 +24,11 @@ def test_beats_have_room_for_their_fields() -> None:
     assert wire.LOGIT_BITS <= wire.WORD_BITS
 
 
+def test_logits_of_wide_values_have_their_fraction_bits() -> None:
+    """Four more as long as the word of a logit holds them: of 12 bits it does, of 13 it does not."""
+    assert [wire.logit_extra_bits(width) for width in (2, 10, 12, 13, 16)] == [4, 4, 4, 0, 0]
+
+
 def test_offsets_are_those_that_vitis_assigns() -> None:
     """Registers of a kernel with three scalars, four pointers and an output, as Vitis HLS 2023.2 documents them."""
     offsets = [register.offset for register in wire.ARGUMENT_REGISTERS]

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from arrays import wide_choices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fgnas.activations import PLAIN
 from fgnas.design import VECTORS
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
@@ -62,6 +64,28 @@ def test_both_ways_agree_on_four_nodes(four_nodes, seed):
     design = random_design(seed)
     network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
     expected = codes_of(fake_quantised_logits(design, network, four_nodes), design)
+    assert np.array_equal(quantised_logits(design, network, four_nodes), expected)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_both_ways_agree_on_wide_numbers(four_nodes, seed):
+    """Of up to 16 bits, which only an array carries; some activations look up tables with ten of them, and some layers
+    have second products."""
+    rng = np.random.default_rng(seed)
+    design = random_design(seed, SPACE.restrict(attention=("constant", "gcn")))
+    second = [{"aggregation": "mlp"} if rng.integers(2) else {} for _ in design.layers]
+    layers = [one.model_copy(update=wide_choices(rng) | mlp) for one, mlp in zip(design.layers, second, strict=True)]
+    design = design.model_copy(update={"layers": tuple(layers)})
+    network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
+    if seed % 2:
+        network = calibrated(design, network, four_nodes)
+        for layer, numbers in zip(design.layers, network.layers, strict=True):
+            assert layer.activation not in PLAIN or numbers.output_scale == (numbers.mlp or numbers).value_scale
+    last = network.layers[-1]
+    value = design.layers[-1].value_format((last.mlp or last).value_scale)
+    step = 2.0 ** (value.fraction_bits + wire.logit_extra_bits(value.width))
+    expected = (fake_quantised_logits(design, network, four_nodes) * step).numpy()
     assert np.array_equal(quantised_logits(design, network, four_nodes), expected)
 
 

@@ -279,7 +279,7 @@ def test_a_wrong_kernel_is_refused_in_one_line(backbone, tmp_path, facts, layers
     ({"array": {**ARRAY, "units": 0}}, "array.units: Input should be greater than or equal to 1"),
     ({"array": {**ARRAY, "beat_bits": 64}}, "array.beat_bits: Input should be 128, 256 or 512"),
     ({"array": {**ARRAY, "lanes": 8}}, "array.lanes: Extra inputs are not permitted"),
-    ({"array": {**ARRAY, "af": 7}}, "array: ai + af must be 1 to 9"), ({"array": 8}, "array: Input should be"),
+    ({"array": {**ARRAY, "af": 15}}, "array: ai + af must be 1 to 15"), ({"array": 8}, "array: Input should be"),
     ({"outputs": 72}, "engine: tiles must be 1 to 8"),
     ({"nodes": 4096}, "engine: a table has 2 to 16,384 words"),
     ({"inputs": 3, "outputs": 2}, "it can run no step of these networks; stem: it has 3 inputs, not 4"),

@@ -16,10 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, VALUE_BITS, Engine, Softmax
-from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, entries_per_beat, stored_bits
+from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, Engine, Softmax
+from fgnas.hardware.array.programme import (
+    BEAT_BITS,
+    ENTRY,
+    NARROW_BITS,
+    WIDE_ENTRY,
+    entries_per_beat,
+    stored_bits,
+)
 from fgnas.hardware.memories import DISTRIBUTED, build
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.resources import (
@@ -109,7 +117,23 @@ class EngineColumns:
     @property
     def entries(self) -> Ints:
         """Entries of a beat."""
-        return self.by_beat(entries_per_beat)
+        narrow, wide = (self.by_beat(functools.partial(entries_per_beat, bits=bits)) for bits in (0, MOST_BITS))
+        return np.where(self.wide, wide, narrow)
+
+    @property
+    def wide(self) -> NDArray[np.bool_]:
+        """Whether entries are wide."""
+        return self.bits > NARROW_BITS
+
+    @property
+    def entry_bits(self) -> Ints:
+        """Bits of an entry."""
+        return np.where(self.wide, WIDE_ENTRY.bits, ENTRY.bits)
+
+    @property
+    def value_bits(self) -> Ints:
+        """Bits of an entry's value."""
+        return np.where(self.wide, MOST_BITS, NARROW_BITS)
 
     def by_beat(self, fact: Callable[[int], int]) -> Ints:
         """[n] a fact of the width of the memory port."""
@@ -252,7 +276,7 @@ def _issue(e: EngineColumns, family: str) -> Terms:
     parts = _most([mode.used * ceil_div(many, e.entries) for mode, many in zip(e.modes, takers, strict=True)])
     # An entry is chosen among the slot rows of a beat.
     slots = _sum([mode.used * np.maximum(1, e.entries // many) for mode, many in zip(e.modes, takers, strict=True)])
-    stored, earlier, width = np.isin(parts, STORED_IN_LUTRAM), np.maximum(0, parts - 1), e.entries * ENTRY.bits
+    stored, earlier, width = np.isin(parts, STORED_IN_LUTRAM), np.maximum(0, parts - 1), e.entries * e.entry_bits
     # Words that are loaded together: those of a mode with few places come from several parts of a beat.
     places = [mode.used * mode.k * mode.n for mode in e.modes]
     few = [(one < e.together) & (one > 0) for one in places]
@@ -378,7 +402,7 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     own_in_blocks = e.own_words > OWN_WORDS_LUTRAM
     table = {"Depth": e.table_words // e.banks, "Width": e.word_bits}
     own = {"Depth": e.own_words, "Width": e.word_bits}
-    product = {"LeftBits": e.bits, "RightBits": VALUE_BITS + 0 * e.bits}
+    product = {"LeftBits": e.bits, "RightBits": e.value_bits}
     return (
         e.banks * _module("fgnas_block_ram", table, shared, family)
         + np.where(own_in_blocks, _module("fgnas_block_ram", own, shared, family),

@@ -36,8 +36,8 @@ from fgnas.hardware.array.lowering import (
     unfolded,
     widest,
 )
-from fgnas.hardware.array.pricing import ArrayPricer, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, Activation
+from fgnas.hardware.array.pricing import WIDE_AREA, ArrayPricer, Candidates
+from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
@@ -109,6 +109,8 @@ def fastest(
     if modelled and any(layer.scores is not None and layer.scores.dot for layer in source.layers):
         raise UserError(f"the {' and '.join(modelled)} of an array with attention {DOT} are not known: give no limit "
                         f"on them, or choose gat")  # fmt: skip
+    if modelled and widest(source) > NARROW_BITS:
+        raise UserError(WIDE_AREA)
     savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
@@ -256,7 +258,8 @@ def _prices(
         dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
         **of_softmax,
     )  # fmt: skip
-    pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:])
+    pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],
+                         wide=widest(source) > NARROW_BITS)  # fmt: skip
     prices = pricer.price(candidates)
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
              "bram36": prices.bram36}  # fmt: skip

@@ -101,8 +101,8 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         Target(descriptor.target),
         descriptor.tiles,
         engine.queue_rows(descriptor.tiles),
-        beats_per_slot_row(takers, engine.beat_bits) if sparse else 0,
-        slot_rows_per_beat(takers, engine.beat_bits) if sparse else 0,
+        beats_per_slot_row(takers, engine.beat_bits, engine.bits) if sparse else 0,
+        slot_rows_per_beat(takers, engine.beat_bits, engine.bits) if sparse else 0,
         engine.table_writes(mode, descriptor.target_tiles)
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, descriptor.tiles),

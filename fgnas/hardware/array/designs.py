@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import DOT, MLP, VECTORS, score_format
+from fgnas.design import DOT, MLP, MOST_BITS, TABLE_BITS, VECTORS, score_format
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
@@ -26,12 +26,12 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
 from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
-from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX
+from fgnas.hardware.array.pricing import UNKNOWN, WIDE_AREA, ArrayPricer, ArrayPrices, Candidates
+from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.lowering import largest_difference
-from fgnas.hardware.pipeline.pricing import Priced, Specification
+from fgnas.hardware.pipeline.pricing import GUARDED, Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.hardware.pipeline.tables import exponential_table
 from fgnas.space import Columns
@@ -148,6 +148,11 @@ def candidates_of(
     scored = attends(columns)
     value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
+    # An argument that looks up a table has TABLE_BITS at most.
+    rounded_off = [
+        np.where(np.isin(activation, PLAIN), 0, np.maximum(0, bits - TABLE_BITS))
+        for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
+    ] + [none]
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
         before = max(layer - 1, 0)  # X has the format of the first layer's values
@@ -157,14 +162,14 @@ def candidates_of(
         sums += [value[before] + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
-        extra = wire.LOGIT_EXTRA_BITS if layer == depth - 1 else 0
+        extra = _logit_extra_bits(value[layer]) if layer == depth - 1 else 0
         combined = af[before] + wf[layer] - af[layer]
         # Scores shift by the weights' fraction bits, and the largest of them by none; else a shift that is there.
         of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
-        shifts += [combined, rounded - extra, *of_scores]
+        shifts += [combined, rounded + rounded_off[layer] - extra, *of_scores]
     # On values and results of one format these need no table.
     tables = [
-        np.where(np.isin(activation, PLAIN), 0, ceil_div(1 << bits, LANES))
+        np.where(np.isin(activation, PLAIN), 0, ceil_div(1 << np.minimum(bits, TABLE_BITS), LANES))
         for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
     ]
     tables += [
@@ -174,7 +179,7 @@ def candidates_of(
     return Candidates(
         units=arrays.units, features=[*hidden, k[-1] * shape.classes],
         columns=[none + one for one in unfolded(seconds, arrays.columns)[:-1]], weighted=weighted,
-        bits=functools.reduce(np.maximum, [*value, *weight]), tables=sum(tables, none), passes=none + 1,
+        bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
         shifts=shifts, averaged=k[-1], seconds=seconds,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
@@ -215,6 +220,17 @@ def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Sof
     return softmax_for(found, degree_bits)
 
 
+def _widest(columns: Columns) -> Ints:
+    """[n] bits of the widest numbers of networks."""
+    pairs = [*zip(columns["ai"], columns["af"], strict=True), *zip(columns["wi"], columns["wf"], strict=True)]
+    return functools.reduce(np.maximum, [integer.astype(np.int64) + fraction + 1 for integer, fraction in pairs])
+
+
+def _logit_extra_bits(widths: Ints) -> Ints:
+    """[n] `wire.logit_extra_bits`."""
+    return np.array([wire.logit_extra_bits(width) for width in range(MOST_BITS + 1)])[widths]
+
+
 class ArrayDesignPricer:
     """Prices designs with their arrays, for one graph, on one family of devices."""
 
@@ -229,26 +245,31 @@ class ArrayDesignPricer:
         """For another process, which finds the cycles of phases again."""
         return ArrayDesignPricer, (self.data, self.family)
 
-    def _pricer(self, beat_bits: int, sampling: tuple[float, ...]) -> ArrayPricer:
+    def _pricer(self, beat_bits: int, wide: bool, sampling: tuple[float, ...]) -> ArrayPricer:
         first, *further = layer_graphs(self.data, sampling or (EVERY,))
-        return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further)
+        return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further, wide=wide)
 
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
         """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        mlp = np.stack([one == MLP for one in columns["aggregation"]])
-        kinds = itertools.product(BEAT_BITS, np.unique(mlp, axis=1).T)
-        for beat_bits, pattern in kinds:
-            here = (arrays.beat_bits == beat_bits) & (mlp == pattern[:, None]).all(axis=0)
+        wide, mlp = _widest(columns) > NARROW_BITS, [one == MLP for one in columns["aggregation"]]
+        kinds = np.stack([wide, *mlp])
+        for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
+            here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}
-            pricer = self.pricer(beat_bits, sampling)
+            pricer = self.pricer(beat_bits, bool(kind[0]), sampling)
             prices = pricer.price(candidates_of(own, arrays.part(here), self.shape, self.family))
             for one in fields(prices):
                 values = getattr(prices, one.name)
                 found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values
         return ArrayPrices(**found)
+
+
+def _known(counted: Ints) -> list[int | None]:
+    """What is counted; None where it is UNKNOWN."""
+    return [None if one == UNKNOWN else one for one in counted.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,15 +286,20 @@ class ArrayDesignPrices(Priced):
         return renamed | {name: values for name, values in kept.items() if name != "cycles"}
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
-        """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates."""
+        """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates.
+
+        LUTs and flip-flops are None where they are not known. Raises UserError where they are limited all the same.
+        """
         found, limits = self.prices, (*specification.bounds(), *HELD)
+        if np.any(found.lut == UNKNOWN) and not set(GUARDED).isdisjoint(specification.limits()):
+            raise UserError(WIDE_AREA)
         kept = feasible(self.named(), limits).tolist()
         none: list[str] = []
         return {
             "latency_cycles": found.cycles.tolist(),
             "latency_ms": (found.cycles / specification.clock_mhz / 1000.0).tolist(),
-            "lut": found.lut.tolist(),
-            "ff": found.ff.tolist(),
+            "lut": _known(found.lut),
+            "ff": _known(found.ff),
             "dsp": found.multipliers.tolist(),
             "bram36": [whole(bram36) for bram36 in found.bram36.tolist()],
             "memory_bytes": found.memory_bytes.tolist(),

@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
-from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, VALUE_BITS, Engine, Mode, rows_held
+from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, Engine, Mode, rows_held
 from fgnas.hardware.array.heads import with_heads_apart
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
@@ -26,6 +26,7 @@ from fgnas.hardware.array.lowering import (
 )
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.programme import (
+    NARROW_BITS,
     Activation,
     Attention,
     Beats,
@@ -43,8 +44,8 @@ from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
 """The memories that a network is loaded into, by the name of their image."""
-LARGEST_VALUE = (1 << (VALUE_BITS - 1)) - 1
-"""The largest value of an entry."""
+LARGEST_VALUE = (1 << (NARROW_BITS - 1)) - 1
+"""The largest value that every entry can have."""
 REPEATED = 2
 """The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
 NOTHING = 0
@@ -585,7 +586,7 @@ class _Encoder:
             bias_fine=int(plan.last and plan.layer.value_format.fraction_bits < self.logit_fraction),
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
-            bits=wire.LOGIT_BITS if plan.last else plan.layer.output_format.width,
+            bits=wire.LOGIT_BITS if plan.last else plan.layer.argument_format.width,
             **attention,
         )
         ordered = rows_ahead(plan, engine.queue_words)
@@ -630,7 +631,7 @@ class _Encoder:
     ) -> tuple[Descriptor, Schedule]:
         """Add a stream; returns the descriptor that reads it."""
         placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
-        beats = entry_beats(*placed, mode.takers, self.engine.beat_bits)
+        beats = entry_beats(*placed, mode.takers, self.engine.beat_bits, self.engine.bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
 
 

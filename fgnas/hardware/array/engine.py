@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.design import MOST_BITS
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.programme import BEAT_BITS, ENTRY
+from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
 from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
 from fgnas.hardware.pipeline.tables import exponentials
 
@@ -19,7 +20,6 @@ LANES = 8
 """Multipliers of a unit."""
 RESULT_BITS = LANES * wire.WORD_BITS
 """A word of logits."""
-VALUE_BITS = ENTRY.place("value")[1]
 LARGEST_UNITS = 128
 MOST_TILES = 8
 """Words that an entry meets, one after the other."""
@@ -33,8 +33,8 @@ FINISHED = (8, 4, 2, 1)
 """Lanes of a total that the epilogue of a unit may finish in a cycle."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
-MOST_COUNTED = 1 << (VALUE_BITS - 1)
-"""Entries of a row whose mean with scores is taken: what the value of an entry can say."""
+MOST_COUNTED = 1 << (NARROW_BITS - 1)
+"""Entries of a row whose mean with scores is taken: what the value of any entry can say."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
@@ -101,7 +101,7 @@ class Softmax:
 
     def counted(self, value: Codes) -> Codes:
         """[n] how often a row's sum of coefficients counts entries of these values."""
-        times = ((value & ((1 << VALUE_BITS) - 1)) >> 1) + 1 if self.mean else 1
+        times = ((value & ((1 << NARROW_BITS) - 1)) >> 1) + 1 if self.mean else 1
         return (value & 1) * times
 
     def summary(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Engine:
     def __post_init__(self) -> None:
         problems = {
             f"units must be 1 to {LARGEST_UNITS}": 1 <= self.units <= LARGEST_UNITS,
-            "bits must be 2 to 10, the width of an entry's value": 2 <= self.bits <= VALUE_BITS,
+            f"bits must be 2 to {MOST_BITS}, the width of an entry's value": 2 <= self.bits <= MOST_BITS,
             "every mode must use all units": all(mode.units == self.units for mode in self.modes),
             "k and n of a mode must be powers of two": all(
                 _power_of_two(mode.k) and _power_of_two(mode.n) for mode in self.modes
@@ -195,7 +195,8 @@ class Engine:
     @property
     def measured(self) -> bool:
         """Whether its LUTs and flip-flops are modelled."""
-        return not (self.residual or self.partial_words or (self.softmax is not None and self.softmax.dot))
+        dot = self.softmax is not None and self.softmax.dot
+        return not (self.residual or self.partial_words or dot or self.wide)
 
     @property
     def parts(self) -> int:
@@ -211,6 +212,16 @@ class Engine:
     def partial_bits(self) -> int:
         """Bits of a word of partial sums."""
         return self.lanes * self.sum_bits
+
+    @property
+    def wide(self) -> bool:
+        """Whether numbers are wider than the value of the usual entry, so that entries are, too."""
+        return self.bits > NARROW_BITS
+
+    @property
+    def entry(self) -> wire.Layout:
+        """One entry of a sparse stream."""
+        return entry_of(self.bits)
 
     @property
     def loaded_together(self) -> int:

@@ -16,7 +16,7 @@ from fgnas.activations import NAMES
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import VALUE_BITS
+from fgnas.hardware.array.programme import NARROW_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import OneDesign, reshaped
 
@@ -26,16 +26,16 @@ EXTRA = wire.LOGIT_EXTRA_BITS
 def with_heads_apart(source: Accelerator) -> Accelerator:
     """The network whose last layer has no heads that cannot share a sum: the same logits, bit for bit.
 
-    Raises UserError where a row of a head has more bits than an engine's numbers.
+    Raises UserError where a row of a head has more bits than narrow numbers.
     """
     last = source.layers[-1]
     if not needs_own_sums(last):
         return source
     width = last.value_format.width + EXTRA
-    if width > VALUE_BITS:
+    if width > NARROW_BITS:
         kind = f"attention {last.attention}" if last.geometry.gat else "aggregation max"
         raise UserError(f"layer {source.design_layer(last.index)}: with {kind} the array averages the heads of a last "
-                        f"layer whose features have {VALUE_BITS - EXTRA} bits at most, not "
+                        f"layer whose features have {NARROW_BITS - EXTRA} bits at most, not "
                         f"{last.value_format.width}: choose one head, or fewer bits")  # fmt: skip
     rows = _rows(last, FixedPoint(width, last.value_format.fraction_bits + EXTRA))
     return replace(source, layers=(*source.layers[:-1], rows, _mean(last, rows)))

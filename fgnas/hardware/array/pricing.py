@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import MOST_BITS
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import EngineColumns, lut_ff, mode_columns, shift_columns
 from fgnas.hardware.array.cycles import (
@@ -48,7 +49,13 @@ from fgnas.hardware.array.lowering import (
     table_depth,
 )
 from fgnas.hardware.array.packing import Schedule, pack
-from fgnas.hardware.array.programme import Target, beats_per_slot_row, descriptor_beats, slot_rows_per_beat
+from fgnas.hardware.array.programme import (
+    NARROW_BITS,
+    Target,
+    beats_per_slot_row,
+    descriptor_beats,
+    slot_rows_per_beat,
+)
 from fgnas.hardware.array.resources import block_rams
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
@@ -120,7 +127,13 @@ class Candidates:
 
 
 UNKNOWN = -1
-"""LUTs and flip-flops of engines with partial sums or scores of edges, whose modules are not characterised."""
+"""LUTs and flip-flops of engines with partial sums, scores of edges or wide numbers, whose modules are not
+characterised."""
+
+
+WIDE_AREA = (
+    f"the LUT and FF of an array with numbers of more than {NARROW_BITS} bits are not known: give no limit on them"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +147,7 @@ class ArrayPrices:
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
         lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices,
-            blocks or `dots`.
+            blocks, `dots` or wide numbers.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -162,14 +175,16 @@ ALONE = -2
 class ArrayPricer:
     """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`.
 
-    With `further`, the graphs of the layers behind the first, it prices networks of as many layers alone.
+    It prices engines with the usual entries, or with `wide` ones (see `Engine.wide`): streams have as many beats. With
+    `further`, the graphs of the layers behind the first, it prices networks of as many layers alone.
     """
 
     def __init__(
         self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
-        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (),
+        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (), wide: bool = False,
     ) -> None:  # fmt: skip
         self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
+        self.wide = wide
         self.graphs = (data, *further)
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
@@ -186,6 +201,11 @@ class ArrayPricer:
         """The graph of each layer, some of which are second products."""
         firsts = np.cumsum(~np.array(seconds)) - 1
         return [ALONE if second else self._graph(int(at)) for second, at in zip(seconds, firsts, strict=True)]
+
+    def _packed(self, takers: int) -> tuple[int, int]:
+        """Beats of a slot row, and slot rows of a beat."""
+        bits = MOST_BITS if self.wide else NARROW_BITS
+        return beats_per_slot_row(takers, self.beat_bits, bits), slot_rows_per_beat(takers, self.beat_bits, bits)
 
     def _graph(self, layer: int) -> int:
         """The place of the graph of a design's layer, the first of equal ones."""
@@ -220,7 +240,7 @@ class ArrayPricer:
             return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         schedule = self._schedule(kind, graph, groups, tiles, max(1, elements))
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results, before, latency, spacing)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
@@ -230,7 +250,7 @@ class ArrayPricer:
         if tiles > MOST_TILES:
             return NEVER, 0
         limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(FEATURES, groups)
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         features, cycles, beats = self.data.features, 0, 0
         for piece in range(slices):
             indptr, _, _ = sliced(features, ceil_div(self.data.width_in, slices), piece)
@@ -262,7 +282,7 @@ class ArrayPricer:
             return NEVER, 0
         dealt, limit, cycles, beats = self._deal(graph, groups), rows_held(QUEUE_WORDS, tiles), 0, 0
         rows, count = self._block_rows(graph, groups, blocks)
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         for block in range(count):
             if graph == FEATURES:
                 nodes, here = part_of(dealt, rows, block)
@@ -290,7 +310,7 @@ class ArrayPricer:
         limit, logits, cycles = rows_held(QUEUE_WORDS, tiles), kind == "logits", 0
         results = results_together(groups, tiles, self.beat_bits)
         beats = groups * dealt.depth * tiles // results if logits else 0
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         for block in range(count):
             here = combined.ordinal[sources] // rows == block
             lengths = np.bincount(targets[here], minlength=self.data.nodes)
@@ -313,7 +333,7 @@ class ArrayPricer:
 
     def _maximum_cycles(self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int) -> int:
         """Cycles of the largest scores of every row, which reads the stream of the phase that follows."""
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         stream = Stream(Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, 0, latency, spacing)
         return compute_cycles(stream, self._schedule(kind, graph, groups, tiles).last.astype(bool), self.read_latency)
 
@@ -321,7 +341,7 @@ class ArrayPricer:
         self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
     ) -> tuple[int, int]:
         """Cycles of the queries of every row, and the beats that they read: an entry a row."""
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         limit, dealt = rows_held(QUEUE_WORDS, tiles), self._deal(graph, groups)
         ordered = limit - 1 if kind == "logits" else 0
         rows = np.ones_like(self._lengths(graph))
@@ -334,7 +354,7 @@ class ArrayPricer:
         self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
     ) -> int:
         """Cycles of the scores of every entry of the phase that follows."""
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         stream = Stream(
             Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, tiles - 1, latency, spacing
         )  # fmt: skip
@@ -350,7 +370,7 @@ class ArrayPricer:
 
     def _phase_beats(self, kind: str, graph: int, groups: int, tiles: int, entries: int = 1) -> int:
         """Beats that a phase reads, and those of the logits that it writes; `entries` as of `_schedule`."""
-        parts, together = beats_per_slot_row(groups, self.beat_bits), slot_rows_per_beat(groups, self.beat_bits)
+        parts, together = self._packed(groups)
         slot_rows = self._schedule(kind, graph, groups, tiles, entries).slot_rows
         written = groups * self._deal(graph, groups).depth * tiles if kind == "logits" else 0
         read = parts * slot_rows if parts > 1 else ceil_div(slot_rows, together)
@@ -393,6 +413,7 @@ class ArrayPricer:
 
     def price(self, candidates: Candidates) -> ArrayPrices:
         """Prices of n candidates, which all fit some engine; the graph has one node at least."""
+        assert np.all((candidates.bits > NARROW_BITS) == self.wide), "entries are as wide as the numbers"
         units, layers, passes = candidates.units, len(candidates.features), candidates.passes
         columns = [*candidates.columns, np.ones_like(units)]
         none = np.zeros_like(units)
@@ -528,8 +549,9 @@ class ArrayPricer:
             exponentials=candidates.exponentials,
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        unknown = kept + sum(dots)
-        lut, ff = (np.where(unknown, UNKNOWN, one) for one in lut_ff(built, self.family))
+        unknown = kept + sum(dots) + self.wide
+        modelled = (none, none) if self.wide else lut_ff(built, self.family)
+        lut, ff = (np.where(unknown, UNKNOWN, one) for one in modelled)
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
             candidates.exponential_halves, partial_depth(partial), LANES * candidates.sum_bits,

@@ -14,6 +14,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from fgnas.design import MOST_BITS
 from fgnas.hardware import wire
 from fgnas.hardware.wire import Field, Layout, Register
 
@@ -28,6 +29,10 @@ ENTRY = Layout((
     Field("last", 1, "the row ends here"),
 ))  # fmt: skip
 """One entry of a sparse stream. A beat holds `entries_per_beat` of them from bit 0."""
+WIDE_ENTRY = Layout((*ENTRY.fields[:1], Field("value", MOST_BITS, ENTRY.fields[1].about), *ENTRY.fields[2:]))
+"""One entry of an engine whose numbers have more bits than the value of an ENTRY."""
+NARROW_BITS = ENTRY.place("value")[1]
+"""Bits of the widest numbers whose streams have an ENTRY."""
 LARGEST_INDEX = (1 << ENTRY.place("index")[1]) - 1
 
 
@@ -229,9 +234,14 @@ def stored_bits(attention: bool) -> int:
     return sum(field.bits for field in stored_fields(attention))
 
 
-def entries_per_beat(beat_bits: int) -> int:
-    """Entries that fit in a beat."""
-    return beat_bits // ENTRY.bits
+def entry_of(bits: int) -> Layout:
+    """One entry of a sparse stream for numbers of so many bits."""
+    return ENTRY if bits <= NARROW_BITS else WIDE_ENTRY
+
+
+def entries_per_beat(beat_bits: int, bits: int = NARROW_BITS) -> int:
+    """Entries that fit in a beat, for numbers of so many bits."""
+    return beat_bits // entry_of(bits).bits
 
 
 def descriptor_beats(beat_bits: int) -> int:
@@ -257,50 +267,55 @@ def read_programme(beats: Beats) -> list[Descriptor]:
 
 
 def entry_beats(
-    index: NDArray[np.int64], value: NDArray[np.int64], last: NDArray[np.int64], takers: int, beat_bits: int
+    index: NDArray[np.int64], value: NDArray[np.int64], last: NDArray[np.int64], takers: int, beat_bits: int,
+    bits: int = NARROW_BITS,
 ) -> Beats:
-    """[slot rows, takers] entries as beats: whole slot rows in a beat, or a slot row in several whole beats."""
-    packed, room = ENTRY.pack(index=index, value=value, last=last), entries_per_beat(beat_bits)
-    slot_rows, parts = slot_rows_per_beat(takers, beat_bits), beats_per_slot_row(takers, beat_bits)
+    """[slot rows, takers] entries as beats: whole slot rows in a beat, or a slot row in several whole beats.
+
+    `bits` is the width of the engine's numbers.
+    """
+    entry, room = entry_of(bits), entries_per_beat(beat_bits, bits)
+    packed = entry.pack(index=index, value=value, last=last)
+    slot_rows, parts = slot_rows_per_beat(takers, beat_bits, bits), beats_per_slot_row(takers, beat_bits, bits)
     if parts > 1:
         padded = np.pad(packed, ((0, 0), (0, parts * room - takers)))
         fields = padded.reshape(-1, room)
     else:
         padded = np.pad(packed, ((0, -len(packed) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
         fields = np.pad(padded, ((0, 0), (0, room - padded.shape[1])))
-    places = np.arange(ENTRY.bits, dtype=np.uint64)
-    bits = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
-    return np.packbits(np.pad(bits, ((0, 0), (0, beat_bits - bits.shape[1]))), axis=1, bitorder="little")
+    places = np.arange(entry.bits, dtype=np.uint64)
+    content = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
+    return np.packbits(np.pad(content, ((0, 0), (0, beat_bits - content.shape[1]))), axis=1, bitorder="little")
 
 
 def read_entries(
-    beats: Beats, takers: int, slot_rows: int
+    beats: Beats, takers: int, slot_rows: int, bits: int = NARROW_BITS
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """[slot rows, takers] index, value and last of the entries in a stream."""
-    beat_bits = 8 * beats.shape[1]
-    room = entries_per_beat(beat_bits)
-    bits = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * ENTRY.bits]
-    weights = np.int64(1) << np.arange(ENTRY.bits, dtype=np.int64)
-    words = bits.reshape(-1, room, ENTRY.bits).astype(np.int64) @ weights
-    parts, together = beats_per_slot_row(takers, beat_bits), slot_rows_per_beat(takers, beat_bits)
+    """[slot rows, takers] index, value and last of the entries in a stream for numbers of so many bits."""
+    beat_bits, entry = 8 * beats.shape[1], entry_of(bits)
+    room = entries_per_beat(beat_bits, bits)
+    content = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * entry.bits]
+    weights = np.int64(1) << np.arange(entry.bits, dtype=np.int64)
+    words = content.reshape(-1, room, entry.bits).astype(np.int64) @ weights
+    parts, together = beats_per_slot_row(takers, beat_bits, bits), slot_rows_per_beat(takers, beat_bits, bits)
     if parts > 1:
         words = words.reshape(-1, parts * room)[:, :takers]
     else:
         words = words[:, : together * takers].reshape(-1, takers)
-    found = {field.name: words >> ENTRY.place(field.name)[0] & ((1 << field.bits) - 1) for field in ENTRY.fields}
-    sign = 1 << (ENTRY.place("value")[1] - 1)
+    found = {field.name: words >> entry.place(field.name)[0] & ((1 << field.bits) - 1) for field in entry.fields}
+    sign = 1 << (entry.place("value")[1] - 1)
     value = (found["value"] ^ sign) - sign
     return found["index"][:slot_rows], value[:slot_rows], found["last"][:slot_rows]
 
 
-def slot_rows_per_beat(takers: int, beat_bits: int) -> int:
-    """Whole slot rows in a beat; 1 where a slot row takes more than one."""
-    return max(1, entries_per_beat(beat_bits) // takers)
+def slot_rows_per_beat(takers: int, beat_bits: int, bits: int = NARROW_BITS) -> int:
+    """Whole slot rows in a beat, for numbers of so many bits; 1 where a slot row takes more than one."""
+    return max(1, entries_per_beat(beat_bits, bits) // takers)
 
 
-def beats_per_slot_row(takers: int, beat_bits: int) -> int:
-    """Beats that a slot row takes; 1 where several share one."""
-    return -(-takers // entries_per_beat(beat_bits))
+def beats_per_slot_row(takers: int, beat_bits: int, bits: int = NARROW_BITS) -> int:
+    """Beats that a slot row takes, for numbers of so many bits; 1 where several share one."""
+    return -(-takers // entries_per_beat(beat_bits, bits))
 
 
 def register_table() -> list[tuple[str, str, str, str]]:

@@ -82,7 +82,7 @@ class Machine:
         memory[:, d.target_base : d.target_base + d.count] = image[places]
 
     def _sparse(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
-        index, value, last = read_entries(beats, mode.takers, d.count)
+        index, value, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         tile = np.arange(d.tiles)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
@@ -115,7 +115,7 @@ class Machine:
 
     def _queries(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """Rows of H that a stream names, an entry a row, times the vector, lane by lane."""
-        index, _, last = read_entries(beats, mode.takers, d.count)
+        index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
             taker = unit // mode.n
@@ -128,7 +128,7 @@ class Machine:
     def _scores_of_edges(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """A word for each slot row: lane h has the score of the unit's head h, the product of the row's query with the
         entry's row of H. Behind a group's last row it is void."""
-        index, _, last = read_entries(beats, mode.takers, d.count)
+        index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         word = np.arange(d.entries)
         sums = np.zeros((self.engine.units, d.count, 1, LANES), np.int64)
         for unit in range(self.engine.units):
@@ -145,7 +145,7 @@ class Machine:
         Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first. Scores of
         edges are own words, one for each slot row.
         """
-        index, _, last = read_entries(beats, mode.takers, d.count)
+        index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
             taker = unit // mode.n
@@ -167,7 +167,7 @@ class Machine:
 
     def _messages(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """Rows of H weighted by coefficients, and divided by the sum of these."""
-        index, value, last = read_entries(beats, mode.takers, d.count)
+        index, value, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         head = np.arange(d.tiles) // d.head_tiles
         sums: list[Codes] = []
         totals: list[Codes] = []

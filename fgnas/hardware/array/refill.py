@@ -15,7 +15,6 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoding import EncodedArray, place_entries, repeats
 from fgnas.hardware.array.programme import (
-    ENTRY,
     Beats,
     Region,
     beats_per_slot_row,
@@ -78,13 +77,13 @@ def _places(
     numbers = (np.arange(1, count + 1), np.zeros(count, np.int64))  # 0 where a taker has no entry
     held, _, _ = place_entries(encoded.schedules[number], deal, mode.k, indptr, numbers, repeat)
     slot, taker = np.nonzero(held)
-    room = entries_per_beat(engine.beat_bits)
-    parts = beats_per_slot_row(mode.takers, engine.beat_bits)
-    together = slot_rows_per_beat(mode.takers, engine.beat_bits)
+    room = entries_per_beat(engine.beat_bits, engine.bits)
+    parts = beats_per_slot_row(mode.takers, engine.beat_bits, engine.bits)
+    together = slot_rows_per_beat(mode.takers, engine.beat_bits, engine.bits)
     if parts > 1:
         beat, lane = slot * parts + taker // room, taker % room
     else:
         beat, lane = slot // together, slot % together * mode.takers + taker
-    start, width = ENTRY.place(field)
-    bits = (descriptor.offset + beat) * engine.beat_bits + lane * ENTRY.bits + start
+    start, width = engine.entry.place(field)
+    bits = (descriptor.offset + beat) * engine.beat_bits + lane * engine.entry.bits + start
     return Refill(encoded.regions[region.name.lower()], bits, width), held[slot, taker] - 1

@@ -18,6 +18,7 @@ from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import geometry
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
+from fgnas.hardware.pipeline.tables import argument_format
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,8 @@ class LayerAccelerator:
             relu, and one for the second product.
         geometry: every count and width, see `LayerGeometry`. Feature f of a row belongs to head f // d_padded, but in a
             last layer without gat to head f mod k of class f // k (class-major, so that the head mean adds neighbours).
-        input_format, weight_format, value_format, output_format: numbers of the linear stage's input, of W, of H, U and
-            the bias, and of Z (in the last layer that of H).
+        input_format, weight_format, value_format, output_format: numbers of the linear stage's input, of W, of H, and
+            of Z (in the last layer that of H); `argument_format` has those of U and the bias.
         linear_shift: right shift that takes a product's sum to H's fraction bits; may be negative.
         aggregate_shift: right shift that takes an aggregate to Y's fraction bits; may be negative. A mean then divides
             by the degree, gat by the sum of the coefficients.
@@ -58,7 +59,7 @@ class LayerAccelerator:
         attention_target, attention_source: [k, d] codes in the weights' format (where there are scores that read such a
             vector; else None).
         exponential_table: coefficients by D; beyond its end they are 0 (with scores; else None).
-        activation_table: [2**width] codes of Z by the unsigned bits of U; None in the last layer.
+        activation_table: [2**width of `argument_format`] codes of Z by the unsigned bits of U; None in the last layer.
         scores: those that weight the messages; None without.
         second: whether this is a second product, whose rows receive from themselves alone.
 
@@ -116,6 +117,13 @@ class LayerAccelerator:
     def activation(self) -> str | None:
         """Name of the activation; None in the last layer."""
         return None if self.geometry.last else NAMES[self.geometry.activation]
+
+    @property
+    def argument_format(self) -> FixedPoint:
+        """Format of the activation's argument U and of the bias; that of Z where a hidden layer has no table."""
+        if self.activation is not None and self.activation_table is None:
+            return self.output_format
+        return argument_format(self.activation, self.value_format, self.output_format)
 
     @property
     def weighted(self) -> bool:

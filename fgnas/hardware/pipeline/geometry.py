@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.activations import NAMES
+from fgnas.design import PIPELINE_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.space import Columns
@@ -340,10 +341,22 @@ NO_MLP = (
 )
 
 
+TOO_WIDE = (
+    f"the pipeline carries features and weights in {PIPELINE_BITS} bits; the multiplier array has wider numbers: give "
+    f"the design an array, or write it with --target array"
+)
+
+
 def check_scores(layers: Sequence[LayerGeometry]) -> None:
     """Raise UserError for scores that the pipeline does not run."""
     if any(np.any(layer.gat & (layer.t_attn == 0)) for layer in layers):
         raise UserError(NO_SCORES)
+
+
+def check_widths(layers: Sequence[LayerGeometry]) -> None:
+    """Raise UserError for numbers that the pipeline does not carry."""
+    if any(np.any(np.maximum(layer.value_bits, layer.weight_bits) > PIPELINE_BITS) for layer in layers):
+        raise UserError(TOO_WIDE)
 
 
 def weight_beats(layer: LayerGeometry) -> Any:

@@ -13,7 +13,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
-from fgnas.hardware.pipeline.tables import activation_table, exponential_table, score_table
+from fgnas.hardware.pipeline.tables import activation_table, argument_format, exponential_table, score_table
 from fgnas.network import LayerParameters, Network
 
 
@@ -77,7 +77,10 @@ def _layer(
     denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
     pad = shape.d_padded - shape.d
     codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
-    bias = value.quantise(parameters.bias)
+    argument = argument_format(layer.activation, value, output)
+    rounded_off = value.fraction_bits - argument.fraction_bits
+    extra = wire.logit_extra_bits(value.width) if shape.last else 0
+    bias = argument.quantise(parameters.bias)
     if not shape.last:
         bias = np.pad(bias.reshape(layer.k, -1), ((0, 0), (0, pad))).ravel()
     # A head's features stay together; only in a last layer without scores do a class's heads.
@@ -90,7 +93,7 @@ def _layer(
         value_format=value,
         output_format=output,
         linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
-        aggregate_shift=denominator_bits - (wire.LOGIT_EXTRA_BITS if shape.last else 0),
+        aggregate_shift=denominator_bits + rounded_off - extra,
         linear_dsp=dsp["linear"],
         score_dsp=dsp["score"],
         aggregate_dsp=dsp["aggregate"],
@@ -99,7 +102,7 @@ def _layer(
         attention_target=_vector(weight, parameters.attention_target),
         attention_source=_vector(weight, parameters.attention_source),
         exponential_table=_exponential_table(layer.attention, score) if layer.attends else None,
-        activation_table=activation_table(layer.activation, value, output) if layer.activation else None,
+        activation_table=activation_table(layer.activation, argument, output) if layer.activation else None,
         scores=_scores(layer, value, score) if layer.attends else None,
     )
 

@@ -27,6 +27,7 @@ from fgnas.hardware.pipeline.geometry import (
     ManyDesigns,
     OneDesign,
     check_scores,
+    check_widths,
     geometry,
     over_designs,
 )
@@ -212,7 +213,7 @@ def _named_rates(columns: dict[str, Reals]) -> list[dict[str, float]]:
 
 def _json_texts(column: list[Any]) -> list[str]:
     """Each value of a column as JSON with sorted keys; an object that occurs many times is written once."""
-    if column and type(column[0]) in (int, float):
+    if column and type(column[0]) in (int, float) and None not in column:
         return list(map(repr, column))
     texts = {id(value): value for value in column}
     texts = {key: json.dumps(value, sort_keys=True, allow_nan=False) for key, value in texts.items()}
@@ -234,6 +235,7 @@ class Pricer:
             raise UserError(NO_MLP)
         layers = geometry(columns, self.shape)
         check_scores(layers)
+        check_widths(layers)
         budget = np.broadcast_to(np.asarray(dsp, np.int64), layers[0].k.shape)
         multipliers = bind_multipliers(layers, budget)
         used = resources(layers, multipliers, self.shape, self.family)

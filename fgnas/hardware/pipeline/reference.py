@@ -172,11 +172,10 @@ def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
 
 
 def activate(layer: LayerAccelerator, y: Codes) -> Codes:
-    """[N, features] Z = table[U], U = saturate(Y + b); without a table Y + b in the format of Z."""
-    if layer.activation_table is None:
-        return layer.output_format.saturate(y + layer.bias)
-    u = layer.value_format.saturate(y + layer.bias)
-    return layer.activation_table[u & ((1 << layer.value_format.width) - 1)]
+    """[N, features] Z = table[U], U = saturate(Y + b); without a table Z is U."""
+    argument = layer.argument_format
+    u = argument.saturate(y + layer.bias)
+    return u if layer.activation_table is None else layer.activation_table[u & ((1 << argument.width) - 1)]
 
 
 def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Codes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fgnas.activations import FUNCTIONS, NAMES, PLAIN
+from fgnas.design import TABLE_BITS
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.memories import BLOCK, rom_units
@@ -91,6 +92,15 @@ def layer_tables(layer: OneDesign, value: FixedPoint, output: FixedPoint) -> lis
 def is_plain(activation: str | None, value: FixedPoint, output: FixedPoint) -> bool:
     """Whether the activation's table is max(0, U), or U, which needs no table."""
     return activation in PLAIN and output == value
+
+
+def argument_format(activation: str | None, value: FixedPoint, output: FixedPoint) -> FixedPoint:
+    """Format of an activation's argument U and of the bias: that of the values, but of wider ones that look up a table
+    the TABLE_BITS highest bits. The last layer has no activation."""
+    beyond = value.width - TABLE_BITS
+    if activation is None or beyond <= 0 or is_plain(activation, value, output):
+        return value
+    return FixedPoint(TABLE_BITS, value.fraction_bits - beyond)
 
 
 def table_of(name: str, contents: Codes, width: int, copies: int) -> Table:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fgnas.design import Layer
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.network import LayerParameters, Network
@@ -99,6 +100,11 @@ def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) ->
     return found
 
 
+def _logit_integers(layer: Layer) -> int:
+    """Integer bits of logits, without the sign."""
+    return wire.LOGIT_BITS - 1 - wire.logit_extra_bits(layer.value_format().width) - layer.af
+
+
 def _scales(
     kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None
 ) -> Iterator[tuple[int, ...]]:
@@ -109,7 +115,7 @@ def _scales(
     totals = []
     for layer, (mapped, result), (_, bias) in zip(layers, results, maps, strict=True):
         # The last layer's result has bits of its own.
-        bits = layer.ai if layer.d else wire.LOGIT_BITS - 1 - wire.LOGIT_EXTRA_BITS - layer.af
+        bits = layer.ai if layer.d else _logit_integers(layer)
         totals.append(min(
             _largest_scale(mapped, layer.ai), _largest_scale(bias, layer.ai), _largest_scale(result, bits)
         ))  # fmt: skip

@@ -1,10 +1,12 @@
 """Prices of designs with their arrays against the array that is written for each, and designs that no array runs."""
 
+import json
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from arrays import wide_choices
 from support import Choices, random_design, random_graph, random_network
 
 from fgnas.design import OF_NODES, VECTORS, Array, Design, columns_of
@@ -118,6 +120,33 @@ def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Gen
         assert row["beat_bits"] == design.array.beat_bits and not row["violations"]
         built.append(design)
     return built
+
+
+def test_prices_of_wide_numbers() -> None:
+    """Beside narrow ones, both with second products and without; LUTs and flip-flops of wide ones are not known, and
+    limits on them are refused."""
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 50, 30, 9, 150)
+    kinds = [("add", "add"), ("add", "add"), ("mlp", "add"), ("mlp", "mlp"), ("add", "mlp"), ("mean", "add")]
+    designs = [with_array(rng, 2, ("gcn", "constant"), kind) for kind in 2 * kinds]
+    designs[::2] = [
+        one.model_copy(update={"layers": tuple(
+            layer.model_copy(update=wide_choices(rng)) for layer in one.layers
+        )}) for one in designs[::2]
+    ]  # fmt: skip
+    (table,) = tables_of(designs)
+    assert table.array is not None
+    prices = ArrayDesignPrices(ArrayDesignPricer(data).price(table.columns(), table.array), table.array.beat_bits)
+    rows = prices.rows(Specification(dsp=10_000))
+    names = ("latency_cycles", "dsp", "bram36", "multipliers", "multiplications")
+    for place, (design, row) in enumerate(zip(designs, rows, strict=True)):
+        assert (row["lut"] is None) == (row["ff"] is None) == (place % 2 == 0)
+        if row["feasible"]:
+            project = written(design, data, rng)
+            assert {name: row[name] for name in names} == {name: project[name] for name in names}, design.to_json()
+    assert [json.loads(line) for line in prices.lines(Specification(dsp=10_000))] == rows
+    with pytest.raises(UserError, match="more than 10 bits are not known: give no limit on them"):
+        prices.rows(Specification(lut=10_000))
 
 
 def changed(design: Design, **array: object) -> Design:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from arrays import wide_choices
 from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.errors import UserError
@@ -51,6 +52,22 @@ def test_logits_are_those_of_the_pipeline(kind: tuple[str, str], seed: int) -> N
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
     names = [name for name in phase_names(encoded) if not name.startswith(("load", "fetch"))]
     assert names[-2:] == [f"mean of heads {seed % 3}", f"return {seed % 3}"]
+
+
+def test_heads_apart_behind_wide_numbers() -> None:
+    """A hidden layer of wide numbers and wide weights beside features of six bits; features of 11 are refused."""
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 30, 12, 4, 80)
+    plain: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12, **wide_choices(rng)}
+    last: Choices = {"attention": "constant", "aggregation": "max", "t_attn": None, "k": 2,
+                     "ai": 2, "af": 3, "wi": 2, "wf": 12, "t_out": 1}  # fmt: skip
+    source = random_accelerator(rng, random_design(rng, 2, (plain, last)), data)
+    array = fit(source, data, 4, (1,))
+    assert array.engine.wide
+    assert np.array_equal(reference.run(encode_array(array, data)), pipeline.run(source, encode(source, data)))
+    wide = random_accelerator(rng, random_design(rng, 2, (plain, last | {"af": 8})), data)
+    with pytest.raises(UserError, match="features have 6 bits at most, not 11: choose one head, or fewer bits"):
+        fit(wide, data, 4, (1,))
 
 
 def test_nothing_is_apart_that_can_share_a_sum() -> None:

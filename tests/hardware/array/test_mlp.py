@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import random_array, random_data
+from arrays import random_array, random_data, wide_choices
 from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.errors import UserError
@@ -48,6 +48,20 @@ def test_logits_are_those_of_the_definition(seed: int) -> None:
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
     if encoded.accelerator.plans[0].passes == 1:  # each pass has its share, rounded
         assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
+    """Both products in numbers of 11 to 16 bits; an activation behind the second has a table of ten bits or none."""
+    rng = np.random.default_rng(seed)
+    data, layers = random_data(rng), 1 + seed % 3
+    plain = {"aggregation": "mlp", "attention": "gcn", "t_attn": None}
+    chosen = tuple(plain | ({"k": 2, "d": 12} if place < layers - 1 else {"k": 2}) | wide_choices(rng)
+                   for place in range(layers))  # fmt: skip
+    source = random_accelerator(rng, random_design(rng, layers, chosen), data)
+    array = random_array(rng, source, data)
+    assert array.engine.wide
+    assert np.array_equal(reference.run(encode_array(array, data)), pipeline.run(source, encode(source, data)))
 
 
 def test_the_definition_by_hand() -> None:

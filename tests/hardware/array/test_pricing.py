@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from arrays import SCORED, random_data, random_source
+from arrays import SCORED, random_data, random_source, wide_source
 from support import Choices, random_accelerator, random_design, random_graph
 
 from fgnas.design import VECTORS, Design
@@ -118,7 +118,8 @@ def assert_exact(
         blocks=blocks if any(blocks > 1) else None, dots=[np.full(len(arrays), plan.dot) for plan in arrays[0].plans],
         **{name: attending[name] for name in SOFTMAX},
     )  # fmt: skip
-    prices = ArrayPricer(data, beat_bits=beat_bits).price(candidates)
+    wide = arrays[0].engine.wide
+    prices = ArrayPricer(data, beat_bits=beat_bits, wide=wide).price(candidates)
     for place, array in enumerate(arrays):
         encoded = encode_array(array, data)
         assert prices.cycles[place] == total_cycles(encoded)
@@ -155,6 +156,33 @@ def test_prices_of_blocks_are_those_of_the_encoded_array(seed: int) -> None:
         if beat_bits > 128:
             arrays.append(fit(source, data, units, columns, 1, beat_bits, 1, 2, blocks=2))
     assert_exact(source, data, arrays, beat_bits)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_of_wide_numbers_are_those_of_the_encoded_array(seed: int) -> None:
+    """Streams of 31 bits an entry, words of H in 128 bits; whole and in slices."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = wide_source(rng, 1 + seed % 3, data, (1, 2))
+    beat_bits, arrays = BEAT_BITS[seed % 3], []
+    for units in (1, 6, 16):
+        columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
+        whole = fit(source, data, units, columns, 1, beat_bits)
+        results = max(one for one in (1, 2, 4) if one <= whole.engine.banks)
+        arrays += [whole, fit(source, data, units, columns, 1, beat_bits, 1, results)]
+        if columns:
+            arrays.append(fit(source, data, units, columns, 1, beat_bits, slices=2))
+    assert_exact(source, data, arrays, beat_bits)
+
+
+def test_the_area_of_wide_numbers_is_not_known() -> None:
+    rng = np.random.default_rng(1)
+    data = random_data(rng)
+    source = wide_source(rng, 2, data)
+    assert fastest(source, data, Room(64)).engine.wide
+    for name in ("lut", "ff"):
+        with pytest.raises(UserError, match="numbers of more than 10 bits are not known: give no limit on them"):
+            fastest(source, data, Room(64, limits={name: 1_000_000}))
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:

@@ -13,17 +13,18 @@ from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_be
 
 @pytest.mark.parametrize("beat_bits", programme.BEAT_BITS)
 @pytest.mark.parametrize("takers", [1, 2, 4, 8, 16, 32, 128])
-def test_entries_come_back(takers: int, beat_bits: int) -> None:
+@pytest.mark.parametrize(("bits", "value_bits"), [(10, 10), (11, 16), (16, 16)])
+def test_entries_come_back(takers: int, beat_bits: int, bits: int, value_bits: int) -> None:
     """Several slot rows in a beat, or several beats for a slot row; values at both ends of their range."""
     rng = np.random.default_rng(takers)
-    shape = (23, takers)
-    index, value, last = rng.integers(0, 1 << 14, shape), rng.integers(-512, 512, shape), rng.integers(0, 2, shape)
-    value[0, 0], value[1, 0] = -512, 511
-    beats = entry_beats(index, value, last, takers, beat_bits)
-    per_beat = programme.slot_rows_per_beat(takers, beat_bits)
-    parts = programme.beats_per_slot_row(takers, beat_bits)
+    shape, end = (23, takers), 1 << (value_bits - 1)
+    index, value, last = rng.integers(0, 1 << 14, shape), rng.integers(-end, end, shape), rng.integers(0, 2, shape)
+    value[0, 0], value[1, 0] = -end, end - 1
+    beats = entry_beats(index, value, last, takers, beat_bits, bits)
+    per_beat = programme.slot_rows_per_beat(takers, beat_bits, bits)
+    parts = programme.beats_per_slot_row(takers, beat_bits, bits)
     assert len(beats) == -(-23 // per_beat) * parts
-    for before, after in zip((index, value, last), read_entries(beats, takers, 23), strict=True):
+    for before, after in zip((index, value, last), read_entries(beats, takers, 23, bits), strict=True):
         assert np.array_equal(before, after)
 
 
@@ -32,6 +33,15 @@ def test_an_entry_by_hand() -> None:
     index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
     word = int.from_bytes(entry_beats(index, value, last, 4, 128).tobytes(), "little")
     assert word == (5 | 0x3FF << 14 | 1 << 24) << 75
+
+
+def test_a_wide_entry_by_hand() -> None:
+    """Of numbers of 11 bits and more a beat has fewer: the fourth entry begins at bit 93, its value has 16 bits."""
+    index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
+    word = int.from_bytes(entry_beats(index, value, last, 4, 128, 11).tobytes(), "little")
+    assert word == (5 | 0xFFFF << 14 | 1 << 30) << 93
+    assert [programme.entries_per_beat(128, bits) for bits in (2, 10, 11, 16)] == [5, 5, 4, 4]
+    assert [programme.entries_per_beat(bits, 16) for bits in programme.BEAT_BITS] == [4, 8, 16]
 
 
 def test_descriptors_come_back() -> None:

@@ -4,13 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import EXACT, SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
+from arrays import (
+    EXACT,
+    SCORED,
+    SCORES_OF_ALL_KINDS,
+    random_array,
+    random_data,
+    random_source,
+    wide_source,
+)
 from support import plain_layer, random_accelerator, random_design, random_graph, random_network
 
 from fgnas.activations import NAMES, PLAIN
 from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.fixedpoint import shift_right_even
+from fgnas.fixedpoint import FixedPoint, shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
@@ -24,6 +32,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.network import LayerParameters, Network
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import build
 
@@ -38,6 +47,70 @@ def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: i
     source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
     encoded = encode_array(random_array(rng, source, data), data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
+    """Numbers of 11 to 16 bits beside narrow weights, in random modes; in slices and in blocks, too."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = wide_source(rng, 1 + seed % 3, data, (1, 2))
+    array = random_array(rng, source, data)
+    assert array.engine.wide and array.engine.entry.bits == 31
+    slices = 2 if seed % 4 == 1 else 1
+    sums = not any(plan.layer.geometry.maximum or plan.heads > 1 for plan in array.plans)
+    if slices > 1 or (sums and seed % 4 == 2):
+        array = fit(
+            source, data, array.engine.units, [plan.aggregate.n for plan in array.plans[:-1]],
+            slices=slices if array.plans[0].heads == 1 else 1, blocks=1 if slices > 1 else 2,
+        )  # fmt: skip
+    encoded = encode_array(array, data)
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+
+
+def test_an_argument_looks_up_its_table_with_ten_bits() -> None:
+    """tanh of numbers of 16 bits, 12 of them behind the point: by hand, U has ten bits, 6 behind the point.
+
+    A single node with itself as neighbour: X = 1, W = 1.5, so that Y = 1.5; with the bias 7 / 128 it is 1.5546875,
+    which is rounded from the sum of 1.5 and 4 / 64 (a tie, to even): 100 / 64.
+    """
+    wide = {"ai": 3, "af": 12, "wi": 3, "wf": 12, "attention": "constant", "aggregation": "add"}
+    design = Design(schema=1, dsp=0, layers=(
+        plain_layer(**wide, d=1, activation="tanh"), plain_layer(**wide, d=None, activation=None, t_act=None)))
+    one = np.ones(1, np.float32)
+    network = Network((LayerParameters(1.5 * one.reshape(1, 1, 1), 7 / 128 * one, None, None, 0, 0, 0),
+                       LayerParameters(one.reshape(1, 1, 1), 0 * one, None, None, 0, 0, 0)), 0)  # fmt: skip
+    everyone = np.ones(1, bool)
+    data = build("one", one.reshape(1, 1), np.zeros((2, 0), np.int64), np.zeros(1, np.int64), everyone, everyone,
+                 everyone, 1)  # fmt: skip
+    source = lower_network(design, network, GraphShape.of(data))
+    first, last = source.layers
+    assert (first.argument_format, first.bias.tolist()) == (FixedPoint(10, 6), [4])
+    assert first.activation_table is not None and len(first.activation_table) == 1024
+    assert (first.aggregate_shift, last.aggregate_shift, source.logit_format) == (6, 0, FixedPoint(16, 12))
+    expected = [[round(np.tanh(100 / 64) * 2**12)]]
+    array = fit(source, data, 1)
+    assert [plan.activation_words for plan in array.plans] == [128, 0]
+    encoded = encode_array(array, data)
+    assert [one.bits for one in encoded.programme[-3:]] == [10, 16, 16] and not encoded.programme[-1].bias_fine
+    assert reference.run(encoded).tolist() == pipeline.run(source, encode(source, data)).tolist() == expected
+
+
+def test_scores_of_narrow_features_on_wide_numbers() -> None:
+    """Weights of 16 bits beside features of 8, and a layer of 16 bits; means count up to 512 entries."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 40, 12, 5, 100)
+    narrow, wide = {"ai": 3, "af": 4, "wi": 3, "wf": 12, "t_out": 1}, {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
+    for attention in SCORES_OF_ALL_KINDS[:-1]:
+        scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow}
+        source = random_accelerator(rng, random_design(rng, 3, (
+            scored | {"d": 8, "k": 2, "aggregation": "mean"},
+            {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
+            scored | {"aggregation": "max", "k": 1})), data)  # fmt: skip
+        array = fit(source, data, 4, (2, 1))
+        assert array.engine.wide and array.engine.softmax is not None
+        encoded = encode_array(array, data)
+        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
 @pytest.mark.parametrize("attention", ["gat", "cos"])

@@ -1,6 +1,7 @@
 """Block RAMs and DSPs of an engine against those that Yosys maps, and against its written summary."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.devices import FAMILIES
-from fgnas.tools.synth import count_block_rams, count_cells
+from fgnas.paths import templates_directory
+from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
 DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
 """Words of the table and of the own rows."""
+WIDE_DEPTHS = ((1024, 600), (5120, 64))
+"""Those of engines whose numbers have 16 bits."""
 EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12))
 """Of engines with attention: tables of exponentials in LUTs and in block RAM."""
 PARTIAL_SUMS = ((60, 20), (600, 26))
@@ -44,6 +48,9 @@ def engines() -> dict[str, ArrayAccelerator]:
         array = fit(random_source(rng, 2, data), data, 1, (1,))
         engine = replace(array.engine, maximum=True, softmax=softmax)
         found[f"{softmax.words}-exponentials"] = replace(array, engine=engine)
+    for table, own in WIDE_DEPTHS:
+        engine = replace(array.engine, table_words=table, own_words=own, bits=16, partial_words=200, sum_bits=44)
+        found[f"{table}x{own}x16"] = replace(array, engine=engine)
     for words, sum_bits in PARTIAL_SUMS:
         engine = replace(array.engine, partial_words=words, sum_bits=sum_bits)
         found[f"{words}-partial-sums"] = replace(array, engine=engine)
@@ -63,6 +70,20 @@ def test_block_rams_are_those_of_synthesis(family: str, tmp_path: Path) -> None:
     for name, blocks in built.items():
         found = sum(count_cells(cells)["bram36"] for cells in blocks.values())
         assert found == engine_block_rams(arrays[name].engine, family), name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_product_of_wide_numbers_takes_one_dsp(family: str, tmp_path: Path) -> None:
+    """16 x 16 bits, in a slice of 25 x 18 or 27 x 18."""
+    pytest.importorskip("pyosys")
+    module = "fgnas_multiplier_dsp"
+    source = (templates_directory() / "rtl" / f"{module}.sv").read_text()
+    for name in ("LeftBits", "RightBits"):
+        source = re.sub(rf"({name} += )8", r"\g<1>16", source)
+    (tmp_path / "one.sv").write_text(source)
+    modules = synthesise(["one.sv"], module, family, tmp_path, tmp_path / "log")["modules"]
+    found = instance_totals(modules, module)[module]
+    assert (found["dsp"], found["lut"]) == (1, 0)
 
 
 def test_a_summary_describes_the_engine() -> None:
