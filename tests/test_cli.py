@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -221,6 +222,18 @@ def test_numbers_of_the_array_alone_are_refused_before_a_training(call, designs,
     (elsewhere / "wide.json").write_text(json.dumps({**designs[0], "layers": layers}))
     for command in ("price", "hls"):
         assert refused(call(command, "wide.json"), "the pipeline carries features and weights in 10 bits", "array")
+
+
+def test_wide_numbers_have_a_price_without_luts(call, designs, elsewhere):
+    numbers = {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1, "attention": "gcn", "t_attn": None, "k": 1}
+    array = {"units": 4, "columns": [1], "beat_bits": 256}
+    layers = [{**layer, **numbers} for layer in designs[0]["layers"]]
+    (elsewhere / "wide.json").write_text(json.dumps({**designs[0], "array": array, "layers": layers}))
+    found = json.loads(call("price", "wide.json", "--json")[1])
+    assert (found["lut"], found["ff"], found["dsp"], found["feasible"]) == (None, None, 32, True)
+    code, out, _ = call("price", "wide.json")
+    assert code == 0 and re.search(r"\| LUT +\| +- \|", out), out
+    assert refused(call("price", "wide.json", "--lut", 10_000), "more than 10 bits are not known: give no limit")
 
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
