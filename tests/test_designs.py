@@ -64,10 +64,32 @@ CHANGES: list[tuple[int | None, str, Any]] = [
     (None, "schema", True), (None, "schema", 1.0), (None, "layers", []), (None, "layers", {}), (None, "gates", 3),
     (0, "d", 0), (0, "d", 1025), (0, "d", 4.0), (0, "d", None), (0, "d", True), (0, "k", 3), (0, "k", 128),
     (0, "t_in", 6), (0, "t_in", False), (0, "t_in", "2"), (0, "t_out", 9), (0, "t_aggr", 3), (0, "t_act", None),
-    (0, "t_attn", 0), (0, "t_attn", 2), (0, "ai", 9), (0, "ai", -1), (0, "attention", "gin"), (0, "attention", None),
+    (0, "t_attn", 0), (0, "t_attn", 2), (0, "ai", 16), (0, "ai", -1), (0, "attention", "gin"), (0, "attention", None),
     (0, "attention", ["gcn"]), (0, "activation", None), (0, "aggregation", "sum"), (0, "d", 10**20), (0, "d", -65535),
     (1, "d", 4), (1, "activation", "relu"), (1, "t_act", 1), (1, "attention", "gat"), (1, "tin", 3), (1, "wf", 300),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("attention", ["gcn", "gat", "linear", "gat-sym"])
+def test_wide_numbers_are_read_but_for_scores(attention: str, tmp_path: Path) -> None:
+    """Lines of 16 bits take the quick path; features of scores have ten at most, as `Design` says."""
+    rng = np.random.default_rng(2)
+    plain = {"attention": "gcn", "t_attn": None, "ai": 3, "af": 12, "wi": 0, "wf": 15, "t_out": 4}
+    right = random_design(rng, 2, (plain, plain))
+    content = right.to_dict()
+    content["layers"][0] |= {"attention": attention, "t_attn": 1 if attention == "gat" else None}
+    line, path = json.dumps(content), tmp_path / "d.jsonl"
+    if attention == "gcn":
+        assert module._parsed([line]) is not None
+        assert_same(read_back(written(path, [line])), [line])
+        return
+    for af, wrong in ((6, False), (7, True)):
+        content["layers"][0]["af"] = af
+        line = json.dumps(content)
+        assert (module._parsed([line]) is None) == wrong
+        if wrong:
+            with pytest.raises(UserError, match=f"ai . af must be 1 to 9 with attention {attention}: scores look up"):
+                read_tables(written(path, [line]))
 
 
 @pytest.mark.parametrize(("layer", "name", "value"), CHANGES)
