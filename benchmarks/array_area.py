@@ -78,6 +78,7 @@ def page(record: dict[str, Any]) -> str:
     return render(
         f"{NAME}.md", command=record["command"], seed=record["seed"], tool=record["tool"], summary=record["summary"],
         counts=counts, drawn=ENGINES, most=LANES * MOST_UNITS, designs=designs,
+        attending=any("softmax" in one["engine"] for one in designs),
     )  # fmt: skip
 
 

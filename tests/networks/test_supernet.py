@@ -19,6 +19,7 @@ from fgnas.networks.model import Architecture, Field, rates_of
 from fgnas.networks.supernet import Bounds, Supernet, SupernetRecipe, accuracies, child_of
 from fgnas.networks.training import float_accuracy
 from fgnas.systems.gcos.space import find_space
+from fgnas.systems.gcos.trainer import bounds_of
 from fgnas.tasks.nodes import GraphData
 
 RECIPE = SupernetRecipe(updates=25, paths=3)
@@ -170,7 +171,7 @@ def test_another_file_is_refused(bounds: Bounds, tmp_path: Path) -> None:
 def test_scores_are_those_of_the_network(name: str, data: GraphData, tmp_path: Path) -> None:
     """In float exactly; rounded to ten bits nearly, to few bits less."""
     space = find_space(name, 12, 128)
-    wide = Bounds(data.width_in, (1, 1), (256, data.classes), (), mlp=name == "table-ii")
+    wide = bounds_of(space, data)
     rows = space.draw(12, np.random.default_rng(2))
     whole = Supernet.initial(wide, np.random.default_rng(2))
     lost: dict[int, list[float]] = {6: [], 10: []}
