@@ -319,7 +319,7 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
             rows.append((f"{kind} {split}", f"{value:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"))
     seeds = len(best["retrained"]["seeds"])
     _show_table("Accuracy", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
-    if (cheapest := run.cheapest) is not None and cheapest["rank"] > 1:
+    if (cheapest := run.cheapest) is not None and cheapest["design_hash"] != best["design_hash"]:
         _show_cheapest(config["costs"], best, cheapest)
     print(run.folder / "best.json")
     print(page)

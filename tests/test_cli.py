@@ -290,8 +290,8 @@ def test_a_search_from_start_to_project(call, elsewhere):
     assert refused(call("search", "--resume"), "versions.numpy")
 
     cheapest = json.loads((folder / "cheapest.json").read_text())
-    assert cheapest["saved"] == "latency_cycles" and set(cheapest["delivered"]["quantised"]) == {"val", "test"}
-    assert cheapest["costs"]["latency_cycles"] <= leaders[0]["costs"]["latency_cycles"]
+    assert cheapest["saved"] == "lut" and set(cheapest["delivered"]["quantised"]) == {"val", "test"}
+    assert cheapest["costs"]["lut"] <= leaders[0]["costs"]["lut"]
     written = json.loads(call("hls", "latest", "--design", "cheapest", "--json", "--quiet")[1])
     assert written["directory"] == "hls/cheapest" and written["design_hash"] == cheapest["design_hash"]
 

@@ -57,7 +57,10 @@ class Run:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The content of cheapest.json; None if nothing in the run's system costs anything."""
+        """The content of cheapest.json; None if nothing in the run's system costs anything.
+
+        It is a leader, or the models of the leader of its `rank` on smaller hardware.
+        """
         return self.store.cheapest()
 
     @property
@@ -108,10 +111,12 @@ class Run:
         return found
 
     def _entry(self, rank: int | str) -> dict[str, Any]:
-        """The entry of a leader in leaders.json."""
+        """The entry of a leader in leaders.json, or that in cheapest.json."""
         entries = self.store.leaders()
-        named = {"best": 1} | ({"cheapest": self.cheapest["rank"]} if self.cheapest is not None else {})
-        text = str(named.get(str(rank), rank))
+        named = {"best": entries[0]} | ({"cheapest": self.cheapest} if self.cheapest is not None else {})
+        text = str(rank)
+        if text in named:
+            return named[text]
         if text.startswith(MAPPING):
             return self._mapped_entry(text)
         if not text.isdecimal() or not 1 <= int(text) <= len(entries):

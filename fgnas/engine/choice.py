@@ -22,11 +22,15 @@ def standard_error(entry: Entry) -> float:
     return float(entry["retrained_val"]["std"] / np.sqrt(seeds))
 
 
-def cheapest(entries: Sequence[Entry], cost: str) -> Entry:
-    """The entry of the lowest cost whose mean is within one standard error of the best one's; of equals the best."""
+def as_good(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries whose mean is within one standard error of that of the first, which is the best."""
     least = entries[0]["retrained_val"]["mean"] - standard_error(entries[0])
-    as_good = [entry for entry in entries if entry["retrained_val"]["mean"] >= least]
-    return min(as_good, key=lambda entry: (entry["costs"][cost], entry["rank"]))
+    return [entry for entry in entries if entry["retrained_val"]["mean"] >= least]
+
+
+def cheapest(entries: Sequence[Entry], cost: str) -> Entry:
+    """The entry of the lowest cost that is as good as the first within its standard error; of equals the best."""
+    return min(as_good(entries), key=lambda entry: (entry["costs"][cost], entry["rank"]))
 
 
 def front(entries: Sequence[Entry], costs: Sequence[str]) -> list[Entry]:

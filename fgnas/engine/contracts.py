@@ -131,6 +131,20 @@ class Trainer(Protocol):
         """Accuracy by kind ("float", "quantised" ...) and split ("val", "test"). Reads the test split."""
 
 
+class Smaller(Protocol):
+    """Smaller hardware for models that are trained already."""
+
+    @property
+    def saved(self) -> str:
+        """The cost that it keeps low."""
+
+    def variants(self, row: NDArray[np.int16]) -> list[tuple[Any, dict[str, int | float]]]:
+        """Candidates within the limits that run the models of a row's candidate, each with its costs by name."""
+
+    def score(self, jobs: Sequence[tuple[Sequence[Any], int, Outcome]], workers: Workers) -> list[list[float]]:
+        """The first score of each variant in (variants, repetition, outcome), by job."""
+
+
 class Searcher(Protocol):
     """Proposes rows and learns from their objectives.
 
@@ -212,6 +226,7 @@ class Composition:
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
         saved_cost: the cost that the cheapest of the delivered candidates saves; None: the first of the first front.
+        smaller: smaller hardware for retrained models, which the cheapest may have; None: it is one of the leaders.
         label: a short name for runs, such as the dataset's.
         identity: everything but options and versions that determines the results, such as the data's fingerprint.
         delivered: fields of every leader's entry, such as the dataset.
@@ -227,6 +242,7 @@ class Composition:
     objectives: tuple[str, ...]
     fronts: tuple[tuple[str, ...], ...] = ()
     saved_cost: str | None = None
+    smaller: Smaller | None = None
     label: str = "run"
     identity: Mapping[str, Any] = field(default_factory=dict)
     delivered: Mapping[str, Any] = field(default_factory=dict)
@@ -240,7 +256,7 @@ class Composition:
 
     @property
     def saved(self) -> str | None:
-        """The name of the cost that the cheapest of the delivered candidates saves; None without costs."""
+        """The name of the cost that the cheapest of the leaders saves; None without costs."""
         named = (self.saved_cost, *(name for names in self.fronts for name in names))
         return next((name for name in (*named, *(cost.name for cost in self.target.costs)) if name is not None), None)
 

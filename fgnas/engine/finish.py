@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,51 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": float(np.mean(values)), "std": deviation, "values": list(values)}
 
 
+@dataclass(eq=False)
+class Finalist:
+    """A candidate with its retrained models.
+
+    Attributes:
+        candidate, costs: what is delivered, and its costs.
+        trial: the trial that the search found it in.
+        score: the name of the score that it is judged by.
+        outcomes: its models, by seed.
+        refined: refined models, by index of the seed.
+    """
+
+    candidate: Candidate
+    costs: dict[str, int | float]
+    trial: Trial
+    score: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    refined: dict[int, Outcome] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[float]:
+        """Its score, by seed."""
+        return [outcome.scores[self.score] for outcome in self.outcomes]
+
+    @property
+    def luckiest(self) -> int:
+        """Index of the seed with the best score, the earlier of equal ones."""
+        return int(np.argmax(self.values))
+
+    @property
+    def kept(self) -> int:
+        """Index of the seed whose refined model is the best, the earlier of equal ones."""
+        return max(self.refined, key=lambda place: (self.refined[place].scores[self.score], -place))
+
+    def judged(self, rank: int) -> dict[str, Any]:
+        """The part of its entry that choices are made by."""
+        return {
+            "rank": rank,
+            "design": self.candidate.to_dict(),
+            "design_hash": self.candidate.hash,
+            "retrained_val": spread(self.values),
+            "costs": dict(self.costs),
+        }
+
+
 class Leaders:
     """Retrained candidates.
 
@@ -36,94 +82,113 @@ class Leaders:
     ) -> None:
         self.parts, self.seeds = parts, seeds
         self.ranked_by = parts.trainer.scores[0].name
-        self.trials = {trial.design_hash: trial for trial in trials}
-        self.candidates = {candidate.hash: candidate for candidate in candidates}
-        self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.candidates}
-        # By candidate and index of the seed.
-        self.refined: dict[str, dict[int, Outcome]] = {name: {} for name in self.candidates}
-
-    def values(self, name: str) -> list[float]:
-        """The first score of a leader, by seed."""
-        return [outcome.scores[self.ranked_by] for outcome in self.outcomes[name]]
+        self.finalists = [
+            Finalist(candidate, trial.costs, trial, self.ranked_by)
+            for candidate, trial in zip(candidates, trials, strict=True)
+        ]
+        self.cheapest: Finalist | None = None
 
     def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
         """Train every leader once per seed."""
-        candidates = list(self.candidates.values())
+        candidates = [one.candidate for one in self.finalists]
         for repetition in range(1, self.seeds + 1):
             found = self.parts.trainer.retrain(candidates, repetition, workers)
-            for candidate, outcome in zip(candidates, found, strict=True):
-                self.outcomes[candidate.hash].append(outcome)
+            for finalist, outcome in zip(self.finalists, found, strict=True):
+                finalist.outcomes.append(outcome)
             report(repetition, self.seeds + 1)  # refining is one round more
 
+    def choose_cheapest(self, workers: Workers) -> None:
+        """Choose the cheapest that is as good as the best: a leader, or its models on smaller hardware."""
+        if self.saved is None:
+            return
+        ranked = self.ranking()
+        ranks = {one.candidate.hash: rank for rank, one in enumerate(ranked, 1)}
+        as_good = choice.as_good([one.judged(ranks[one.candidate.hash]) for one in ranked])
+        offered = [*ranked, *self._shrunk(ranked[: len(as_good)], workers)]
+        entries = [one.judged(ranks[one.trial.design_hash]) for one in offered]
+        self.cheapest = offered[entries.index(choice.cheapest(entries, self.saved))]
+
+    @property
+    def saved(self) -> str | None:
+        """The name of the cost that the cheapest saves; None without costs."""
+        return self.parts.saved if self.parts.smaller is None else self.parts.smaller.saved
+
+    def _shrunk(self, leaders: Sequence[Finalist], workers: Workers) -> list[Finalist]:
+        """The models of leaders on smaller hardware, each with its scores."""
+        if (smaller := self.parts.smaller) is None:
+            return []
+        offers = [smaller.variants(np.array(leader.trial.row, np.int16)) for leader in leaders]
+        candidates = [[candidate for candidate, _ in offer] for offer in offers]
+        pairs = [(leader, place) for leader in range(len(leaders)) for place in range(self.seeds)]
+        jobs = [(candidates[leader], place + 1, leaders[leader].outcomes[place]) for leader, place in pairs]
+        found = dict(zip(pairs, smaller.score(jobs, workers), strict=True))
+        return [
+            Finalist(candidate, costs, leader.trial, self.ranked_by, [
+                Outcome({self.ranked_by: found[number, place][variant]}, outcome.seed, outcome.model)
+                for place, outcome in enumerate(leader.outcomes)
+            ])
+            for number, leader in enumerate(leaders) for variant, (candidate, costs) in enumerate(offers[number])
+        ]  # fmt: skip
+
     def refine(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
-        """Refine the models of all seeds of the winner, and of the best seed of every other leader."""
+        """Refine the models of all seeds of the winner, and of the best seed of every other leader and the cheapest."""
         winner = self.ranking()[0]
-        kept = [
-            (name, place)
-            for name in self.candidates
-            for place in (range(self.seeds) if name == winner else [int(np.argmax(self.values(name)))])
-        ]
-        jobs = [(self.candidates[name], place + 1, self.outcomes[name][place]) for name, place in kept]
-        for (name, place), outcome in zip(kept, self.parts.trainer.refine(jobs, workers), strict=True):
-            self.refined[name][place] = outcome
+        every = self.finalists + [one for one in [self.cheapest] if one is not None and one not in self.finalists]
+        kept = [(one, place) for one in every for place in (range(self.seeds) if one is winner else [one.luckiest])]
+        jobs = [(one.candidate, place + 1, one.outcomes[place]) for one, place in kept]
+        for (one, place), outcome in zip(kept, self.parts.trainer.refine(jobs, workers), strict=True):
+            one.refined[place] = outcome
         report(self.seeds + 1, self.seeds + 1)
 
-    def ranking(self) -> list[str]:
-        """Candidates' hashes, best mean first; equal ones in the order of their trials."""
-        return sorted(
-            self.candidates, key=lambda name: (-float(np.mean(self.values(name))), self.trials[name].trial)
-        )
+    def ranking(self) -> list[Finalist]:
+        """The leaders, best mean first; equal ones in the order of their trials."""
+        return sorted(self.finalists, key=lambda one: (-float(np.mean(one.values)), one.trial.trial))
 
     def deliver(self, store: RunStore) -> dict[str, Any]:
         """Write the leaders, their models, the cheapest and the best of them.
 
         Test accuracies are read only now, and only of these two.
         """
-        ranking = self.ranking()
-        entries = [self._entry(store, rank, name) for rank, name in enumerate(ranking, 1)]
+        ranked = self.ranking()
+        entries = [self._entry(store, rank, one) for rank, one in enumerate(ranked, 1)]
         store.write_json("leaders.json", entries)
-        self._deliver_cheapest(store, entries)
-        best = entries[0] | self._tested(ranking[0], entries[0]["repetition"] - 1)
+        self._deliver_cheapest(store, ranked, entries)
+        best = entries[0] | self._tested(ranked[0])
         store.write_json("best.json", best)
         return best
 
-    def _deliver_cheapest(self, store: RunStore, entries: list[dict[str, Any]]) -> None:
-        """Write the cheapest leader within one standard error of the best, with the accuracies of its model."""
-        if (saved := self.parts.saved) is None:
+    def _deliver_cheapest(self, store: RunStore, ranked: list[Finalist], entries: list[dict[str, Any]]) -> None:
+        """Write the cheapest that is as good as the best, with the accuracies of its model."""
+        if (one := self.cheapest) is None:
             return
-        entry = choice.cheapest(entries, saved)
-        name = entry["design_hash"]
-        tested = self.parts.trainer.test(self.candidates[name], self.refined[name][entry["repetition"] - 1])
-        store.write_json("cheapest.json", entry | {"saved": saved, "delivered": tested})
+        rank = 1 + [leader.trial for leader in ranked].index(one.trial)
+        entry = entries[rank - 1] if one is ranked[rank - 1] else self._entry(store, rank, one)
+        tested = self.parts.trainer.test(one.candidate, one.refined[one.kept])
+        store.write_json("cheapest.json", entry | {"saved": self.saved, "delivered": tested})
 
-    def _entry(self, store: RunStore, rank: int, name: str) -> dict[str, Any]:
-        trial, refined = self.trials[name], self.refined[name]
-        # The earlier of equal seeds.
-        place = max(refined, key=lambda place: (refined[place].scores[self.ranked_by], -place))
+    def _entry(self, store: RunStore, rank: int, one: Finalist) -> dict[str, Any]:
+        """The entry of a leader, or of its models on smaller hardware, which has the rank of the leader."""
+        place = one.kept
         return {
-            "rank": rank,
-            "design": trial.design,
-            "design_hash": name,
+            **one.judged(rank),
             **self.parts.delivered,
-            **self.parts.trainer.save(f"{name}-{place + 1}", refined[place], store),
+            **self.parts.trainer.save(f"{one.candidate.hash}-{place + 1}", one.refined[place], store),
             "repetition": place + 1,
-            "seed": refined[place].seed,
-            "trial": trial.trial,
-            "searched": trial.scores[self.ranked_by],
-            "retrained_val": spread(self.values(name)),
-            "refined_val": refined[place].scores[self.ranked_by],
-            "costs": dict(trial.costs),
+            "seed": one.refined[place].seed,
+            "trial": one.trial.trial,
+            "searched": one.trial.scores[self.ranked_by],
+            "refined_val": one.refined[place].scores[self.ranked_by],
         }
 
-    def _tested(self, name: str, delivered: int) -> dict[str, Any]:
+    def _tested(self, winner: Finalist) -> dict[str, Any]:
         """Accuracies of the winner: the delivered model, and statistics over its seeds."""
-        outcomes = [self.refined[name][place] for place in range(self.seeds)]
-        found = [self.parts.trainer.test(self.candidates[name], outcome) for outcome in outcomes]
+        outcomes = [winner.refined[place] for place in range(self.seeds)]
+        found = [self.parts.trainer.test(winner.candidate, outcome) for outcome in outcomes]
         spreads = {
             kind: {split: spread([each[kind][split] for each in found]) for split in splits}
             for kind, splits in found[0].items()
         }
         return {
-            "delivered": found[delivered],
+            "delivered": found[winner.kept],
             "retrained": {"seeds": [outcome.seed for outcome in outcomes], **spreads},
         }

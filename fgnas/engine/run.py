@@ -139,6 +139,7 @@ def search(
         progress.say("the best designs are trained again with fresh seeds")
         with progress.counted("retrain", plan.retrain_seeds + 1, "rounds") as bar:
             finalists.retrain(workers, lambda done, total: bar.show(done))
+            finalists.choose_cheapest(workers)
             finalists.refine(workers, lambda done, total: bar.show(done))
         return finalists.deliver(store)
 

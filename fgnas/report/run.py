@@ -157,7 +157,13 @@ class RunPage:
     @property
     def saved_label(self) -> str:
         """The label of the cost that the cheapest design saves."""
-        return next(cost.label for cost in self.run.costs if cost.name == self.run.config["saved"])
+        assert self.run.cheapest is not None
+        return next(cost.label for cost in self.run.costs if cost.name == self.run.cheapest["saved"])
+
+    @property
+    def own_hardware(self) -> bool:
+        """Whether the cheapest design is none of the leaders."""
+        return bool(self.offers) and self.offers[0].names == ("cheapest",)
 
     @property
     def top(self) -> list[int]:
@@ -254,15 +260,23 @@ def mapped(run: RunRecord) -> MappedFront:
 
 
 def offers(run: RunRecord, place: dict[str, int]) -> list[Offer]:
-    """The best leader, the cheapest within one standard error of it, and their front, by rank."""
+    """The best leader, the cheapest that is as good within one standard error, and the leaders' front, by rank.
+
+    A cheapest with hardware of its own comes first; its index is that of the leader whose models it runs.
+    """
     if not run.leaders:
         return []
     members = choice.front(run.leaders, choice.front_costs(run.config))
     named: dict[int, list[str]] = {entry["rank"]: [] for entry in members}
     named.setdefault(1, []).append("best")
-    if run.cheapest is not None:
-        named.setdefault(run.cheapest["rank"], []).append("cheapest")
-    return [
+    further = []
+    if (cheapest := run.cheapest) is not None:
+        leader = run.leaders[cheapest["rank"] - 1]
+        if leader["design_hash"] == cheapest["design_hash"]:
+            named.setdefault(leader["rank"], []).append("cheapest")
+        else:
+            further = [Offer(("cheapest",), place[leader["design_hash"]], cheapest)]
+    return further + [
         Offer((*named[entry["rank"]], str(entry["rank"])), place[entry["design_hash"]], entry)
         for entry in run.leaders if entry["rank"] in named
     ]  # fmt: skip

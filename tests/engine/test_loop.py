@@ -206,18 +206,14 @@ def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop, work
     chosen = Leaders(loop.parts, trials, [Design.from_dict(trial.design) for trial in trials], 3)
     chosen.retrain(workers)
     made_up = ([0.5, 0.9, 0.1], [0.8, 0.6, 0.8], [0.2, 0.3, 0.4])
-    for name, values in zip(chosen.candidates, made_up, strict=True):
-        chosen.outcomes[name] = [
-            replace(outcome, scores={"val": value})
-            for outcome, value in zip(chosen.outcomes[name], values, strict=True)
-        ]
+    scored_by_hand(chosen, made_up)
     chosen.refine(workers)
-    assert [len(refined) for refined in chosen.refined.values()] == [1, 3, 1]
+    assert [len(one.refined) for one in chosen.finalists] == [1, 3, 1]
     best = chosen.deliver(loop.store)
     entries = loop.store.leaders()
     assert [entry["retrained_val"]["mean"] for entry in entries] == pytest.approx([0.733333, 0.5, 0.3])
     assert [entry["repetition"] for entry in entries][1:] == [2, 3]
-    assert best == loop.store.best() and best["design_hash"] == list(chosen.candidates)[1]
+    assert best == loop.store.best() and best["design_hash"] == trials[1].design_hash
     place = best["repetition"] - 1
     assert best["seed"] == best["retrained"]["seeds"][place]
     assert len(best["retrained"]["quantised"]["test"]["values"]) == 3
@@ -225,6 +221,54 @@ def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop, work
     for entry in entries:
         opened = back_end.open(entry, loop.store.folder)
         assert opened.design.hash == entry["design_hash"] and opened.network.layers
+
+
+def scored_by_hand(leaders, values):
+    """Give leaders these scores, by seed."""
+    for finalist, own in zip(leaders.finalists, values, strict=True):
+        pairs = zip(finalist.outcomes, own, strict=True)
+        finalist.outcomes = [replace(outcome, scores={"val": value}) for outcome, value in pairs]
+
+
+class Halved:
+    """Half the cost with one DSP less in the budget, a third with two less; scores made up by hand."""
+
+    saved = "lut"
+
+    def __init__(self, space, scores):
+        self.space, self.scores, self.rows = space, scores, []
+
+    def variants(self, row):
+        self.rows.append(tuple(row.tolist()))
+        design = self.space.candidate(row)
+        return [(design.model_copy(update={"dsp": design.dsp - less}), {"lut": 60 // (less + 1)}) for less in (1, 2)]
+
+    def score(self, jobs, workers):
+        assert [(repetition, len(designs)) for designs, repetition, _ in jobs] == [(n, 2) for n in (1, 2, 3)] * 2
+        return [list(self.scores) for _ in jobs]
+
+
+@pytest.mark.parametrize("scores, less", [((0.75, 0.7), 1), ((0.75, 0.745), 2), ((0.1, 0.1), None)])
+def test_the_cheapest_may_have_smaller_hardware(make_loop, workers, scores, less):
+    """Two of three leaders are within the error of the best mean, 0.8: 0.1 over the root of three."""
+    loop = make_loop("whole")
+    trials = [replace(trial, costs={"lut": 60}) for trial in leaders(loop.run(), 3, "val")]
+    smaller = Halved(loop.parts.space, scores)
+    designs = [Design.from_dict(trial.design) for trial in trials]
+    chosen = Leaders(replace(loop.parts, smaller=smaller), trials, designs, 3)
+    chosen.retrain(workers)
+    scored_by_hand(chosen, ([0.5, 0.5, 0.4], [0.9, 0.7, 0.8], [0.75, 0.74, 0.75]))
+    chosen.choose_cheapest(workers)
+    chosen.refine(workers)
+    best = chosen.deliver(loop.store)
+    assert smaller.rows == [trials[1].row, trials[2].row]
+    found = loop.store.cheapest()
+    assert found["saved"] == "lut" and found["rank"] == 1 and best["costs"] == {"lut": 60}
+    wanted = designs[1] if less is None else designs[1].model_copy(update={"dsp": designs[1].dsp - less})
+    assert found["costs"] == {"lut": 60 if less is None else 60 // (less + 1)}
+    assert found["design_hash"] == wanted.hash and back_end.open(found, loop.store.folder).design == wanted
+    assert found["retrained_val"]["mean"] == pytest.approx(0.8 if less is None else scores[less - 1])
+    assert len(chosen.finalists) == len(loop.store.leaders()) == 3
 
 
 def test_spread_of_three():

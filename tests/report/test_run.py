@@ -135,3 +135,15 @@ def test_a_finished_run_offers_the_best_the_cheapest_and_their_front(small_run) 
     html = run_html(page)
     assert "best, 1" in html and "cheapest, 3" in html and "cheapest in latency" in html
     assert "cheapest" not in run_html(run_page(small_run)).split("<script>")[0]
+
+
+def test_a_cheapest_with_hardware_of_its_own_is_offered_beside_its_leader(small_run) -> None:
+    leader = small_run.leaders[1]
+    costs = {name: value / 2 for name, value in leader["costs"].items()}
+    cheapest = {**leader, "design_hash": "other", "costs": costs, "saved": "lut"}
+    page = run_page(dataclasses.replace(small_run, cheapest=cheapest))
+    first = page.offers[0]
+    assert first.names == ("cheapest",) and first.entry["costs"] == costs
+    assert page.designs[first.index].trial.design_hash == leader["design_hash"]
+    html = run_html(page)
+    assert "cheapest in lut" in html and "the models of the leader of rank 2 on smaller hardware" in html

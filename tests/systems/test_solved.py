@@ -104,6 +104,38 @@ def test_formats_go_from_ten_bits_to_four():
     assert len(formats_of(space.restrict(af=(5,), wf=(5,), ai=(1,), wi=(1,)))) == 1
 
 
+def test_smaller_hardware_has_the_fewest_luts_of_every_pair_of_widths(small, graph):
+    specification = Specification(latency_ms=0.03, lut=3_200, dsp=20)
+    inner = PipelineTarget(small, graph, specification)
+    solved = SolvedTarget(small, inner, specification.bounds(), "latency_cycles")
+    rows = solved.space.draw(40, np.random.default_rng(0))
+    row = rows[np.flatnonzero(feasible(solved.price(rows), specification.bounds()))[0]]
+    found, costs = solved.smaller.rows(row)
+    assert_equal(costs, inner.price(found))
+    assert feasible(costs, specification.bounds()).all() and solved.smaller.saved == "lut"
+    layers = [small.candidate(one).layers[0] for one in found]
+    pairs = [(layer.ai + layer.af + 1, layer.wi + layer.wf + 1) for layer in layers]
+    assert len(set(pairs)) == len(pairs) > 10
+    architecture = solved.space.candidate(row).architecture()
+    assert all(small.candidate(one).architecture() == architecture for one in found)
+    for one, lut in zip(found, costs["lut"], strict=True):
+        prices = inner.price(every_hardware(small, one))
+        assert lut == prices["lut"][feasible(prices, specification.bounds())].min()
+    assert TARGETS["pipeline"](small, graph, specification).smaller is None
+
+
+def test_the_cheapest_of_a_search_is_rescored_with_its_leaders_networks(small, workers):
+    parts = composed(Options(dataset="digits", dsp=100, children=1))
+    rows = parts.space.draw(20, np.random.default_rng(4))
+    offered = parts.smaller.variants(rows[np.flatnonzero(parts.feasible(rows))[0]])[::12]
+    designs = [design for design, _ in offered]
+    (outcome,) = parts.trainer.retrain(designs[:1], 1, workers)
+    ((first, *others),) = parts.smaller.score([(designs, 1, outcome)], workers)
+    assert first == outcome.scores["val"] and len(others) == len(designs) - 1 > 0
+    for design, value in zip(designs[1:], others, strict=True):
+        assert parts.trainer.retrain([design], 1, workers)[0].scores["val"] == value
+
+
 def test_what_is_found_depends_on_no_history(small, four_nodes):
     specification = Specification(latency_ms=0.003, lut=3_000, dsp=20)
 

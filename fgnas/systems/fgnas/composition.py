@@ -11,6 +11,7 @@ from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.training import check_device, recipe_for
+from fgnas.systems.fgnas.narrowed import Narrowed
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
 from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
 from fgnas.systems.fgnas.target import find_target
@@ -47,14 +48,16 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         checkpoint=options.checkpoint,
     )  # fmt: skip
     target = find_target(options.target)(space, data, specification)
+    trainer = DesignTrainer(data, options.seed, recipe)
     return Composition(
         space=target.space,
         target=target,
-        trainer=DesignTrainer(data, options.seed, recipe),
+        trainer=trainer,
         limits=specification.bounds(),
         objectives=objectives_of(options.objectives, (*DesignTrainer.scores, *target.costs)),
         fronts=(("latency_cycles",), ("lut",), ("latency_cycles", "lut")),
         saved_cost=target.saved,
+        smaller=None if target.smaller is None else Narrowed(target.smaller, trainer),
         label=data.label,
         identity={"dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe)},
         delivered={

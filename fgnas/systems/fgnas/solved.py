@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,8 @@ from fgnas.systems.fgnas.space import DesignSpace
 
 WIDTHS = (10, 8, 7, 6, 5, 4)
 """Bits of every feature and every weight of a design, sign included, in the order in which they are tried."""
+NARROWED = (10, 8, 7, 6, 5)
+"""Bits of features, and of weights, that smaller hardware is offered in."""
 PARTS = (("t_in", "t_out"), ("t_attn",), ("t_aggr",), ("t_act",))
 """Choices of lanes that are measured together, because one stage uses them."""
 AFTER_MEMORY = ("t_aggr", "t_act")
@@ -113,11 +115,15 @@ class Solver:
         for formats in self.formats:
             base = rows[left]
             base[:, list(formats)] = list(formats.values())
-            result[left], ok = self._polished(*self._best(self._candidates(base)))
+            result[left], ok = self.with_formats(base)
             left = left[~ok]
             if not len(left):
                 break
         return result
+
+    def with_formats(self, rows: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+        """Lifted rows with the cheapest lanes for the formats that they have, and whether each keeps every limit."""
+        return self._polished(*self._best(self._candidates(rows)))
 
     def _in_time(self, costs: Costs) -> NDArray[np.bool_]:
         return feasible(costs, [limit for limit in self.limits if limit.cost == "latency_cycles"])
@@ -283,11 +289,20 @@ def parts_of(space: DesignSpace) -> list[Part]:
 
 
 def formats_of(space: DesignSpace) -> list[dict[int, int]]:
-    """Column -> option of the formats of each width, widest first. Of equal widths the one with most fraction bits."""
+    """Column -> option of the formats of each width, widest first."""
+    return formats_of_widths(space, [(width, width) for width in WIDTHS])
+
+
+def formats_of_widths(space: DesignSpace, widths: Iterable[tuple[int, int]]) -> list[dict[int, int]]:
+    """Column -> option of the distinct formats nearest to each (bits of features, bits of weights).
+
+    Of equal widths the one with most fraction bits.
+    """
     found = []
-    for width in WIDTHS:
-        fraction = min(width - 2, 6)
-        wanted = {"ai": width - 1 - fraction, "af": fraction, "wi": width - 1 - fraction, "wf": fraction}
+    for features, weights in widths:
+        parts = {"a": min(features - 2, 6), "w": min(weights - 2, 6)}
+        wanted = {f"{name}f": fraction for name, fraction in parts.items()}
+        wanted |= {"ai": features - 1 - parts["a"], "wi": weights - 1 - parts["w"]}
         formats = {
             column: _nearest(decision.options, wanted[decision.choice])
             for column, decision in enumerate(space.decisions) if decision.kind == "precision"
@@ -302,6 +317,26 @@ def _nearest(options: tuple[int, ...], wanted: int) -> int:
     return min(range(len(options)), key=lambda index: (abs(options[index] - wanted), options[index]))
 
 
+class NarrowedHardware:
+    """Hardware for one architecture in every pair of widths, features and weights apart.
+
+    Cycles below the limit are worth less than area where networks are equally good, so it takes the lanes with the
+    fewest LUTs, or DSPs, that keep the limits.
+    """
+
+    def __init__(self, architectures: ArchitectureSpace, solver: Solver) -> None:
+        self.architectures, self.solver, self.saved = architectures, solver, solver.order[0]
+        self.formats = formats_of_widths(solver.space, itertools.product(NARROWED, NARROWED))
+
+    def rows(self, row: NDArray[np.int16]) -> tuple[Rows, Costs]:
+        """[n, decisions of the full space] an architecture's hardware within the limits, and its costs."""
+        lifted = self.solver.lifted(self.architectures, row[None]).repeat(len(self.formats), axis=0)
+        for base, formats in zip(lifted, self.formats, strict=True):
+            base[list(formats)] = list(formats.values())
+        found, ok = self.solver.with_formats(self.solver.space.repaired(lifted))
+        return found[ok], self.solver.target.price(found[ok])
+
+
 class SolvedTarget:
     """A target whose rows are architectures; it prices each with its solved hardware."""
 
@@ -309,8 +344,10 @@ class SolvedTarget:
 
     def __init__(self, space: DesignSpace, target: Target, limits: Sequence[Limit], cheapest: str) -> None:
         self.solver, self.inner, self.saved = Solver(space, target, limits, cheapest), target, cheapest
+        least = "lut" if cheapest == "latency_cycles" else cheapest
         choices = tuple(choice for choice in space.choices if choice.kind == "architecture")
         self.space = ArchitectureSpace(f"{space.name} architectures", space.layers, choices, space.dsp, self.solver)
+        self.smaller = NarrowedHardware(self.space, Solver(space, target, limits, least))
 
     @property
     def costs(self) -> tuple[Quantity, ...]:

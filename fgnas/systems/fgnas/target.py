@@ -13,7 +13,7 @@ from fgnas.engine.contracts import Target
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.pricing import Pricer, Specification
 from fgnas.space import Rows
-from fgnas.systems.fgnas.solved import SolvedTarget
+from fgnas.systems.fgnas.solved import NarrowedHardware, SolvedTarget
 from fgnas.systems.fgnas.space import DesignSpace
 from fgnas.tasks.nodes import GraphData
 
@@ -25,6 +25,7 @@ class Hardware(Target, Protocol):
         space: the space to search.
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
         saved: the cost that it keeps low.
+        smaller: where smaller hardware for a row is found; None: nowhere.
     """
 
     @property
@@ -36,12 +37,16 @@ class Hardware(Target, Protocol):
     @property
     def saved(self) -> str: ...
 
+    @property
+    def smaller(self) -> NarrowedHardware | None: ...
+
 
 class PipelineTarget:
     """The pipeline on one graph: exact cycles, DSPs and block RAMs, characterised LUTs and flip-flops."""
 
     survey_draws: int | None = None
     saved = "latency_cycles"
+    smaller = None
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
         self.space, self.pricer = space, Pricer(data, specification.family, specification.beat_cycles)

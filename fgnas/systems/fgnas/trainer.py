@@ -121,6 +121,13 @@ class DesignTrainer:
                 outcomes[design.hash] = Outcome({"val": val}, job.seed, result.trained)
         return [outcomes[design.hash] for design in candidates]
 
+    def rescore(
+        self, jobs: Sequence[tuple[Sequence[Design], int, Outcome]], workers: Workers
+    ) -> list[list[float]]:
+        """Quantised validation accuracies of designs of one architecture with a retrained network, by job."""
+        work = [self.job(designs, repetition, outcome.model) for designs, repetition, outcome in jobs]
+        return [result.val for result in _run(work, workers)]
+
     def refine(self, jobs: Sequence[tuple[Design, int, Outcome]], workers: Workers) -> list[Outcome]:
         """Fine-tune each network with the roundings of its design."""
         work = [replace(self.job([design], seed, outcome.model), tune=True) for design, seed, outcome in jobs]
