@@ -133,7 +133,10 @@ def run(options: Options, sharing: Sharing) -> dict[str, Any]:
         "delivered_test": best["delivered"]["quantised"]["test"],
         "prices": best["costs"],
         "design": best["design"],
-        "cheapest": cheapest and {"prices": cheapest["costs"], "test": cheapest["delivered"]["quantised"]["test"]},
+        "cheapest": cheapest and {
+            "saved": cheapest["saved"], "prices": cheapest["costs"], "val": cheapest["retrained_val"]["mean"],
+            "test": cheapest["delivered"]["quantised"]["test"],
+        },
         "leaders": [[one["retrained_val"]["values"], one["costs"]] for one in leaders],
     }
 

@@ -44,8 +44,8 @@ MANY = 1_000
 MOST_CHILDREN = 5_000
 LEAST_ACCURACY = 0.5
 """The hypervolume is of the accuracy above this, and of the cycles below the limit as shares of the latter."""
-CHEAPEST = ("latency_cycles", "lut")
-"""Costs of the cheapest design that the page shows."""
+CHEAPEST = {"lut": "LUTs", "ff": "FFs", "dsp": "DSPs", "latency_cycles": "cycles"}
+"""Costs of the cheapest design that the page shows, with their names."""
 TIMED, STEP = 12, 50
 """The row on which processor time is measured, and the step to which trainings of equal time are rounded."""
 SPLITS, SPLIT_ROW = 10, 12
@@ -210,11 +210,28 @@ def compared(number: int, record: dict[str, Any]) -> list[dict[str, Any]]:
             "method": method,
             "children": np.mean([result["children"] for result in results]),
             "cycles": np.mean([result["prices"]["latency_cycles"] for result in ended]),
-            "cheapest": {name: np.mean([share_of_best(result, name) for result in ended]) for name in CHEAPEST},
             "volume": np.mean(volumes[method]),
             "gap": gain(results, found[BASELINE]) if method != BASELINE else None,
             "volume_gaps": gains,
         })  # fmt: skip
+    return lines
+
+
+def cheapest(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the default's cheapest design saves, and its accuracy beside the best's, for each row that has it."""
+    lines = []
+    for number in SEEDS:
+        found = [one for one in found_of(record, Wanted(number, DEFAULT, 0)) if "saved" in (one.get("cheapest") or {})]
+        if found:
+            validated = [(one["cheapest"]["val"], max(np.mean(each) for each, _ in one["leaders"])) for one in found]
+            tested = [(one["cheapest"]["test"], one["delivered_test"]) for one in found]
+            lines.append({
+                "number": number, "searches": len(found),
+                "shares": [np.mean([share_of_best(one, name) for one in found]) for name in CHEAPEST],
+                "least": min(share_of_best(one, "lut") for one in found),
+                "val": np.mean(np.subtract(*np.transpose(validated))),
+                "test": difference([[ours] for ours, _ in tested], [[theirs] for _, theirs in tested]),
+            })  # fmt: skip
     return lines
 
 
@@ -313,7 +330,7 @@ def page(record: dict[str, Any]) -> str:
         "methods.md", tables=[table for table in tables if table["lines"]], rows=all_rows(record),
         together=together(record), fewer=fewer(record), times=times(record), splits=splits(record),
         least=LEAST_ACCURACY, trainings=TRAININGS, steps=FEWER, many=MANY, default=DEFAULT, baseline=BASELINE,
-        architectures=ARCHITECTURES,
+        architectures=ARCHITECTURES, cheapest=cheapest(record), costs=list(CHEAPEST.values()),
     )  # fmt: skip
 
 

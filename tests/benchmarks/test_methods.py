@@ -19,9 +19,10 @@ def methods(monkeypatch):
 
 
 def result(test: float, cycles: int = 80_000) -> dict:
-    costs = {"latency_cycles": cycles, "lut": 8_000}
+    costs = {"latency_cycles": cycles, "lut": 8_000, "ff": 8_000, "dsp": 40}
     return {
-        "test": [test, test], "prices": costs, "cheapest": {"prices": costs | {"latency_cycles": cycles // 2}},
+        "test": [test, test], "prices": costs, "delivered_test": test,
+        "cheapest": {"saved": "lut", "prices": costs | {"lut": 6_000}, "val": test - 0.01, "test": test - 0.002},
         "leaders": [[[test], costs]], "trainings": 300, "children": 310,
     }  # fmt: skip
 
@@ -51,7 +52,9 @@ def test_a_tie_and_a_win_on_the_page(methods) -> None:
     lines = {line["method"]: line for line in methods.compared(12, record)}
     assert lines["random architectures"]["gap"]["difference"] == pytest.approx(0.0)
     assert lines["evolution"]["gap"]["low"] == pytest.approx(0.02)
-    assert lines["evolution"]["cheapest"] == {"latency_cycles": 0.5, "lut": 1.0}
+    (saved,) = methods.cheapest(record)
+    assert saved["shares"] == pytest.approx([0.75, 1.0, 1.0, 1.0]) and saved["val"] == pytest.approx(-0.01)
+    assert saved["test"]["difference"] == pytest.approx(-0.002) and saved["searches"] == 10
     # Accuracy above one half times the cycles below 100,000, each as a share.
     assert lines["evolution"]["volume"] == pytest.approx(0.32 * 0.4)
     assert lines["evolution"]["volume_gaps"]["random architectures"]["difference"] == pytest.approx(0.02 * 0.4)
@@ -65,6 +68,7 @@ def test_a_tie_and_a_win_on_the_page(methods) -> None:
     assert gains["difference"] == pytest.approx((0.02 + 3 * 0.045) / 4) and gains["low"] > 0.02
     text = methods.page(record)
     assert "| 12 | cora, 1.0 ms, 100,000 LUT and FF, 100 DSP | 71.5% | 82.00% ± 0.00% (10) |" in text
+    assert "| 12 | 10 | 75% | 100% | 100% | 100% | 75% | -1.00% | -0.20%" in text
 
 
 def test_equal_time_is_counted_in_trainings(methods) -> None:
