@@ -225,7 +225,7 @@ class Composition:
         space, target, trainer, limits: the parts.
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
-        saved_cost: the cost that the cheapest of the delivered candidates saves; None: the first of the first front.
+        saved_cost: the cost that leaders save, and the cheapest of them; None: the first of the first front.
         smaller: smaller hardware for retrained models, which the cheapest may have; None: it is one of the leaders.
         label: a short name for runs, such as the dataset's.
         identity: everything but options and versions that determines the results, such as the data's fingerprint.

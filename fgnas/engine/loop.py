@@ -132,7 +132,7 @@ class SearchLoop:
     def leaders(self) -> list[Trial]:
         """The candidates to retrain: half of them the best by score, the others from a front.
 
-        It is that of the objectives, and for a single one that of score and the cost that the cheapest saves.
+        It is that of the objectives, and for a single one that of score and the cost that leaders save.
         """
         names = self.parts.objectives
         if len(names) == 1 and self.parts.saved is not None:
