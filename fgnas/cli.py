@@ -340,15 +340,14 @@ def _show_cheapest(
                 ("", "best", "cheapest", "of the best"), rows)  # fmt: skip
 
 
-def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], used: dict[str, Any]) -> None:
-    """Used, available and per cent, as in a Vivado utilisation report; what is not known, None, has no limit."""
+def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], used: dict[str, float]) -> None:
+    """Used, available and per cent, as in a Vivado utilisation report."""
     rows = []
     for cost in quantities:
         value, limit = used[cost["name"]], limits.get(cost["name"])
         share = f"{value / limit:.2%}" if limit else "-"
         unit = f" ({cost['unit']})" if cost["unit"] else ""
-        told = "-" if value is None else f"{value:,}"
-        rows.append((f"{cost['label']}{unit}", told, "-" if limit is None else f"{limit:,g}", share))
+        rows.append((f"{cost['label']}{unit}", f"{value:,}", "-" if limit is None else f"{limit:,g}", share))
         if cost["shown_unit"]:
             shown = [f"{number * cost['scale']:.4f}" for number in (value, limit) if number is not None]
             label = f"{cost['label']} ({cost['shown_unit']})"

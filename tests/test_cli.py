@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -224,16 +223,18 @@ def test_numbers_of_the_array_alone_are_refused_before_a_training(call, designs,
         assert refused(call(command, "wide.json"), "the pipeline carries features and weights in 10 bits", "array")
 
 
-def test_wide_numbers_have_a_price_without_luts(call, designs, elsewhere):
+def test_wide_numbers_and_cos_have_a_price_with_luts(call, designs, elsewhere):
     numbers = {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1, "attention": "gcn", "t_attn": None, "k": 1}
     array = {"units": 4, "columns": [1], "beat_bits": 256}
     layers = [{**layer, **numbers} for layer in designs[0]["layers"]]
     (elsewhere / "wide.json").write_text(json.dumps({**designs[0], "array": array, "layers": layers}))
-    found = json.loads(call("price", "wide.json", "--json")[1])
-    assert (found["lut"], found["ff"], found["dsp"], found["feasible"]) == (None, None, 32, True)
-    code, out, _ = call("price", "wide.json")
-    assert code == 0 and re.search(r"\| LUT +\| +- \|", out), out
-    assert refused(call("price", "wide.json", "--lut", 10_000), "more than 10 bits are not known: give no limit")
+    narrow = [{**layer, **numbers, "af": 4, "wf": 4, "attention": "cos"} for layer in designs[0]["layers"]]
+    (elsewhere / "cos.json").write_text(json.dumps({**designs[0], "array": array, "layers": narrow}))
+    for name in ("wide.json", "cos.json"):
+        found = json.loads(call("price", name, "--json")[1])
+        assert found["lut"] > 10_000 and found["ff"] > 5_000 and (found["dsp"], found["feasible"]) == (32, True)
+        limited = json.loads(call("price", name, "--json", "--lut", found["lut"] - 1)[1])
+        assert not limited["feasible"] and "LUT" in limited["violations"][0]
 
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):

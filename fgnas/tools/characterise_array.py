@@ -15,7 +15,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,21 +25,29 @@ import numpy as np
 
 from fgnas.backends.array import write_rtl
 from fgnas.backends.rtl import KERNEL
-from fgnas.design import OF_NODES, Design
+from fgnas.design import MOST_BITS, OF_NODES, Design
 from fgnas.errors import UserError
 from fgnas.hardware.array.area import (
     ATTENTION,
+    DOT,
+    ISSUE,
+    ISSUED,
     LOGIC,
     MEASURED,
+    PARTIAL,
+    RESIDUAL,
+    SEQUENCED,
+    SEQUENCER,
     UNIT,
+    WIDE,
     EngineColumns,
     engine_columns,
     sizes_of,
     terms,
 )
-from fgnas.hardware.array.engine import FINISHED, Engine
+from fgnas.hardware.array.engine import FINISHED, LANES, Engine, Softmax
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.lowering import lower as lower_network
@@ -55,7 +63,7 @@ SEED = 1
 BATCH = 3
 """Points that one run of Yosys measures."""
 POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
-          "fixed": 6, ATTENTION: 32}  # fmt: skip
+          "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6}  # fmt: skip
 OTHER_POINTS = {"array_unit": 9, "fixed": 6}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
@@ -65,9 +73,11 @@ FIXED = ("array_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
 FIXED_UNITS = ((1, 3), (3, 6))
 """Numbers of units of the arrays in which they are measured, from and below."""
 DRAWN = 600
-ATTENDING = (UNIT, "array_coefficient", "array_exponential", "fgnas_multiplier_fabric")
+ATTENDING = (UNIT, "array_coefficient", "array_exponential", "fgnas_multiplier", "fgnas_multiplier_fabric")
 """Modules of a unit with attention, beside its dividers, memories and products in DSPs."""
-ATTENDING_SEED = 2
+OPTION_SEED = 2
+OPTION_UNITS = 8
+"""Units of the arrays that options are measured in, at most: what they add to a module hardly needs more."""
 UNTABLED = 8
 """Further units without activation tables, which few engines drawn lack and many of a search."""
 LARGE_UNITS, LARGE_POINTS = 32, 4
@@ -79,20 +89,20 @@ LAYERS = (1, 2, 2, 2, 2, 3)
 SCALES = (-2, 4)
 
 
-def draw_array(rng: np.random.Generator, attending: bool = False) -> ArrayAccelerator:
+def draw_array(rng: np.random.Generator, attending: bool = False, wide: bool = False) -> ArrayAccelerator:
     """A random network on the smallest array of random units that holds it with a graph of random size; `attending`,
-    one whose messages have scores."""
+    one whose messages have scores; `wide`, one of wide numbers."""
     while True:
         try:
-            return _drawn(rng, attending)
+            return _drawn(rng, attending, wide)
         except UserError:
             continue  # its weights or rows exceed a unit's memories
 
 
-def _drawn(rng: np.random.Generator, attending: bool = False) -> ArrayAccelerator:
+def _drawn(rng: np.random.Generator, attending: bool, wide: bool) -> ArrayAccelerator:
     shape = SHAPES[rng.integers(len(SHAPES))]
     space = ArraySpace("points", int(rng.choice(LAYERS)), (*TABLE_II, *ENGINE))
-    design = _of_other_formats(space.candidate(space.draw(1, rng)[0]), rng)
+    design = (_of_wide_formats if wide else _of_other_formats)(space.candidate(space.draw(1, rng)[0]), rng)
     if attending:
         design = _with_scores(design, rng)
     source = lower_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
@@ -119,6 +129,14 @@ def _of_other_formats(design: Design, rng: np.random.Generator) -> Design:
     integer, fraction = rng.integers(1, 4), rng.integers(2, 7)
     formats = {"ai": int(integer), "af": int(fraction), "wi": int(rng.integers(1, 4)), "wf": int(rng.integers(2, 7))}
     return design.model_copy(update={"layers": tuple(one.model_copy(update=formats) for one in design.layers)})
+
+
+def _of_wide_formats(design: Design, rng: np.random.Generator) -> Design:
+    """The design with numbers of random formats, whose values are too wide for the usual entries."""
+    value, weight = (int(bits) for bits in rng.integers(NARROW_BITS + 1, MOST_BITS + 1, 2))
+    formats = {"ai": value // 4, "af": value - 1 - value // 4, "wi": weight // 4, "wf": weight - 1 - weight // 4}
+    layers = tuple(one.model_copy(update=formats | {"t_out": 1}) for one in design.layers)
+    return design.model_copy(update={"layers": layers})
 
 
 def _with_scores(design: Design, rng: np.random.Generator) -> Design:
@@ -154,6 +172,77 @@ class Batch:
     arrays: tuple[ArrayAccelerator, ...]
 
 
+@dataclass(frozen=True)
+class Option:
+    """What an engine may have beside: a module is measured with it and without it.
+
+    Attributes:
+        module: instantiated by the kernel.
+        counted: modules whose own cells count, in it and below it.
+        given: (array, softmax, a random number) to what its engine has with the option.
+        without: of these fields what it has without.
+    """
+
+    module: str
+    counted: tuple[str, ...]
+    given: Callable[[Engine, Softmax, int], dict[str, Any]]
+    without: Callable[[Engine], dict[str, Any]]
+
+
+def _attends(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    return {"softmax": replace(softmax, dot=bool(chance % 2)), "maximum": True}
+
+
+def _plain_attends(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    return {"softmax": softmax, "maximum": True}
+
+
+def _edges_have_scores(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    return {"softmax": replace(softmax, dot=True), "maximum": True}
+
+
+def _adds_rows(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    return {"residual": True, "finished": LANES}
+
+
+def _keeps_sums(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    attends = _plain_attends(engine, softmax, chance) if chance % 3 == 0 else {}
+    return attends | {"partial_words": PARTIAL_WORDS[chance % len(PARTIAL_WORDS)], "finished": LANES}
+
+
+def _some(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    attends = _attends(engine, softmax, chance) if chance % 4 else {}
+    kept = 64 * (chance // 2 % 2)
+    return attends | {"residual": not attends or chance % 3 == 0, "partial_words": kept, "finished": LANES}
+
+
+def _without_dot(engine: Engine) -> dict[str, Any]:
+    assert engine.softmax is not None
+    return {"softmax": replace(engine.softmax, dot=False)}
+
+
+OPTIONS = {
+    DOT: Option(UNIT, ATTENDING, _edges_have_scores, _without_dot),
+    RESIDUAL: Option(UNIT, (UNIT,), _adds_rows, lambda _: {"residual": False}),
+    PARTIAL: Option(UNIT, (UNIT,), _keeps_sums, lambda _: {"partial_words": 0}),
+    ISSUED: Option(ISSUE, (ISSUE,), _attends, lambda _: {"softmax": None}),
+    SEQUENCED: Option(SEQUENCER, (SEQUENCER,), _some,
+                      lambda _: {"softmax": None, "residual": False, "partial_words": 0}),
+}  # fmt: skip
+PARTIAL_WORDS = (16, 64, 512, 4096)
+
+
+def draw_option(option: Option, rng: np.random.Generator) -> ArrayAccelerator:
+    """A random array of few units whose network needs no option, with this one; one of three has wide numbers."""
+    softmax = draw_array(rng, attending=True).engine.softmax
+    assert softmax is not None
+    while True:
+        array = draw_array(rng, wide=bool(rng.integers(3) == 0))
+        if array.engine.units <= OPTION_UNITS:
+            given = option.given(array.engine, softmax, int(rng.integers(12)))
+            return replace(array, engine=replace(array.engine, **given))
+
+
 def measure(batch: Batch, family: str, folder: Path) -> None:
     """Synthesise a batch and append its sizes to the module's file."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -164,15 +253,15 @@ def measure(batch: Batch, family: str, folder: Path) -> None:
 
 def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of the module as each engine's kernel instantiates it."""
-    files = _written(batch.arrays[0], scratch)
+    files, module = _written(batch.arrays[0], scratch), BEYOND.get(batch.module, batch.module)
     texts = [
-        f"module point_{number};\n  import array_pkg::*;\n{settings(array, batch.module)} u_point ();\nendmodule\n"
+        f"module point_{number};\n  import array_pkg::*;\n{settings(array, module)} u_point ();\nendmodule\n"
         for number, array in enumerate(batch.arrays)
     ]
     lines = [f"  (* keep *) point_{number} u_{number} ();\n" for number in range(len(texts))]
     text = "`default_nettype wire\n" + "".join(texts) + "module top;\n" + "".join(lines) + "endmodule\n"
     (scratch / "points.sv").write_text(text, encoding="utf-8")
-    only = [batch.module, *(f"point_{number}" for number in range(len(texts)))]
+    only = [module, *(f"point_{number}" for number in range(len(texts)))]
     modules = synthesise([*files, "points.sv"], "top", family, scratch, scratch / "log", only)["modules"]
     found = []
     for number in range(len(texts)):
@@ -202,12 +291,46 @@ def _attention(batch: Batch, family: str, scratch: Path) -> list[dict[str, float
         text = f"module top;\n  import array_pkg::*;\n{settings(array, UNIT)} u_point ();\nendmodule\n"
         (folder / "points.sv").write_text("`default_nettype wire\n" + text, encoding="utf-8")
         modules = synthesise([*files, "points.sv"], "top", family, folder, folder / "log", list(ATTENDING))["modules"]
-        sizes = [_size(module["cells"]) for name, module in modules.items() if name.split("$")[0] in ATTENDING]
-        found.append({name: sum(size[name] for size in sizes) for name in ("lut", "ff")})
+        found.append(_size_below(modules, "top", ATTENDING))
     return found
 
 
-MEASURES = {"fixed": _fixed, ATTENTION: _attention}
+def _option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
+    """Own cells of the modules of an option, with it less without it; and those without it."""
+    option, found = OPTIONS[batch.module], list[dict[str, Any]]()
+    for number, array in enumerate(batch.arrays):
+        folder = scratch / str(number)
+        files = _written(array, folder)
+        plain = replace(array, engine=replace(array.engine, **option.without(array.engine)))
+        text = "".join(
+            f"module {name};\n  import array_pkg::*;\n{settings(one, option.module)} u_point ();\nendmodule\n"
+            for name, one in (("point_with", array), ("point_without", plain))
+        )
+        text += "module top;\n  (* keep *) point_with u_with ();\n  (* keep *) point_without u_without ();\nendmodule\n"
+        (folder / "points.sv").write_text("`default_nettype wire\n" + text, encoding="utf-8")
+        only = [*option.counted, "point_with", "point_without"]
+        modules = synthesise([*files, "points.sv"], "top", family, folder, folder / "log", only)["modules"]
+        places = modules["top"]["instances"]
+        sizes = [_size_below(modules, places[place], option.counted) for place in ("u_with", "u_without")]
+        beyond: dict[str, Any] = {name: sizes[0][name] - sizes[1][name] for name in ("lut", "ff")}
+        found.append(beyond | {"without": sizes[1]})
+    return found
+
+
+def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> dict[str, float]:
+    """Own cells of these modules in the one named `top`: each counts once, however many instances it has."""
+    below, reached = [top], {top}
+    while below:
+        further = {*modules[below.pop()]["instances"].values()} - reached
+        reached |= further
+        below += further
+    sizes = [_size(modules[name]["cells"]) for name in reached if name.split("$")[0] in counted]
+    return {name: sum(size[name] for size in sizes) for name in ("lut", "ff")}
+
+
+BEYOND = {ATTENTION: UNIT, WIDE: ISSUE}
+"""Entries that count what a module takes beyond the entry that was fitted to others."""
+MEASURES = {"fixed": _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option)}
 """How modules are measured that are no instances of the kernel."""
 
 
@@ -249,8 +372,12 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
         next(array for array in arrays if array.engine.beat_bits == bits and low <= array.engine.units < high)
         for bits in BEAT_BITS for low, high in FIXED_UNITS
     ]  # fmt: skip
-    scores = np.random.default_rng(ATTENDING_SEED)
+    scores = np.random.default_rng(OPTION_SEED)
     chosen[ATTENTION] = [draw_array(scores, attending=True) for _ in range(POINTS[ATTENTION])]
+    chosen[WIDE] = [draw_array(scores, wide=True) for _ in range(POINTS[WIDE])]
+    for name, option in OPTIONS.items():
+        chance = np.random.default_rng(OPTION_SEED)
+        chosen[name] = [draw_option(option, chance) for _ in range(POINTS[name])]
     return chosen
 
 
@@ -281,10 +408,12 @@ def place_of(module: str, family: str, folder: Path) -> Path:
 @functools.cache
 def source_digest(module: str) -> str:
     """Twelve hexadecimal digits of the code that a module's size depends on, packages included."""
-    array = draw_points()[ATTENTION if module == ATTENTION else "fixed"][0]
+    array = draw_points()[ATTENTION if module in (ATTENTION, *OPTIONS) else "fixed"][0]
     with tempfile.TemporaryDirectory() as scratch:
         texts = {path.stem: path.read_text(encoding="utf-8") for path in write_rtl(array, Path(scratch))}
-    own = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING}.get(module, (module,))
+    of_options = {name: option.counted for name, option in OPTIONS.items()}
+    others = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING, WIDE: (ISSUE,)}
+    own = (others | of_options).get(module, (module,))
     return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
 
 
@@ -323,8 +452,8 @@ def write_table(family: str, folder: Path) -> Path:
         if rows:
             engines = engine_columns([Engine.of(row["engine"]) for row in rows])
             found = terms(module, engines, family)
-            if module == ATTENTION:
-                rows = _beyond(rows, engines, modules[UNIT], family)
+            if module in BEYOND:
+                rows = _beyond(rows, engines, BEYOND[module], modules, family)
             modules[module] = fit_terms(found, rows, like.get(module), LOGIC.get(module, ()))
         elif is_current(module, table):
             modules[module] = table["modules"][module]
@@ -345,10 +474,10 @@ def write_table(family: str, folder: Path) -> Path:
 
 
 def _beyond(
-    rows: list[dict[str, Any]], engines: EngineColumns, unit: dict[str, Any], family: str
+    rows: list[dict[str, Any]], engines: EngineColumns, base: str, modules: dict[str, Any], family: str
 ) -> list[dict[str, Any]]:
-    """What units take beyond those without attention, by the entry that was fitted to these."""
-    lut, ff = sizes_of(terms(UNIT, engines, family), coefficients(unit), len(rows)) / UNITS
+    """What points take beyond the entry of the module `base`."""
+    lut, ff = sizes_of(terms(base, engines, family), coefficients(modules[base]), len(rows)) / UNITS
     return [
         row | {"lut": row["lut"] - lut[place], "ff": row["ff"] - ff[place]} for place, row in enumerate(rows)
     ]

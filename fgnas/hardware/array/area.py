@@ -44,11 +44,16 @@ from fgnas.hardware.pipeline.tables import table_of
 MEASURED = Path(__file__).parent / "characterisation"
 STORED_IN_LUTRAM = (2, 3, 5)
 """Beats of a slot row whose earlier beats Yosys stores in LUTRAM; those of longer and other slot rows in registers."""
-UNIT, ATTENTION = "array_unit", "attention"
-"""A unit's own logic, and what attention with scores adds to it, without the dividers."""
+UNIT, ISSUE, SEQUENCER = "array_unit", "array_issue", "array_sequencer"
+ATTENTION, DOT, RESIDUAL, PARTIAL = "attention", "scores of edges", "residual", "partial sums"
+"""What an option adds to a unit: attention with scores, without the dividers, and partial sums without their memory."""
+ISSUED, SEQUENCED = "attention in array_issue", "options in array_sequencer"
+"""What options add to modules that an array has once."""
+WIDE = "wide numbers in array_issue"
+"""What entries of wide numbers add to the issue."""
 
 
-SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials")
+SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials", "dot")
 """What the size of attention depends on, of `EngineColumns`."""
 
 
@@ -73,6 +78,8 @@ class EngineColumns:
         attends: 1 where the engine has attention with scores; the fields behind it are 0 where it has none.
         denominator_bits, mean, symmetric: as of `Softmax`.
         exponentials: bits of a unit's table of exponentials where it is built from LUTs.
+        dot: as of `Softmax`.
+        residual, partial_words: as of `Engine`.
     """
 
     units: Ints
@@ -98,6 +105,9 @@ class EngineColumns:
     mean: Ints | int = 0
     symmetric: Ints | int = 0
     exponentials: Ints | int = 0
+    dot: Ints | int = 0
+    residual: Ints | int = 0
+    partial_words: Ints | int = 0
 
     @property
     def banks(self) -> Ints:
@@ -165,7 +175,8 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
     """The parameters of engines as columns."""
 
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
-             "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished")  # fmt: skip
+             "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished", "residual",
+             "partial_words")  # fmt: skip
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
     modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
@@ -189,6 +200,7 @@ def attention_columns(given: Sequence[Softmax | None]) -> dict[str, Ints]:
         "mean": np.array([int(one.mean) if one else 0 for one in given]),
         "symmetric": np.array([int(one.symmetric) if one else 0 for one in given]),
         "exponentials": np.array([exponential_bits(one) for one in given]),
+        "dot": np.array([int(one.dot) if one else 0 for one in given]),
     }
 
 
@@ -248,11 +260,44 @@ def _attention(e: EngineColumns, family: str) -> Terms:
         "denominator bits * (several tiles)": e.denominator_bits * several,
         "denominator bits * (parts)": e.denominator_bits * parted,
         "(mean)": e.mean,
+        "(mean) * wide value bits": e.mean * (e.value_bits - NARROW_BITS),
         "(symmetric)": e.symmetric,
         "(symmetric) * bits": e.symmetric * e.bits,
         "bits of exponentials": e.exponentials,
         "(exponentials in block RAM)": (np.asarray(e.exponentials) == 0).astype(np.int64),
     }
+
+
+def _dot(e: EngineColumns, family: str) -> Terms:
+    return {"bits": e.bits}
+
+
+def _residual(e: EngineColumns, family: str) -> Terms:
+    return {"y bits": e.sum_bits + e.most_left + 1, "right shifts": e.right_shifts}
+
+
+def _partial(e: EngineColumns, family: str) -> Terms:
+    return {
+        "bits of totals": LANES * e.sum_bits + e.denominator_bits,
+        "(maximum) * sum bits": e.maximum * e.sum_bits,
+    }
+
+
+def _wide_issue(e: EngineColumns, family: str) -> Terms:
+    return {"units": e.units}
+
+
+def _issued(e: EngineColumns, family: str) -> Terms:
+    return {
+        "units": e.units,
+        "units * (modes - 1)": e.units * (_modes(e) - 1),
+        "(dot)": e.dot,
+        "(dot) * units": e.dot * e.units,
+    }
+
+
+def _sequenced(e: EngineColumns, family: str) -> Terms:
+    return {"(attention)": e.attends, "(residual)": e.residual, "(partial sums)": _keeps(e)}
 
 
 def _gather(e: EngineColumns, family: str) -> Terms:
@@ -341,7 +386,7 @@ def _fixed(e: EngineColumns, family: str) -> Terms:
 
 
 LOGIC: dict[str, tuple[str, ...]] = {
-    "array_unit": (
+    UNIT: (
         "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words",
         "(own rows in block RAM)", "(tables) * finished", "(tables) * finished * bits",
@@ -355,17 +400,24 @@ LOGIC: dict[str, tuple[str, ...]] = {
         "columns * units * word bits", "log2 columns * columns * word bits", "units * (modes - 1)",
         "(beat bits = 256) * units", "(beat bits = 512) * units",
     ),
-    "array_sequencer": ("programme.luts",),
+    SEQUENCER: ("programme.luts",),
+    PARTIAL: ("(maximum) * sum bits",),
 }  # fmt: skip
 """Terms of LUTs alone: the logic that they count holds no flip-flops."""
 
 TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
     UNIT: _unit,
     ATTENTION: _attention,
+    DOT: _dot,
+    RESIDUAL: _residual,
+    PARTIAL: _partial,
+    ISSUED: _issued,
+    SEQUENCED: _sequenced,
+    WIDE: _wide_issue,
     "array_gather": _gather,
-    "array_issue": _issue,
+    ISSUE: _issue,
     "array_writeback": _writeback,
-    "array_sequencer": _sequencer,
+    SEQUENCER: _sequencer,
     "fixed": _fixed,
 }
 
@@ -388,27 +440,50 @@ def measured(family: str) -> dict[str, Coefficients]:
 def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
     """[n] LUTs and [n] flip-flops of engines."""
     total: NDArray[Any] = np.zeros((2, len(e.units)))
-    of_units = {UNIT: e.units, ATTENTION: e.units * e.attends}
+    often = {
+        UNIT: e.units, ATTENTION: e.units * e.attends, DOT: e.units * e.dot, RESIDUAL: e.units * e.residual,
+        PARTIAL: e.units * _keeps(e), ISSUED: e.attends,
+        SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
+    }  # fmt: skip
     for module, weights in measured(family).items():
-        total += sizes_of(terms(module, e, family), weights, len(e.units)) * of_units.get(module, 1)
+        total += sizes_of(terms(module, e, family), weights, len(e.units)) * often.get(module, 1)
     total += e.units * (_shared(e, family) + e.attends * e.finished * _divider(e, family))
     lut, ff = np.rint(total / UNITS).astype(np.int64)
     return lut, ff
 
 
+def _keeps(e: EngineColumns) -> Ints:
+    """[n] 1 where an engine keeps partial sums."""
+    return (np.asarray(e.partial_words) > 0).astype(np.int64)
+
+
 def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories and its products."""
     shared = characterisation(family)
-    own_in_blocks = e.own_words > OWN_WORDS_LUTRAM
     table = {"Depth": e.table_words // e.banks, "Width": e.word_bits}
-    own = {"Depth": e.own_words, "Width": e.word_bits}
-    product = {"LeftBits": e.bits, "RightBits": e.value_bits}
     return (
         e.banks * _module("fgnas_block_ram", table, shared, family)
-        + np.where(own_in_blocks, _module("fgnas_block_ram", own, shared, family),
-                   _module("fgnas_distributed_ram", own, shared, family))
-        + LANES * _module("fgnas_multiplier_dsp", product, shared, family)
+        + _rows(e.own_words, e.word_bits, shared, family)
+        + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
+        + LANES * _product(e, shared, family)
+    )
+
+
+def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of a memory of own rows or of partial sums."""
+    memory = {"Depth": words, "Width": width}
+    return np.where(
+        words > OWN_WORDS_LUTRAM, _module("fgnas_block_ram", memory, shared, family),
+        _module("fgnas_distributed_ram", memory, shared, family),
     )  # fmt: skip
+
+
+def _product(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of a product in a DSP slice. Those of the pipeline have NARROW_BITS at most; what stands
+    beside the slice are registers of the product, if any, so that wider ones have more in proportion."""
+    left, right = np.minimum(e.bits, NARROW_BITS), np.full_like(e.bits, NARROW_BITS)
+    narrow = _module("fgnas_multiplier_dsp", {"LeftBits": left, "RightBits": right}, shared, family)
+    return narrow * (e.bits + e.value_bits) / (left + right)
 
 
 def _divider(e: EngineColumns, family: str) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import DOT, VECTORS
+from fgnas.design import VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -36,7 +36,7 @@ from fgnas.hardware.array.lowering import (
     unfolded,
     widest,
 )
-from fgnas.hardware.array.pricing import WIDE_AREA, ArrayPricer, Candidates
+from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
@@ -105,12 +105,7 @@ def fastest(
     """
     source = with_heads_apart(source)
     check_network(source)
-    modelled = [LABELS[name] for name in room.limits if name in ("lut", "ff")]
-    if modelled and any(layer.scores is not None and layer.scores.dot for layer in source.layers):
-        raise UserError(f"the {' and '.join(modelled)} of an array with attention {DOT} are not known: give no limit "
-                        f"on them, or choose gat")  # fmt: skip
-    if modelled and widest(source) > NARROW_BITS:
-        raise UserError(WIDE_AREA)
+    modelled = not {"lut", "ff"}.isdisjoint(room.limits)
     savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
@@ -119,8 +114,8 @@ def fastest(
     try:
         return _fastest_of(source, graphs, room, offered)
     except UserError:
-        # The LUTs of an engine that keeps partial sums are not known, as `UNKNOWN` says.
-        parted = [*in_slices(source, offered), *in_blocks(source, offered)] if data.nodes and not modelled else []
+        keeping = [one for one in offered if one.finished == LANES]  # an engine with partial sums finishes whole words
+        parted = [*in_slices(source, keeping), *in_blocks(source, keeping)] if data.nodes else []
         if parted:
             with suppress(UserError):
                 return _fastest_of(source, graphs, room, parted)

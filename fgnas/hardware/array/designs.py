@@ -25,13 +25,14 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
+from fgnas.hardware.array.heads import EXTRA
 from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
-from fgnas.hardware.array.pricing import UNKNOWN, WIDE_AREA, ArrayPricer, ArrayPrices, Candidates
+from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.lowering import largest_difference
-from fgnas.hardware.pipeline.pricing import GUARDED, Priced, Specification
+from fgnas.hardware.pipeline.pricing import Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.hardware.pipeline.tables import exponential_table
 from fgnas.space import Columns
@@ -56,12 +57,9 @@ HELD = (
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
-        f"the price of an array with attention {DOT} is not known; choose gat",
-        lambda columns, _: np.any([one == DOT for one in columns["attention"]], axis=0),
-    ),
-    (
-        "the price of an array that averages heads with scores is not known; choose one head in the last layer",
-        lambda columns, _: attends(columns)[-1] & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP),
+        f"an array averages the heads of a last layer with scores or aggregation max where its features have "
+        f"{NARROW_BITS - EXTRA} bits at most; choose one head, or fewer bits",
+        lambda columns, _: apart(columns) & (columns["ai"][-1] + columns["af"][-1] + 1 > NARROW_BITS - EXTRA),
     ),
     (
         f"array: with attention by scores a head stays in one unit, and a unit holds those of {HEADS} heads: "
@@ -69,7 +67,7 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         lambda columns, arrays: np.any([
             scored & ((n > k) | (k > HEADS * np.maximum(n, 1)))
             for scored, k, n in zip(
-                attends(columns), columns["k"], [*arrays.columns, np.ones_like(arrays.units)], strict=True)
+                attends(columns), columns["k"], [*arrays.columns, side_by_side(columns)], strict=True)
         ], axis=0),
     ),
     (
@@ -77,8 +75,9 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         lambda columns, _: (columns["k"][-1] > MOST_AVERAGED) & (columns["aggregation"][-1] != MLP),
     ),
     (
-        "the price of an array that averages heads of aggregation max is not known; choose one head",
-        lambda columns, _: (columns["k"][-1] > 1) & (columns["aggregation"][-1] == "max"),
+        f"array: a last layer of more than {HEADS} heads with scores has as many units side by side as hold them, "
+        f"{HEADS} each, which must divide the units",
+        lambda columns, arrays: arrays.units % side_by_side(columns) != 0,
     ),
     (
         "array: columns must be powers of two that divide the units",
@@ -99,6 +98,19 @@ def attends(columns: Columns) -> list[NDArray[np.bool_]]:
     return [np.isin(one, list(VECTORS)) for one in columns["attention"]]
 
 
+def apart(columns: Columns) -> NDArray[np.bool_]:
+    """[n] whether the heads of the last layer have a softmax or a maximum each, see `needs_own_sums`."""
+    own = attends(columns)[-1] | (columns["aggregation"][-1] == "max")
+    return own & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP)
+
+
+def side_by_side(columns: Columns) -> Ints:
+    """[n] units that share the heads of the last layer, see `last_columns`."""
+    followed = apart(columns) | (columns["aggregation"][-1] == MLP)
+    scored = followed & attends(columns)[-1]
+    return np.maximum(1, np.where(scored, columns["k"][-1].astype(np.int64) // HEADS, 1))
+
+
 def _not_dividing(n: Ints, units: Ints) -> NDArray[np.bool_]:
     positive = np.maximum(n, 1)
     return (n < 1) | (positive & (positive - 1) != 0) | (units % positive != 0)
@@ -112,18 +124,23 @@ def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
             raise UserError(f"design {int(places[wrong.argmax()]) + 1}: {message}")
 
 
-def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int) -> Columns:
-    """The columns of networks whose layers are of aggregation mlp or not: such a layer is two, as lowering has it."""
+def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apart: bool = False) -> Columns:
+    """The columns of networks whose layers are of aggregation mlp or not: such a layer is two, as lowering has it; and
+    so is a last one whose heads are `apart`, as `with_heads_apart` has it."""
     found: Columns = {name: [] for name in (*NEEDED, "d")}
     for place, pair in enumerate(mlp):
         own = {name: columns[name][place] for name in NEEDED}
         k, last = own["k"], place == len(mlp) - 1
         d = np.full_like(k, classes) if last else columns["d"][place]
         halves = [own | {"d": d}]
+        add, relu, linear, constant = (np.full(len(k), name) for name in ("add", "relu", "linear", "constant"))
         if pair:
-            add, relu, constant = (np.full(len(k), name) for name in ("add", "relu", "constant"))
             sums = own | {"d": d, "aggregation": add, "activation": relu}
             halves = [sums, own | {"d": d, "aggregation": add, "attention": constant, "k": k // k if last else k}]
+        elif last and heads_apart:
+            halvings = ceil_log2(k)  # a weight of 1 / k has two bits
+            mean = {"k": k // k, "d": d, "aggregation": add, "attention": constant, "wi": 1 - halvings, "wf": halvings}
+            halves = [own | {"d": d, "activation": linear}, own | mean | {"af": own["af"].astype(np.int64) + EXTRA}]
         for half in halves:
             for name, values in half.items():
                 found[name].append(values)
@@ -133,10 +150,13 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int) -> Columns
 def candidates_of(
     columns: Columns, arrays: ArrayColumns, shape: GraphShape, family: str = DEFAULT_FAMILY
 ) -> Candidates:
-    """Networks on their arrays, for formats without a scale; the same layers of all are of aggregation mlp."""
-    mlp = [bool((one == MLP).any()) for one in columns["aggregation"]]
-    seconds = tuple(second for pair in mlp for second in ((False, True) if pair else (False,)))
-    columns = with_seconds(columns, mlp, shape.classes)
+    """Networks on their arrays, for formats without a scale; the same layers of all are of aggregation mlp, and the
+    heads of all last layers are `apart`, or of none."""
+    mlp, heads_apart = [bool((one == MLP).any()) for one in columns["aggregation"]], bool(apart(columns).any())
+    pairs = [*mlp[:-1], mlp[-1] or heads_apart]
+    seconds = tuple(second for pair in pairs for second in ((False, True) if pair else (False,)))
+    sums_of_last = side_by_side(columns)
+    columns = with_seconds(columns, mlp, shape.classes, heads_apart)
     none = np.zeros_like(arrays.units)
     depth = len(columns["k"])
     k, ai, af, wi, wf = ([one.astype(np.int64) for one in columns[name]] for name in ("k", "ai", "af", "wi", "wf"))
@@ -145,7 +165,7 @@ def candidates_of(
         [one == option for one in columns[name]] for name, option in (
             ("attention", "gcn"), ("attention", "linear"), ("aggregation", "mean"), ("aggregation", "max"))
     )  # fmt: skip
-    scored = attends(columns)
+    scored, dots = attends(columns), [one == DOT for one in columns["attention"]]
     value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
     # An argument that looks up a table has TABLE_BITS at most.
@@ -156,16 +176,22 @@ def candidates_of(
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
         before = max(layer - 1, 0)  # X has the format of the first layer's values
+        finer = EXTRA if heads_apart and layer == depth - 1 else 0  # the rows of heads that are apart
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
-        scores = np.where(scored[layer], value[layer] + weight[layer] + ceil_log2(columns["d"][layer]), 0)
-        sums += [value[before] + weight[layer] + ceil_log2(width), gathered, scores]
+        factor = np.maximum(weight[layer], np.where(dots[layer], value[layer], 0))
+        scores = np.where(scored[layer], value[layer] + factor + ceil_log2(columns["d"][layer]), 0)
+        sums += [value[before] + finer + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
-        extra = _logit_extra_bits(value[layer]) if layer == depth - 1 else 0
-        combined = af[before] + wf[layer] - af[layer]
-        # Scores shift by the weights' fraction bits, and the largest of them by none; else a shift that is there.
+        # The rows of heads that are apart have the fraction bits of logits, which their mean keeps.
+        logits = layer == depth - 1 - heads_apart
+        extra = _logit_extra_bits(value[layer]) if logits else 0
+        combined = af[before] + finer + wf[layer] - af[layer]
+        # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
+        # fraction bits; else a shift that is there.
         of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
+        of_scores += [np.where(dots[layer], af[layer], combined)]
         shifts += [combined, rounded + rounded_off[layer] - extra, *of_scores]
     # On values and results of one format these need no table.
     tables = [
@@ -178,10 +204,10 @@ def candidates_of(
     weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
     return Candidates(
         units=arrays.units, features=[*hidden, k[-1] * shape.classes],
-        columns=[none + one for one in unfolded(seconds, arrays.columns)[:-1]], weighted=weighted,
+        columns=[none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]], weighted=weighted,
         bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1], seconds=seconds,
+        shifts=shifts, averaged=k[-1], seconds=seconds, added=heads_apart,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -205,6 +231,7 @@ def _attention(
     by_layer = {
         "heads": [np.where(one, k, 0).astype(np.int64) for one, k in zip(scored, columns["k"], strict=True)],
         "vectors": [vectors[np.searchsorted(kinds, one)] for one in columns["attention"]],
+        "dots": [one == DOT for one in columns["attention"]],
     }
     return by_layer | {name: own[name][place.ravel()] for name in (*SOFTMAX, "exponential_halves")}
 
@@ -216,7 +243,7 @@ def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Sof
         if (attention := kinds[kind]) in VECTORS:
             score = score_format(attention, FixedPoint.of(integer, fraction, 0))
             words = len(exponential_table(score, largest_difference(attention, score)))
-            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", dot=False))
+            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", attention == DOT))
     return softmax_for(found, degree_bits)
 
 
@@ -253,7 +280,7 @@ class ArrayDesignPricer:
         """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
         wide, mlp = _widest(columns) > NARROW_BITS, [one == MLP for one in columns["aggregation"]]
-        kinds = np.stack([wide, *mlp])
+        kinds = np.stack([wide, apart(columns), *mlp])
         for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():
@@ -265,11 +292,6 @@ class ArrayDesignPricer:
                 values = getattr(prices, one.name)
                 found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values
         return ArrayPrices(**found)
-
-
-def _known(counted: Ints) -> list[int | None]:
-    """What is counted; None where it is UNKNOWN."""
-    return [None if one == UNKNOWN else one for one in counted.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,20 +308,15 @@ class ArrayDesignPrices(Priced):
         return renamed | {name: values for name, values in kept.items() if name != "cycles"}
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
-        """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates.
-
-        LUTs and flip-flops are None where they are not known. Raises UserError where they are limited all the same.
-        """
+        """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates."""
         found, limits = self.prices, (*specification.bounds(), *HELD)
-        if np.any(found.lut == UNKNOWN) and not set(GUARDED).isdisjoint(specification.limits()):
-            raise UserError(WIDE_AREA)
         kept = feasible(self.named(), limits).tolist()
         none: list[str] = []
         return {
             "latency_cycles": found.cycles.tolist(),
             "latency_ms": (found.cycles / specification.clock_mhz / 1000.0).tolist(),
-            "lut": _known(found.lut),
-            "ff": _known(found.ff),
+            "lut": found.lut.tolist(),
+            "ff": found.ff.tolist(),
             "dsp": found.multipliers.tolist(),
             "bram36": [whole(bram36) for bram36 in found.bram36.tolist()],
             "memory_bytes": found.memory_bytes.tolist(),

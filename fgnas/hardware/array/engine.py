@@ -193,12 +193,6 @@ class Engine:
         return self.units * self.lanes
 
     @property
-    def measured(self) -> bool:
-        """Whether its LUTs and flip-flops are modelled."""
-        dot = self.softmax is not None and self.softmax.dot
-        return not (self.residual or self.partial_words or dot or self.wide)
-
-    @property
     def parts(self) -> int:
         """Cycles that the epilogue takes for a word of results."""
         return self.lanes // self.finished

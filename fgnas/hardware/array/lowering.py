@@ -521,7 +521,7 @@ def plan_layers(
     return tuple(plans)
 
 
-def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: int = 1) -> list[Any]:
+def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: Any = 1) -> list[Any]:
     """The n of every layer of an accelerator, from those of a design's hidden layers: a second product has that of its
     sums, but in the design's last layer the sums have `sums` and what follows has one.
 

@@ -90,7 +90,7 @@ class Candidates:
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
         whole: whether memories have powers of two as depths, see `table_depth`.
-        denominator_bits, mean, symmetric, exponentials: those of attention, see `EngineColumns`.
+        denominator_bits, mean, symmetric, exponentials, dot: those of attention, see `EngineColumns`.
         seconds: which layers are second products, the same of all networks; none where empty.
         added: whether the last layer adds heads, which needs no multiplication.
         blocks: those of every layer, see `LayerPlan`; None where H comes whole in all networks. Without heads that
@@ -120,20 +120,11 @@ class Candidates:
     mean: Ints | int = 0
     symmetric: Ints | int = 0
     exponentials: Ints | int = 0
+    dot: Ints | int = 0
     seconds: Sequence[bool] = ()
     blocks: Ints | None = None
     dots: Sequence[Ints] = ()
     added: bool = False
-
-
-UNKNOWN = -1
-"""LUTs and flip-flops of engines with partial sums, scores of edges or wide numbers, whose modules are not
-characterised."""
-
-
-WIDE_AREA = (
-    f"the LUT and FF of an array with numbers of more than {NARROW_BITS} bits are not known: give no limit on them"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +137,7 @@ class ArrayPrices:
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where candidates have slices,
-            blocks, `dots` or wide numbers.
+        lut, ff: those of the smallest engine, by the model of its modules.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -546,15 +536,13 @@ class ArrayPricer:
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
             results=candidates.results, finished=finished, attends=scored,
             denominator_bits=candidates.denominator_bits, mean=candidates.mean, symmetric=candidates.symmetric,
-            exponentials=candidates.exponentials,
+            exponentials=candidates.exponentials, dot=candidates.dot, partial_words=partial_depth(partial),
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        unknown = kept + sum(dots) + self.wide
-        modelled = (none, none) if self.wide else lut_ff(built, self.family)
-        lut, ff = (np.where(unknown, UNKNOWN, one) for one in modelled)
+        lut, ff = lut_ff(built, self.family)
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
-            candidates.exponential_halves, partial_depth(partial), LANES * candidates.sum_bits,
+            candidates.exponential_halves, built.partial_words, LANES * candidates.sum_bits,
         )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(

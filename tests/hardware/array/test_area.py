@@ -10,8 +10,24 @@ import pytest
 from fgnas.backends.array import write_rtl
 from fgnas.backends.rtl import KERNEL
 from fgnas.errors import UserError
-from fgnas.hardware.array.area import MEASURED, TERMS, engine_columns, lut_ff, mode_columns, shift_columns
-from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array import area
+from fgnas.hardware.array.area import (
+    ATTENTION,
+    DOT,
+    ISSUED,
+    MEASURED,
+    PARTIAL,
+    RESIDUAL,
+    SEQUENCED,
+    TERMS,
+    WIDE,
+    engine_columns,
+    lut_ff,
+    measured,
+    mode_columns,
+    shift_columns,
+)
+from fgnas.hardware.array.engine import LANES, Engine, Mode, Softmax
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.tools.characterise_array import draw_array, source_digest
@@ -64,6 +80,38 @@ def test_many_engines_at_once_have_the_sizes_of_each(family: str) -> None:
         alone = engine_resources(engine, family)
         assert (alone["lut"], alone["ff"]) == (lut[place], ff[place])
         assert alone["lut"] > 1000 * engine.units and alone["ff"] > 500 * engine.units
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_option_takes_luts_and_flip_flops(family: str) -> None:
+    """What each adds to four units of 8 bits, by hand: flip-flops are registers of the RTL, at least."""
+    softmax = Softmax(fraction_bits=4, words=200, sum_bits=18)
+    plain = replace(ENGINE, maximum=True)
+    attending, wide = replace(plain, softmax=softmax), replace(plain, bits=12, sum_bits=34)
+    pairs = {
+        "residual": (plain, replace(plain, residual=True), LANES * (26 + 1 + 1 + 16)),  # the row, and the sum
+        "partial sums": (plain, replace(plain, partial_words=64), LANES * 26),  # the total
+        "both": (attending, replace(attending, partial_words=64, residual=True), LANES * (26 + 28 + 16) + 18),
+        "cos": (attending, replace(attending, softmax=replace(softmax, dot=True)), 1),
+        "wide": (plain, wide, LANES * (34 - 26)),
+        "wide attention": (wide, replace(wide, softmax=softmax), 12 * LANES),
+    }
+    for name, (without, has, flip_flops) in pairs.items():
+        before, after = (engine_resources(engine, family) for engine in (without, has))
+        assert after["lut"] - before["lut"] > 4 * 100, name
+        assert after["ff"] - before["ff"] > 0.95 * 4 * (flip_flops - 1), name
+
+
+def test_an_engine_without_options_has_none_of_theirs() -> None:
+    """Its sizes do not depend on what entries of options say."""
+    own = [name for name in TERMS if name not in (ATTENTION, DOT, RESIDUAL, PARTIAL, ISSUED, SEQUENCED, WIDE)]
+    assert len(own) == len(TERMS) - 7
+    columns = engine_columns([ENGINE, replace(ENGINE, maximum=True)])
+    weights = {name: measured("xc7")[name] for name in own}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(area, "measured", lambda family: weights)
+        kept = lut_ff(columns)
+    assert all(np.array_equal(one, other) for one, other in zip(kept, lut_ff(columns), strict=True))
 
 
 def test_a_family_without_a_table_is_refused() -> None:

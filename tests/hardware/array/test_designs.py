@@ -31,14 +31,16 @@ UNITS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 def with_array(
     rng: np.random.Generator, layers: int, attentions: tuple[str, ...] = ("gcn", "constant"),
-    aggregations: tuple[str, ...] = (),
+    aggregations: tuple[str, ...] = (), last: Choices | None = None,
 ) -> Design:  # fmt: skip
     """A random design of operators that the array runs, with any array; formats differ among layers. `aggregations`
-    are those of every layer, where they are given, of which one may average or add heads in the last."""
+    are those of every layer, where they are given, of which one may average or add heads in the last; `last` are
+    further choices of the last layer."""
     own = [with_attention(rng, str(rng.choice(attentions))) for _ in range(layers)]
     scored = own[-1]["attention"] in VECTORS
     heads = 1 if scored else int(rng.choice([1, 2, 4]))
     own[-1] |= {"k": heads, "d": None} | ({"aggregation": str(rng.choice(["add", "mean"]))} if heads > 1 else {})
+    own[-1] |= last or {}
     for layer, aggregation in zip(own, aggregations, strict=False):
         layer["aggregation"] = aggregation
     units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
@@ -62,9 +64,10 @@ def with_attention(rng: np.random.Generator, attention: str) -> Choices:
 def without_scales(network: Network) -> Network:
     none = {"weight_scale": 0, "value_scale": 0}
     layers = (
-        replace(one, output_scale=0, mlp=None if one.mlp is None else replace(one.mlp, **none), **none)
+        replace(one, output_scale=0, score_scale=None, **none,
+                mlp=None if one.mlp is None else replace(one.mlp, **none))
         for one in network.layers
-    )
+    )  # fmt: skip
     return Network(tuple(layers), 0)
 
 
@@ -79,7 +82,7 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     return price(encode_array(array, data), Specification())
 
 
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*OF_NODES, "gcn")])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*OF_NODES, "gcn"), ("cos", "gat", "gcn")])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
     """Priced together, and each that can be built is as its report/price.json says; also in another process."""
@@ -97,6 +100,29 @@ def test_prices_of_second_products_are_those_of_the_project(layers: int, attenti
     kinds = [tuple(rng.choice(["mlp", "add", "mean"], layers).tolist()) for _ in range(30)]
     built = priced_as_written([with_array(rng, layers, attentions, kind) for kind in kinds], data, rng)
     assert len({tuple(layer.mlp for layer in design.layers) for design in built}) == 2**layers
+
+
+APART = (("gat", "add"), ("cos", "mean"), ("linear", "max"), ("gat-sym", "add"), ("gcn", "max"), ("constant", "max"))
+"""Attention and aggregation of last layers whose heads have no sum in common."""
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_prices_of_heads_apart_are_those_of_the_project(layers: int) -> None:
+    """Two, four or eight heads of six bits at most, beside designs whose heads share a sum, or are one."""
+    rng = np.random.default_rng(layers)
+    data = random_graph(rng, 50, 30, 5, 150)
+    designs = []
+    for attention, aggregation in 3 * APART:
+        formats = {"ai": int(rng.integers(1, 3)), "af": int(rng.integers(1, 4))}
+        last = {"attention": attention, "aggregation": aggregation, "k": int(rng.choice([2, 4, 8])), **formats}
+        last["t_attn"] = 1 if attention == "gat" else None
+        design = with_array(rng, layers, ("gat", "gcn"), last=last)
+        scored = attention in VECTORS and last["k"] > 4
+        assert design.array is not None
+        designs.append(changed(design, units=2 * design.array.units) if scored else design)
+    designs += [with_array(rng, layers, ("gcn", "constant")) for _ in range(3)]
+    built = priced_as_written(designs, data, rng)
+    assert {(one.layers[-1].attention, one.layers[-1].aggregation) for one in built} >= set(APART)
 
 
 def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Generator) -> list[Design]:
@@ -123,8 +149,7 @@ def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Gen
 
 
 def test_prices_of_wide_numbers() -> None:
-    """Beside narrow ones, both with second products and without; LUTs and flip-flops of wide ones are not known, and
-    limits on them are refused."""
+    """Beside narrow ones, both with second products and without."""
     rng = np.random.default_rng(5)
     data = random_graph(rng, 50, 30, 9, 150)
     kinds = [("add", "add"), ("add", "add"), ("mlp", "add"), ("mlp", "mlp"), ("add", "mlp"), ("mean", "add")]
@@ -138,15 +163,16 @@ def test_prices_of_wide_numbers() -> None:
     assert table.array is not None
     prices = ArrayDesignPrices(ArrayDesignPricer(data).price(table.columns(), table.array), table.array.beat_bits)
     rows = prices.rows(Specification(dsp=10_000))
-    names = ("latency_cycles", "dsp", "bram36", "multipliers", "multiplications")
-    for place, (design, row) in enumerate(zip(designs, rows, strict=True)):
-        assert (row["lut"] is None) == (row["ff"] is None) == (place % 2 == 0)
+    names = ("latency_cycles", "lut", "ff", "dsp", "bram36", "multipliers", "multiplications")
+    for design, row in zip(designs, rows, strict=True):
         if row["feasible"]:
             project = written(design, data, rng)
             assert {name: row[name] for name in names} == {name: project[name] for name in names}, design.to_json()
     assert [json.loads(line) for line in prices.lines(Specification(dsp=10_000))] == rows
-    with pytest.raises(UserError, match="more than 10 bits are not known: give no limit on them"):
-        prices.rows(Specification(lut=10_000))
+    few = min(row["lut"] for row in rows)
+    assert [row["feasible"] for row in prices.rows(Specification(dsp=10_000, lut=few))] == [
+        row["feasible"] and row["lut"] <= few for row in rows
+    ]
 
 
 def changed(design: Design, **array: object) -> Design:
@@ -160,23 +186,24 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     layers = right.layers
     several, many = (
         right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update=last))})
-        for last in ({"k": 2, "aggregation": "max"}, {"k": 64, "aggregation": "add"})
+        for last in ({"k": 2, "aggregation": "max", "ai": 3, "af": 3}, {"k": 64, "aggregation": "add"})
     )
     gat = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
-    narrow, wide, last, cos = (
+    narrow, wide, last, eight = (
         right.model_copy(update={"layers": tuple(
             layer.model_copy(update=update) for layer, update in zip(layers, updates, strict=True)
         )})
         for updates in (
-            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2}), ({"attention": "cos"}, {}),
+            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2, "ai": 3, "af": 3}),
+            ({}, {**gat, "k": 16, "ai": 2, "af": 2}),
         )
     )  # fmt: skip
     dividing = "powers of two that divide the units"
     wrong = [
         *(("at most the heads, and at least a quarter of them", design) for design in (narrow, wide)),
-        ("averages heads with scores is not known", last),
-        ("the price of an array with attention cos is not known", cos),
-        ("averages heads of aggregation max is not known", several), ("an array averages 32 heads at most", many),
+        *(("features have 6 bits at most; choose one head, or fewer bits", design) for design in (last, several)),
+        ("units side by side as hold them, 4 each, which must divide the units", eight),
+        ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
     ]  # fmt: skip

@@ -22,7 +22,7 @@ from fgnas.hardware.array.lowering import (
     softmax_of,
     sum_bits,
 )
-from fgnas.hardware.array.pricing import UNKNOWN, ArrayPricer, Candidates
+from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
 from fgnas.hardware.pipeline import reference as pipeline
@@ -130,9 +130,7 @@ def assert_exact(
         assert 0 <= rest < max(step, most), "the depth is rounded up to whole block RAMs, or to a power of two"
         assert array.engine.own_words >= prices.own_words[place]
         found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
-        known = {name: value for name, value in found.items() if value != UNKNOWN}
-        assert known | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
-        assert array.engine.measured == ("lut" in known)
+        assert found | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
@@ -175,14 +173,20 @@ def test_prices_of_wide_numbers_are_those_of_the_encoded_array(seed: int) -> Non
     assert_exact(source, data, arrays, beat_bits)
 
 
-def test_the_area_of_wide_numbers_is_not_known() -> None:
+@pytest.mark.parametrize("kind", ["wide", "cos"])
+def test_few_luts_bound_engines_with_any_option(kind: str) -> None:
+    """Wide numbers, and attention cos: within fewer LUTs than the fastest takes there is a smaller one."""
     rng = np.random.default_rng(1)
-    data = random_data(rng)
-    source = wide_source(rng, 2, data)
-    assert fastest(source, data, Room(64)).engine.wide
-    for name in ("lut", "ff"):
-        with pytest.raises(UserError, match="numbers of more than 10 bits are not known: give no limit on them"):
-            fastest(source, data, Room(64, limits={name: 1_000_000}))
+    data = random_graph(rng, 50, 20, 5, 150)
+    source = wide_source(rng, 2, data) if kind == "wide" else random_source(rng, 2, data, ("add",), ("cos",))
+    free = fastest(source, data, Room(64))
+    least = {name: engine_resources(free.engine)[name] for name in ("lut", "ff")}
+    for name, most in least.items():
+        array = fastest(source, data, Room(64, limits={name: most - 1}))
+        assert engine_resources(array.engine)[name] < most
+        assert total_cycles(encode_array(array, data)) >= total_cycles(encode_array(free, data))
+    with pytest.raises(UserError, match=r"no array of up to 64 multipliers keeps the limits: LUT 10 \(the least is"):
+        fastest(source, data, Room(64, limits={"lut": 10}))
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:
@@ -252,6 +256,9 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
     assert fastest(source, data, Room(16, limits={"bram36": least})).plans[0].slices == 1
     array = fastest(source, data, Room(16, limits={"bram36": least - 0.5}))
     assert array.plans[0].slices > 1 and engine_block_rams(array.engine) < least
+    within = {"bram36": least - 0.5, "lut": engine_resources(array.engine)["lut"] + 1}
+    limited = fastest(source, data, Room(16, limits=within))
+    assert limited.plans[0].slices > 1 and engine_resources(limited.engine)["lut"] <= within["lut"]
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
