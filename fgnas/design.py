@@ -22,24 +22,29 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 
-Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos"]
+Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
-VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2, "cos": 1}
+VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2, "cos": 1, "gene-linear": 3}
 """Attentions whose messages are weighted by a softmax over scores, and how many vectors of weights each has: that of
-the sending node, then that of the receiving one.
+the sending node, that of the receiving one, then the factors of functions of both.
 
-gat is PyG's GATConv. linear, gat-sym and cos are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in
-G-CoS, Table II); both vectors of linear multiply the sending node, so that they are one, their sum. Those of cos
-multiply the same products of two nodes' features, so that they are one, their product.
+gat is PyG's GATConv. The others are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in G-CoS, Table
+II); both vectors of linear multiply the sending node, so that they are one, their sum. Those of cos multiply the same
+products of two nodes' features, so that they are one, their product. gene-linear's factors are GraphNAS's
+`general_att_layer`, which its heads share.
 """
 
 DOT = "cos"
-"""The attention whose scores are products of two nodes' features; those of the others are made of scores of nodes."""
-OF_NODES = tuple(name for name in VECTORS if name != DOT)
+"""The attention whose scores are products of two nodes' features."""
+PAIR = "gene-linear"
+"""The attention whose scores are sums of functions of two nodes' features."""
+OF_EDGES = (DOT, PAIR)
+"""Attentions whose edges have scores of their own; those of the others are made of scores of nodes."""
+OF_NODES = tuple(name for name in VECTORS if name not in OF_EDGES)
 
 MLP = "mlp"
 """The aggregation whose sums pass a second product: act(relu(sum + b) W2 + b2). W before the sum, relu and W2 are the
@@ -137,17 +142,27 @@ class Layer(BaseModel):
 
     @property
     def dot(self) -> bool:
-        """Whether a score is the product of two nodes' features."""
-        return self.attention == DOT
+        """Whether every edge has a score of its own, a sum over the features."""
+        return self.attention in OF_EDGES
+
+    @property
+    def pair(self) -> bool:
+        """Whether a score is a sum of functions of two nodes' features."""
+        return self.attention == PAIR
 
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
         return FixedPoint.of(self.ai, self.af, scale)
 
     def score_format(self, scale: int = 0) -> FixedPoint:
-        """Format of the parts that an edge's score is made of, stored as x * 2**scale: that of the features, for cos a
-        scale of their own."""
+        """Format of the parts that an edge's score is made of, stored as x * 2**scale: that of the features, where
+        edges have scores of their own another."""
         return score_format(self.attention, self.value_format(scale))
+
+    def tanh_format(self) -> FixedPoint:
+        """Format of gene-linear's functions of two nodes' features, -1 to 1, in the width of features."""
+        width = self.value_format().width
+        return FixedPoint(width, width - 1)
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's weights, stored as w * 2**scale."""
@@ -157,7 +172,8 @@ class Layer(BaseModel):
 def score_format(attention: str, value: FixedPoint) -> FixedPoint:
     """Format of the parts that an edge's score is made of, by that of the features.
 
-    They are products with features, but linear's are 1 + tanh of them, from 0 to 2; cos's are whole scores.
+    They are products with features, but linear's are 1 + tanh of them, from 0 to 2; cos's and gene-linear's are whole
+    scores.
     """
     return FixedPoint(value.width, value.width - 2) if attention == "linear" else value
 

@@ -20,7 +20,7 @@ from fgnas.errors import UserError
 from fgnas.files import replace_file
 
 Float = NDArray[np.float32]
-ATTENTION_VECTORS = ("attention_source", "attention_target")
+ATTENTION_VECTORS = ("attention_source", "attention_target", "attention_factor")
 """Fields of `LayerParameters`, in the order of `fgnas.design.VECTORS`."""
 
 
@@ -51,10 +51,12 @@ class LayerParameters:
         attention_source: [k, d], weights a_r of the sending node's features, of cos those of the products; None without
             scores.
         attention_target: [k, d], weights a_l of the receiving node's features; None without, of linear and of cos.
+        attention_factor: [k, d], gene-linear's factors g of functions of both nodes' features; None for others.
         weight_scale: scale of `weight` and of the attention vectors.
         value_scale: scale of the linear stage's output, of the aggregation and of the bias.
         output_scale: scale of the activation's output; unused in the last layer.
-        score_scale: scale of cos's scores; None for that of the values.
+        score_scale: scale of the scores of cos and gene-linear; None for that of the values.
+        pair_scale: scale of the sums that gene-linear's functions are of; None for that of the values.
         mlp: the second product of an aggregation mlp, whose relu has the scale of its argument; None for others.
     """
 
@@ -67,6 +69,13 @@ class LayerParameters:
     output_scale: int = 0
     score_scale: int | None = None
     mlp: SecondProduct | None = None
+    attention_factor: Float | None = None
+    pair_scale: int | None = None
+
+    @property
+    def scale_of_pairs(self) -> int:
+        """That of the sums that gene-linear's functions are of."""
+        return self.value_scale if self.pair_scale is None else self.pair_scale
 
     @property
     def scale_of_scores(self) -> int:

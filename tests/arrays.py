@@ -3,7 +3,7 @@
 import numpy as np
 from support import Choices, random_accelerator, random_design, random_graph, random_network
 
-from fgnas.design import VECTORS
+from fgnas.design import PAIR, VECTORS
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
@@ -22,6 +22,14 @@ SCORES_OF_ALL_KINDS = (*VECTORS, "gcn")
 """Attentions of networks whose layers have scores of different kinds."""
 
 
+def few_bits(attention: str, rng: np.random.Generator | None = None) -> Choices:
+    """Formats of features of 8 bits, or of as many at most: an engine holds activation tables of 2,048 numbers, and
+    every layer with gene-linear has one more of as many as its features have values."""
+    if attention != PAIR:
+        return {}
+    return {"ai": 2, "af": 5} if rng is None else {"ai": int(rng.integers(0, 3)), "af": int(rng.integers(2, 6))}
+
+
 def random_source(
     rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT,
     attentions: tuple[str, ...] = ("gcn", "constant"), heads: tuple[int, ...] = (1,),
@@ -30,7 +38,8 @@ def random_source(
 
     def plain() -> Choices:
         attention, aggregation = str(rng.choice(attentions)), str(rng.choice(aggregations))
-        return {"attention": attention, "aggregation": aggregation, "t_attn": 2 if attention == "gat" else None}
+        found = {"attention": attention, "aggregation": aggregation, "t_attn": 2 if attention == "gat" else None}
+        return found | few_bits(attention, rng)
 
     hidden = [
         {**plain(), "d": int(rng.choice([3, 4, 8, 12, 16, 24])), "k": int(rng.choice([1, 2]))}

@@ -12,7 +12,7 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.timeline import Timeline
-from fgnas.network import LayerParameters, Network, SecondProduct
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.find import find_verilator
@@ -49,11 +49,14 @@ def random_network(rng: np.random.Generator, design: Design, data: GraphData) ->
         d = layer.d or data.classes
         weight = rng.normal(size=(width, layer.k, d)).astype(np.float32)
         bias = rng.normal(size=layer.k * d if layer.d or layer.mlp else d).astype(np.float32)
-        attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(2)]
-        vectors = [*attention[: VECTORS.get(layer.attention, 0)], None, None][:2]
-        scales = rng.integers(-2, 4, 3).tolist()
-        own = int(rng.integers(-3, 1)) if layer.dot else None
-        made = LayerParameters(weight, bias, *vectors, *scales, score_scale=own)
+        count = VECTORS.get(layer.attention, 0)
+        attention = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(max(2, count))]
+        vectors: dict[str, Any] = dict(zip(ATTENTION_VECTORS, attention[:count], strict=False))
+        names = ("weight_scale", "value_scale", "output_scale")
+        scales: dict[str, Any] = dict(zip(names, rng.integers(-2, 4, 3).tolist(), strict=True))
+        scales["score_scale"] = int(rng.integers(-3, 1)) if layer.dot else None
+        scales["pair_scale"] = int(rng.integers(-2, 4)) if layer.pair else None
+        made = LayerParameters(weight, bias, **vectors, **scales)
         width = layer.k * d
         layers.append(replace(made, mlp=random_second(rng, width, width if layer.d else d)) if layer.mlp else made)
     return Network(tuple(layers), int(rng.integers(0, 4)))

@@ -21,19 +21,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import PLAIN
-from fgnas.design import DOT, TABLE_BITS, Design, Layer
+from fgnas.design import DOT, PAIR, TABLE_BITS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
-from fgnas.network import LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
-from fgnas.networks.scatter import dot_scores
+from fgnas.networks.scatter import Edges, dot_scores, pair_scores, paired
 from fgnas.networks.training import input_scale, restored
 from fgnas.tasks.nodes import GraphData
 
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
-"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value, output (in hidden layers), score (of cos),
-and those of a second product, with aggregation mlp: mlp_weight and mlp_value."""
+"""(layer, tensor) -> scale; tensors are input (in layer 0), weight, value, output (in hidden layers), score (of cos and
+gene-linear), pair (of gene-linear), and those of a second product, with aggregation mlp: mlp_weight and mlp_value."""
 
 SECOND = "mlp_"
 """What the names of a second product's tensors begin with."""
@@ -71,14 +71,12 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
     logits = child(field, steps=steps)
     samples = {(0, "input"): [thinned(data.features.data)]}
     for index, (step, parameters) in enumerate(zip(steps, network.layers, strict=True)):
-        vectors = (parameters.weight, parameters.attention_source, parameters.attention_target)
+        vectors = (parameters.weight, *(getattr(parameters, name) for name in ATTENTION_VECTORS))
         samples[index, "weight"] = [thinned(np.concatenate([v.ravel() for v in vectors if v is not None]))]
         samples[index, "value"] = [thinned(step.h.numpy())]
-        of_scores = child.attention[index]
-        if architecture[index]["attention"] == DOT and of_scores is not None:
-            heads = step.h.view(len(step.h), *of_scores[0].shape)
-            found = dot_scores(heads, of_scores[0], field.blocks[index].scattered)
-            samples[index, "score"] = [thinned(found.numpy())]
+        if (of_scores := child.attention[index]) is not None:
+            found = _of_edges(architecture[index]["attention"], step.h, of_scores, field.blocks[index].scattered)
+            samples |= {(index, name): [thinned(one.numpy())] for name, one in found.items()}
         if step.z is not None or step.second is not None:
             samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
         if parameters.mlp is not None and step.second is not None:
@@ -90,6 +88,16 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
     middle = input_scale(data)
     input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
     return Observation(child, field, torch.softmax(logits, 1), samples, input_scales)
+
+
+def _of_edges(attention: str, h: Tensor, vectors: Sequence[Tensor], edges: Edges) -> dict[str, Tensor]:
+    """What a layer has for each of its edges, by name; empty where edges have no scores of their own."""
+    heads = h.view(len(h), *vectors[0].shape)
+    if attention == DOT:
+        return {"score": dot_scores(heads, vectors[0], edges)}
+    if attention == PAIR:
+        return {"pair": paired(heads, vectors, edges), "score": pair_scores(heads, vectors, edges)}
+    return {}
 
 
 @functools.lru_cache(maxsize=2)
@@ -211,6 +219,7 @@ def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales
         Formats.of(
             layer, scales[index, "weight"], scales[index, "value"], _output_scale(layer, index, scales),
             scales.get((index, "score")), scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
+            scales.get((index, "pair")),
         )  # fmt: skip
         for index, layer in enumerate(design.layers)
     ]

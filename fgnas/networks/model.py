@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import LEAKY_SLOPE
-from fgnas.design import DOT, MLP, VECTORS
+from fgnas.design import DOT, MLP, PAIR, VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -186,18 +186,21 @@ class Block:
         return SparseProduct.apply(h, self.matrix(attention, aggregation))
 
     def attend(
-        self, h: Tensor, vectors: Sequence[Tensor], attention: str, aggregation: str, *of_dot: scatter.Rounding
+        self, h: Tensor, vectors: Sequence[Tensor], attention: str, aggregation: str, *of_edges: scatter.Rounding
     ) -> Tensor:
         """[targets, k * d] AGG over j in S(i) of alpha_ij h_j, from h [below, k * d], as PyG's GATConv.
 
         alpha_ij is the softmax over S(i) of each head's scores, from the products of the features with the `vectors`
         [k, d], source then target: LeakyReLU(target . h_i + source . h_j) for gat, to which gat-sym adds the same of i
-        and j exchanged; tanh(source . h_j) for linear; (source h_i) . h_j for cos, whose queries source h_i and whose
-        scores `of_dot` may round.
+        and j exchanged; tanh(source . h_j) for linear; (source h_i) . h_j for cos; factor . tanh(target h_i + source
+        h_j) for gene-linear. `of_edges` may round what the scores of the last two are made of, as `scatter` has them.
         """
         heads = h.view(len(h), *vectors[0].shape)
         if attention == DOT:
-            scores = scatter.dot_scores(heads, vectors[0], self.scattered, *of_dot)
+            scores = scatter.dot_scores(heads, vectors[0], self.scattered, *of_edges)
+            alpha = scatter.edge_softmax(scores, self.scattered)
+        elif attention == PAIR:
+            scores = scatter.pair_scores(heads, vectors, self.scattered, *of_edges)
             alpha = scatter.edge_softmax(scores, self.scattered)
         else:
             alpha = self._alpha([(heads * vector).sum(2) for vector in reversed(vectors)], attention)

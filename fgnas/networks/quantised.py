@@ -19,7 +19,7 @@ from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.tables import argument_format
-from fgnas.network import LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
@@ -142,8 +142,14 @@ def _fivefold_scores(
 ) -> Tensor:
     """[edges, k] five times the score of each edge, because the slope 0.2 has no exact value."""
     value, weight = layer.value_format(parameters.value_scale), layer.weight_format(parameters.weight_scale)
-    given = (parameters.attention_source, parameters.attention_target)
+    given = (getattr(parameters, name) for name in ATTENTION_VECTORS)
     vectors = [fake_quantise(vector, weight) for vector in given if vector is not None]
+    if layer.pair:
+        source, target, factor = vectors
+        paired = fake_quantise(heads[targets] * target + heads[sources] * source,
+                               layer.value_format(parameters.scale_of_pairs))  # fmt: skip
+        functions = fake_quantise(torch.tanh(paired), layer.tanh_format())
+        return 5 * fake_quantise((functions * factor).sum(2), layer.score_format(parameters.scale_of_scores))
     if layer.dot:
         queries = fake_quantise(heads * vectors[0], value)
         products = (queries[targets] * heads[sources]).sum(2)

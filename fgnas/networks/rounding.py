@@ -6,6 +6,7 @@ not rounded, and sums are float32, so the results are close to those of the acce
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,8 +24,9 @@ Rounding = Callable[[Tensor, FixedPoint], Tensor]
 
 @dataclass(frozen=True)
 class Formats:
-    """Number formats of a layer, with their scales; `output` is None for the last layer, `score` for all but cos. Those
-    of a second product are read where a layer has one."""
+    """Number formats of a layer, with their scales; `output` is None for the last layer, `score` unless edges have
+    scores of their own, `pair` and `function` for all but gene-linear. Those of a second product are read where a layer
+    has one."""
 
     weight: FixedPoint
     value: FixedPoint
@@ -32,18 +34,23 @@ class Formats:
     score: FixedPoint | None
     second_weight: FixedPoint
     second_value: FixedPoint
+    pair: FixedPoint | None = None
+    function: FixedPoint | None = None
 
     @classmethod
     def of(
         cls, layer: Layer, weight_scale: int, value_scale: int, output_scale: int, score_scale: int | None = None,
-        second_weight_scale: int = 0, second_value_scale: int = 0,
+        second_weight_scale: int = 0, second_value_scale: int = 0, pair_scale: int | None = None,
     ) -> Formats:  # fmt: skip
-        """The formats of a layer with its scales; the last layer ignores `output_scale`, all but cos `score_scale`."""
+        """The formats of a layer with its scales; the last layer ignores `output_scale`, all but cos and gene-linear
+        `score_scale`, and all but gene-linear `pair_scale`."""
         output = None if layer.activation is None else layer.value_format(output_scale)
         score = layer.score_format(value_scale if score_scale is None else score_scale) if layer.dot else None
+        pair = layer.value_format(value_scale if pair_scale is None else pair_scale) if layer.pair else None
         return cls(
             layer.weight_format(weight_scale), layer.value_format(value_scale), output, score,
-            layer.weight_format(second_weight_scale), layer.value_format(second_value_scale),
+            layer.weight_format(second_weight_scale), layer.value_format(second_value_scale), pair,
+            layer.tanh_format() if layer.pair else None,
         )  # fmt: skip
 
     @classmethod
@@ -53,6 +60,7 @@ class Formats:
             cls.of(
                 layer, scales.weight_scale, scales.value_scale, scales.output_scale, scales.score_scale,
                 *((0, 0) if scales.mlp is None else (scales.mlp.weight_scale, scales.mlp.value_scale)),
+                scales.pair_scale,
             )
             for layer, scales in zip(design.layers, network.layers, strict=True)
         ]  # fmt: skip
@@ -99,7 +107,7 @@ def rounded_logits(
             y = block.aggregate(h, layer.attention, layer.aggregation)
         else:
             rounded = [rounding(vector, number.weight) for vector in vectors]
-            y = block.attend(h, rounded, layer.attention, layer.aggregation, *_of_dot(number, rounding))
+            y = block.attend(h, rounded, layer.attention, layer.aggregation, *of_edges(number, rounding))
         heads = layer.k
         if (second := child.seconds[index]) is not None:
             read, heads = torch.relu(rounding(y + bias, number.value)), 1
@@ -110,7 +118,13 @@ def rounded_logits(
     return y.view(len(y), heads, -1).mean(1) + bias
 
 
-def _of_dot(number: Formats, rounding: Rounding) -> list[Callable[[Tensor], Tensor]]:
-    """How the queries and the scores of cos are rounded; of other attentions they are not."""
-    score = number.score
-    return [] if score is None else [lambda queries: rounding(queries, number.value), lambda z: rounding(z, score)]
+def of_edges(number: Formats, rounding: Rounding) -> list[Callable[[Tensor], Tensor]]:
+    """How what the scores of edges are made of is rounded, and then the scores; of other attentions nothing is."""
+    if number.score is None:
+        return []
+    parts = [number.value] if number.pair is None or number.function is None else [number.pair, number.function]
+    return [functools.partial(_rounded, rounding, one) for one in (*parts, number.score)]
+
+
+def _rounded(rounding: Rounding, number: FixedPoint, values: Tensor) -> Tensor:
+    return rounding(values, number)

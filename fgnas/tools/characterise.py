@@ -40,7 +40,7 @@ from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.hardware.pipeline.sizes import Lookup, Terms, columns, terms
 from fgnas.hardware.pipeline.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
-from fgnas.network import LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools import measurements
@@ -331,8 +331,8 @@ def random_network(design: Design, shape: GraphShape, seed: int) -> Network:
         weight = normal(width, layer.k, features)
         bias = normal(features if layer.d is None else layer.k * features)
         vectors = [normal(layer.k, features) for _ in range(VECTORS.get(layer.attention, 0))]
-        source, target = [*vectors, None, None][:2]
-        layers.append(LayerParameters(weight, bias, source, target))
+        named: dict[str, Any] = dict(zip(ATTENTION_VECTORS, vectors, strict=False))
+        layers.append(LayerParameters(weight, bias, **named))
         width = layer.k * features
     return Network(tuple(layers), TYPICAL_INPUT_SCALE)
 

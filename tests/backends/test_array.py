@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source, wide_source
+from arrays import SCORED, SCORES_OF_ALL_KINDS, few_bits, random_array, random_data, random_source, wide_source
 from levels import quick
 from support import random_accelerator, random_design, random_graph, random_network
 
@@ -24,6 +24,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.networks.calibration import calibrated
+from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, train
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData, build
@@ -35,7 +36,7 @@ from fgnas.tools.simulate import run_simulation
 @pytest.mark.parametrize(
     ("seed", "attentions"),
     [*((seed, ("gcn", "constant")) for seed in range(6)), (1, ("gat",)), (5, ("gat",)), (4, ("gat-sym", "linear")),
-     (2, ("cos",)), (4, ("cos", "gat-sym"))],
+     (2, ("cos",)), (4, ("cos", "gat-sym")), (2, ("gene-linear",)), (4, ("gene-linear", "gat-sym"))],
 )
 def test_no_warning(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
@@ -93,13 +94,13 @@ def test_random_networks_of_wide_numbers(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attention", ["gat", "cos"])
+@pytest.mark.parametrize("attention", ["gat", "cos", "gene-linear"])
 def test_scores_beside_wide_numbers(attention: str, tmp_path: Path) -> None:
     """Features of 10 bits with scores, weights of 16 bits, means; and a layer of 16 bits."""
     rng = np.random.default_rng(3)
     data = random_graph(rng, 40, 12, 5, 100)
     narrow, wide = {"ai": 3, "af": 6, "wi": 3, "wf": 12, "t_out": 1}, {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
-    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow, **few_bits(attention)}
     source = random_accelerator(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"},
         {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
@@ -214,7 +215,8 @@ def test_second_products(attention: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seed", "attentions"), [(2, SCORED), (2, SCORES_OF_ALL_KINDS), *(
         pytest.param(seed, attentions, marks=pytest.mark.slow)
-        for seed in (5, 8, 11, 14, 17) for attentions in (SCORED, SCORES_OF_ALL_KINDS, ("cos", "gat"))
+        for seed in (5, 8, 11, 14, 17)
+        for attentions in (SCORED, SCORES_OF_ALL_KINDS, ("cos", "gat"), ("gene-linear", "cos"))
     )]
 )  # fmt: skip
 def test_random_networks_with_attention(seed: int, attentions: tuple[str, ...], tmp_path: Path) -> None:
@@ -240,12 +242,38 @@ def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
 
-@pytest.mark.parametrize("attention", ["gat", pytest.param("cos", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["rtl", "cpp"])
+def test_gene_linear_on_cora(level: str, cora: GraphData, tmp_path: Path) -> None:
+    """Eight heads of eight features and then one head, trained, on 64 multipliers: the functions of all edges fit the
+    own rows in two passes. Calibration gives the functions' arguments and the scores scales of their own."""
+    one = {"attention": "gene-linear", "aggregation": "add", "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
+           "ai": 2, "af": 5, "wi": 2, "wf": 5}  # fmt: skip
+    design = Design.from_dict({"schema": 1, "dsp": 64, "layers": [
+        {**one, "d": 8, "k": 8, "activation": "relu", "t_act": 1},
+        {**one, "d": None, "k": 1, "activation": None, "t_act": None}]})  # fmt: skip
+    network = calibrated(design, train(cora, design.architecture(), 1, Recipe(epochs=60)).network, cora)
+    assert all(None not in (layer.pair_scale, layer.score_scale) for layer in network.layers)
+    assert quantised_accuracy(design, network, cora)["test"] > 0.75
+    source = lower(design, network, GraphShape.of(cora), cora.name)
+    find_target("array").write(source, cora, tmp_path, Request(Specification(), None, multipliers=64))
+    if level == "cpp":
+        report = run_csim(tmp_path, quick())
+        assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+        return
+    report = run_simulation(tmp_path)
+    assert (report["mismatches"], report["cycle_difference"], report["phase_differences"]) == (0, 0, 0), report
+    assert {"pair 0, pass 2", "score 0, pass 2", "maximum 1"} <= {phase["name"] for phase in report["phases"]}
+
+
+@pytest.mark.parametrize(
+    "attention", ["gat", *(pytest.param(one, marks=pytest.mark.slow) for one in ("cos", "gene-linear"))]
+)
 def test_means_of_an_attention(attention: str, tmp_path: Path) -> None:
     """A hub of 300 entries, after a maximum whose first entries are repeated; in RTL and C++."""
     rng = np.random.default_rng(23)
     data = with_edges(random_graph(rng, 40, 20, 7, 40), np.stack([rng.integers(0, 40, 300), np.zeros(300, np.int64)]))
-    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **few_bits(attention)}
     source = random_accelerator(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "mean"})), data)  # fmt: skip
@@ -260,13 +288,13 @@ def test_means_of_an_attention(attention: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "attention", ["gat", *(pytest.param(one, marks=pytest.mark.slow) for one in ("gat-sym", "cos"))]
+    "attention", ["gat", *(pytest.param(one, marks=pytest.mark.slow) for one in ("gat-sym", "cos", "gene-linear"))]
 )
 def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str, tmp_path: Path) -> None:
     """Two heads of a word in each of two units, then one of two words; sums of 1,000 coefficients are divided."""
     rng = np.random.default_rng(22)
     data = with_edges(random_graph(rng, 60, 20, 7, 40), np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)]))
-    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None}
+    scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **few_bits(attention)}
     source = random_accelerator(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 4, "aggregation": "add"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "add"})), data)  # fmt: skip
@@ -332,7 +360,7 @@ def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("finished", "attentions"), [(1, ("gcn",)), (2, SCORED), *(
         pytest.param(finished, attentions, marks=pytest.mark.slow)
-        for finished in (1, 2, 4) for attentions in (("gcn", "constant"), SCORED, ("cos",))
+        for finished in (1, 2, 4) for attentions in (("gcn", "constant"), SCORED, ("cos",), ("gene-linear",))
     )]
 )  # fmt: skip
 def test_lanes_are_finished_in_parts(finished: int, attentions: tuple[str, ...], tmp_path: Path) -> None:

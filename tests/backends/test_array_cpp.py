@@ -142,7 +142,7 @@ def test_networks_with_attention_share_a_build(
         encoded = encode_array(*attending)
         golden = back_end.reference.run_region(encoded)
         monkeypatch.setattr(back_end.reference, "run_region", lambda _: golden)
-        for field in ("symmetric", "dot"):
+        for field in ("symmetric", "dot", "pair"):
             assert_other_scores_are_refused(built, encoded, field)
     if (units, beat_bits, attentions) == ATTENDING[1]:
         encoded = encode_array(*next(case for case in cases if any(plan.dot for plan in case[0].plans)))
@@ -163,6 +163,8 @@ def assert_bad_scores_of_edges_are_refused(built: Built, encoded: EncodedArray) 
         (bad, Attention.SCORES, {"tiles": 2, "target_tiles": 2}), (bad, Attention.MAXIMA, {"reduce": 0}),
         (over, Attention.MAXIMA, {"own_base": engine.own_words}), (bad, Attention.MESSAGES, {"head_tiles": 0}),
         (over, Attention.MESSAGES, {"own_base": engine.own_words}),
+        *((bad, step, {"pair": 1}) for step in (Attention.SCORES, Attention.MAXIMA, Attention.MESSAGES)),
+        (over, Attention.QUERIES, {"pair": 1, "own_base": engine.own_words - 1, "tiles": 1, "target_tiles": 1}),
     ]  # fmt: skip
     for number, (bit, step, changed) in enumerate(changes):
         steps = list(encoded.programme)
@@ -273,7 +275,7 @@ def test_refusals_have_their_documented_status(wide: Built) -> None:
         "no descriptors": None, "too many descriptors": "programme_over_capacity", "operation": "bad_descriptor",
         "region": "bad_descriptor", "no slot row": "bad_descriptor", "no tile": "bad_descriptor",
         "tiles": "bad_descriptor", "target": "bad_descriptor", "no row width": "bad_descriptor",
-        "accumulate": "bad_descriptor", "spare bit": "bad_descriptor", "residual": "bad_descriptor",
+        "accumulate": "bad_descriptor", "pair": "bad_descriptor", "residual": "bad_descriptor",
         "spare bits": "bad_descriptor", "activation": "bad_descriptor", "bits": "bad_descriptor",
         "mode": "bad_descriptor", "no beat of logits": "bad_descriptor", "a load of logits": "bad_descriptor",
         "no beats to load": "stream_too_short", "a stream that ends early": "stream_too_short",

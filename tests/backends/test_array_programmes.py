@@ -117,7 +117,7 @@ def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
         "scores of partial sums": (bad, goes_on, {"operation": Operation.ATTEND}),
         "a load of partial sums": (bad, lambda d: d.operation == Operation.LOAD, {"target": Target.PARTIAL}),
         "a load that goes on": (bad, lambda d: d.operation == Operation.LOAD, {"accumulate": 1}),
-        "a spare bit": (bad, sums, {"spare": 1}), "spare bits": (bad, sums, {"spare_high": 8}),
+        "a pair": (bad, sums, {"pair": 1}), "spare bits": (bad, sums, {"spare_high": 8}),
     }  # fmt: skip
 
 

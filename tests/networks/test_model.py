@@ -185,6 +185,7 @@ class GraphNASLayer(MessagePassing):
         scores = {
             "linear": lambda: torch.tanh((x_j * source).sum(-1)), "gat-sym": lambda: leaky(x_i, x_j) + leaky(x_j, x_i),
             "cos": lambda: (x_i * x_j * source).sum(-1),
+            "gene-linear": lambda: torch.tanh(x_i * self.vectors[1] + x_j * source) @ self.vectors[2],
         }  # fmt: skip
         return softmax(scores[self.attention](), index, num_nodes=size_i)[:, None] * x_j
 

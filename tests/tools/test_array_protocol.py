@@ -14,7 +14,7 @@ from bus import BusRun, assert_right, placed, run_all
 from support import plain_layer, random_graph, random_network
 
 from fgnas.backends.array import write_rtl
-from fgnas.design import Design
+from fgnas.design import OF_EDGES, PAIR, Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import table_banks
@@ -73,7 +73,8 @@ def scored_design(attention: str) -> Design:
 
 
 class Bench:
-    """A kernel that is built once, and its runs. With attention (`scored`) a layer has two phases more, cos three."""
+    """A kernel that is built once, and its runs. With attention (`scored`) a layer has two phases more, or, where
+    edges have scores of their own, three."""
 
     def __init__(self, folder: Path, beat_bits: int, scored: bool = False, attention: str = "gat") -> None:
         self.beat_bits, self.beat_bytes = beat_bits, beat_bits // 8
@@ -170,7 +171,7 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
         "tiles": {"tiles": engine.tiles + 1}, "region": {"region": 3}, "no slot": {"count": 0},
         "shift": {"shift": len(engine.shifts)}, "maximum": {"reduce": 1}, "bits": {"bits": 17},
         "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
-        "spare bit": {"spare": 1}, "residual": {"residual": 1}, "spare bits": {"spare_high": 1},
+        "pair": {"pair": 1}, "residual": {"residual": 1}, "spare bits": {"spare_high": 1},
         "function": {"activation": 3},
     }  # fmt: skip
     if bench.scored:
@@ -217,14 +218,17 @@ def bad_steps(first: int) -> dict[str, tuple[int, dict[str, int]]]:
         "symmetric maxima": (maxima, {"symmetric": 1}), "symmetric messages": (messages, {"symmetric": 1}),
         "queries": (scores, {"attention": 3, "dot": 1, "target": Target.OWN}), "scores of edges": (scores, {"dot": 1}),
         "the largest of edges": (maxima, {"dot": 1}), "messages by edges": (messages, {"dot": 1}),
-        "messages in tables": (messages, {"target": Target.TABLE}),
+        "messages in tables": (messages, {"target": Target.TABLE}), "pairs of scores": (scores, {"pair": 1}),
     }  # fmt: skip
 
 
-def bad_steps_of_edges(first: int) -> dict[str, tuple[int, dict[str, int]]]:
-    """As `bad_steps`, where edges have scores of their own."""
+def bad_steps_of_edges(first: int, pair: bool) -> dict[str, tuple[int, dict[str, int]]]:
+    """As `bad_steps`, where edges have scores of their own, of queries of two nodes or not."""
     queries, scores, maxima, messages = range(first + 1, first + 5)
-    return {
+    other = {"pairs for scores of nodes": (queries, {"dot": 0})} if pair else {"pairs": (queries, {"pair": 1})}
+    return other | {
+        "pairs of scores": (scores, {"pair": 1}), "the largest of pairs": (maxima, {"pair": 1}),
+        "messages by pairs": (messages, {"pair": 1}),
         "queries in tables": (queries, {"target": Target.TABLE}), "the largest query": (queries, {"reduce": 1}),
         "queries for scores of nodes": (queries, {"dot": 0}), "no head of a query": (queries, {"head_tiles": 0}),
         "scores in tables": (scores, {"target": Target.TABLE}), "no word of a query": (scores, {"entries": 0}),
@@ -236,11 +240,12 @@ def bad_steps_of_edges(first: int) -> dict[str, tuple[int, dict[str, int]]]:
 
 
 @pytest.mark.slow
-def test_wrong_scores_of_edges(tmp_path: Path) -> None:
+@pytest.mark.parametrize("attention", OF_EDGES)
+def test_wrong_scores_of_edges(attention: str, tmp_path: Path) -> None:
     """Each refused, and followed by a right run."""
-    bench = Bench(tmp_path, 256, True, "cos")
+    bench = Bench(tmp_path, 256, True, attention)
     first = sum(not one.operation for one in bench.encoded.programme)
-    steps = bad_steps_of_edges(first)
+    steps = bad_steps_of_edges(first, attention == PAIR)
     bad = [bench.changed(place, lambda d, f=fields: replace(d, **f)) for place, fields in steps.values()]
     over = bench.changed(first + 2, lambda d: replace(d, target_base=bench.array.engine.own_words - 1))
     found = bench.run(*(run for one in (*bad, over) for run in (one, bench.plain)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS
+from fgnas.design import PAIR, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -251,6 +251,7 @@ def _prices(
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
         blocks=blocks if any(blocks > 1) else None, seconds=seconds, added=adds_heads(source, source.layers[-1]),
         dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
+        pairs=[np.full(len(units), layer.attention == PAIR) for layer in source.layers],
         **of_softmax,
     )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],

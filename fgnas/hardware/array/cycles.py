@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS
+from fgnas.design import PAIR, VECTORS
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import EncodedArray, block_rows
@@ -138,6 +138,11 @@ def dense_ends(rows: int, entries: int, groups: int) -> NDArray[np.bool_]:
     return np.broadcast_to(last[:, None], (rows * entries, groups))
 
 
+def pair_ends(slot_rows: int, groups: int) -> NDArray[np.bool_]:
+    """[2 * slot_rows, m] where rows end in a phase that reads two entries for each of an aggregation's slot rows."""
+    return np.broadcast_to(np.arange(2 * slot_rows)[:, None] % 2 == 1, (2 * slot_rows, groups))
+
+
 def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> list[int]:
     """Cycles of the fetch of the programme and of each descriptor; the first begins with the start write, the last ends
     with the interrupt."""
@@ -204,7 +209,7 @@ def _aggregates(descriptor: Descriptor) -> bool:
 def _work(descriptor: Descriptor) -> str:
     """What a compute descriptor does, in a word."""
     if descriptor.is_step(Attention.QUERIES):
-        return "query"
+        return "pair" if descriptor.pair else "query"
     if descriptor.is_step(Attention.SCORES):
         return "score"
     if descriptor.is_step(Attention.MAXIMA):
@@ -217,6 +222,8 @@ def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode
         return dense_ends(descriptor.count, descriptor.entries, mode.m)
     if descriptor.scores_edges:
         return np.ones((descriptor.count, mode.m), np.bool_)
+    if descriptor.pair:
+        return pair_ends(descriptor.count // 2, mode.m)
     return encoded.schedules[number].last.astype(bool)
 
 
@@ -251,8 +258,8 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             combined = int(columns[part - 1]) * geometry.k * geometry.d + scores
         if kind == BLOCK and part and plans[layer].blocks > 1:
             combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
-        of_phase = {"query": queries, "score": scores - queries, "combine": combined - scores, "maximum": 0,
-                    "aggregate": gathered}[_work(one)]  # fmt: skip
+        of_phase = {"query": queries, "pair": queries, "score": scores - queries, "combine": combined - scores,
+                    "maximum": 0, "aggregate": gathered}[_work(one)]  # fmt: skip
         heads = plans[layer].heads if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
     return found
@@ -286,14 +293,20 @@ def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
 
 def _score_multiplications(layer: LayerAccelerator, nodes: int, edges: int) -> int:
     """Multiplications that a layer's scores need: of every node's features with each vector of its attention, and where
-    edges have scores of their own, of a query for each of them."""
+    edges have scores of their own, of a query, or of functions with their factors, for each of them."""
     of_edges = edges * (layer.scores is not None and layer.scores.dot)
-    return (VECTORS.get(layer.attention, 0) * nodes + of_edges) * layer.geometry.k * layer.geometry.d
+    return (of_nodes(layer.attention) * nodes + of_edges) * layer.geometry.k * layer.geometry.d
 
 
 def _query_multiplications(layer: LayerAccelerator, nodes: int) -> int:
     """Those of the queries, which only edges with scores of their own need."""
-    return nodes * layer.geometry.k * layer.geometry.d * (layer.scores is not None and layer.scores.dot)
+    vectors = of_nodes(layer.attention) * (layer.scores is not None and layer.scores.dot)
+    return nodes * vectors * layer.geometry.k * layer.geometry.d
+
+
+def of_nodes(attention: str) -> int:
+    """Vectors of an attention that meet the features of nodes; factors meet functions of edges."""
+    return VECTORS.get(attention, 0) - (attention == PAIR)
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

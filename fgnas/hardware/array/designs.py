@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import DOT, MLP, MOST_BITS, TABLE_BITS, VECTORS, score_format
+from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, score_format
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
@@ -165,7 +165,8 @@ def candidates_of(
         [one == option for one in columns[name]] for name, option in (
             ("attention", "gcn"), ("attention", "linear"), ("aggregation", "mean"), ("aggregation", "max"))
     )  # fmt: skip
-    scored, dots = attends(columns), [one == DOT for one in columns["attention"]]
+    scored = attends(columns)
+    dots, paired = ([one == attention for one in columns["attention"]] for attention in (DOT, PAIR))
     value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
     # An argument that looks up a table has TABLE_BITS at most.
@@ -180,7 +181,8 @@ def candidates_of(
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
         factor = np.maximum(weight[layer], np.where(dots[layer], value[layer], 0))
-        scores = np.where(scored[layer], value[layer] + factor + ceil_log2(columns["d"][layer]), 0)
+        together = np.maximum(columns["d"][layer], 1 + paired[layer])
+        scores = np.where(scored[layer], value[layer] + factor + ceil_log2(together), 0)
         sums += [value[before] + finer + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
@@ -189,9 +191,10 @@ def candidates_of(
         extra = _logit_extra_bits(value[layer]) if logits else 0
         combined = af[before] + finer + wf[layer] - af[layer]
         # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
-        # fraction bits; else a shift that is there.
+        # fraction bits, those of functions by what the scores lack; else a shift that is there.
         of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
-        of_scores += [np.where(dots[layer], af[layer], combined)]
+        of_functions = value[layer] - 1 + wf[layer] - af[layer]
+        of_scores += [np.select([dots[layer], paired[layer]], [af[layer], of_functions], combined)]
         shifts += [combined, rounded + rounded_off[layer] - extra, *of_scores]
     # On values and results of one format these need no table.
     tables = [
@@ -199,7 +202,8 @@ def candidates_of(
         for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
     ]
     tables += [
-        np.where(one, ceil_div(1 << bits, LANES), 0) for one, bits in zip(linear, value, strict=True)
+        np.where(one | other, ceil_div(1 << bits, LANES), 0)
+        for one, other, bits in zip(linear, paired, value, strict=True)
     ]
     weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
     return Candidates(
@@ -231,7 +235,8 @@ def _attention(
     by_layer = {
         "heads": [np.where(one, k, 0).astype(np.int64) for one, k in zip(scored, columns["k"], strict=True)],
         "vectors": [vectors[np.searchsorted(kinds, one)] for one in columns["attention"]],
-        "dots": [one == DOT for one in columns["attention"]],
+        "dots": [np.isin(one, OF_EDGES) for one in columns["attention"]],
+        "pairs": [one == PAIR for one in columns["attention"]],
     }
     return by_layer | {name: own[name][place.ravel()] for name in (*SOFTMAX, "exponential_halves")}
 
@@ -243,7 +248,8 @@ def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Sof
         if (attention := kinds[kind]) in VECTORS:
             score = score_format(attention, FixedPoint.of(integer, fraction, 0))
             words = len(exponential_table(score, largest_difference(attention, score)))
-            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", attention == DOT))
+            of_edges, pair = attention in OF_EDGES, attention == PAIR
+            found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", of_edges, pair))
     return softmax_for(found, degree_bits)
 
 

@@ -21,6 +21,7 @@ from fgnas.hardware.array.lowering import (
     dot_shift,
     lower,
     plan_layers,
+    query_shift,
     score_fraction,
     smallest_engine,
 )
@@ -157,8 +158,10 @@ def vector_words(plans: tuple[LayerPlan, ...]) -> int:
 
 
 def query_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the queries take, behind the vectors; 0 where no edges have scores."""
-    return max(one.depth * plan.tiles * plan.dot for plan, one in zip(plans, dealt.layers, strict=True))
+    """Words of a unit's own rows that the queries take, behind the vectors: of the rows, or, of functions of two nodes'
+    features, of the slot rows; 0 where no edges have scores."""
+    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
+    return max((slot_rows if plan.pair else one.depth) * plan.tiles * plan.dot for plan, one, slot_rows in parts)
 
 
 def scored_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
@@ -433,7 +436,7 @@ class _Encoder:
         index = plan.layer.index
         count = block_count(plan, self.dealt.combined(index))
         blocks = [(self._combinations(plan, block), *self._aggregation(plan, block, count)) for block in range(count)]
-        queries = self._queries(plan, blocks[0][1]) if plan.dot else None
+        queries = self._of_edges(plan, *blocks[0][1:]) if plan.dot else None
         for part in range(plan.passes):
             for block, (combinations, aggregate, aggregated) in enumerate(blocks):
                 for piece, (combine, combined) in enumerate(combinations):
@@ -443,7 +446,7 @@ class _Encoder:
                     for head in range(plan.heads):
                         self._add(self._of_head(plan, combine, head), index, combined)
                 if queries is not None:
-                    self._attend_edges(plan, part, queries, aggregate, aggregated)
+                    self._attend_edges(plan, part, *queries, aggregate, aggregated)
                 elif plan.attends:
                     self._attend(plan, part, aggregate, aggregated)
                 own = {"target_base": part * plan.tiles} if aggregate.target == Target.OWN else {}
@@ -475,41 +478,77 @@ class _Encoder:
             target_tiles=1, result_beats=0, reduce=1, shift=self.engine.shift_number(0), **self._plain(plan),
         ), index, schedule)  # fmt: skip
 
-    def _queries(self, plan: LayerPlan, aggregate: Descriptor) -> tuple[Descriptor, Schedule]:
+    def _of_edges(
+        self, plan: LayerPlan, aggregate: Descriptor, schedule: Schedule
+    ) -> tuple[tuple[Descriptor, Schedule | None], Descriptor]:
+        """What the scores of edges are made of, and the scores, but for what differs in passes."""
+        common = replace(
+            aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
+            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),
+        )  # fmt: skip
+        scores = replace(
+            common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
+            target_base=self.scores_base, shift=self.engine.shift_number(dot_shift(plan.layer)),
+        )  # fmt: skip
+        asking = replace(
+            common, attention=Attention.QUERIES, tiles=plan.tiles, target_base=self.queries_base,
+            target_tiles=plan.tiles, shift=self.engine.shift_number(query_shift(plan.layer)),
+        )  # fmt: skip
+        if not plan.pair:
+            return self._queries(plan, asking), scores
+        pairs = replace(
+            asking, pair=1, activation=Activation.TABLE, activation_base=plan.scores_base,
+            **self._pairs(plan, schedule),
+        )  # fmt: skip
+        # The functions are own words in the order of the slot rows: each meets the factors.
+        nothing = np.zeros((schedule.slot_rows, plan.aggregate.takers), np.int64)
+        met = self._stream(plan, nothing, np.ones_like(nothing))
+        return (pairs, None), replace(scores, table_base=plan.factors_base, limit=plan.tiles, **met)
+
+    def _queries(self, plan: LayerPlan, common: Descriptor) -> tuple[Descriptor, Schedule]:
         """H of the nodes of an aggregation's rows, times the vector, into the own rows: a stream of an entry a row."""
         index = plan.layer.index
         deal, combined, nodes = self.dealt.layers[index], self.dealt.combined(index), self.graphs[index].nodes
         indptr = np.arange(nodes + 1)
         schedule = pack(np.diff(indptr), deal, 1, rows_ahead(plan, self.engine.queue_words))
-        common = replace(
-            aggregate, attention=Attention.QUERIES, target=Target.OWN, target_base=self.queries_base,
-            target_tiles=plan.tiles, result_beats=0, reduce=0, table_base=self.accelerator.results_base,
-            limit=aggregate.limit - 1, shift=self.engine.shift_number(plan.layer.weight_format.fraction_bits),
-            **self._plain(plan),
-        )  # fmt: skip
         entries = (combined.position * plan.pitch, np.ones(nodes, np.int64))
         return self._sparse(common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries, False)
 
+    def _pairs(self, plan: LayerPlan, schedule: Schedule) -> dict[str, int]:
+        """The fields that read a stream with two entries for each of an aggregation's: that of the source, then that of
+        the row's node."""
+        index = plan.layer.index
+        graph, deal, position = self.graphs[index], self.dealt.layers[index], self.dealt.combined(index).position
+        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+        both = [
+            place_entries(schedule, deal, 1, graph.indptr, (position[nodes] * plan.pitch, 0 * targets), True)[0]
+            for nodes in (self_first(graph, index), targets)
+        ]
+        entries = np.stack(both, axis=1).reshape(2 * schedule.slot_rows, -1)
+        last = np.broadcast_to(np.arange(len(entries))[:, None] % 2, entries.shape)
+        return self._stream(plan, entries, last)
+
+    def _stream(self, plan: LayerPlan, index: Ints, last: Ints) -> dict[str, int]:
+        """The fields that read a stream of an aggregation, [slot rows, m] each; values mean nothing."""
+        takers = plan.aggregate.takers
+        beats = entry_beats(index, np.zeros_like(index), last, takers, self.engine.beat_bits, self.engine.bits)
+        return {"count": len(index), **self._append(Region.EDGES, beats)}
+
     def _attend_edges(
-        self, plan: LayerPlan, part: int, queries: tuple[Descriptor, Schedule], aggregate: Descriptor,
-        schedule: Schedule,
+        self, plan: LayerPlan, part: int, queries: tuple[Descriptor, Schedule | None], scores: Descriptor,
+        aggregate: Descriptor, schedule: Schedule,
     ) -> None:  # fmt: skip
-        """The queries of an aggregation's rows, the scores of its edges, and the largest of every row behind them."""
+        """The queries of an aggregation's rows or entries, the scores of its edges, and the largest of every row behind
+        them."""
         index = plan.layer.index
         asked, of_rows = queries
         vectors = self.vectors_base + plan.vectors_base + part * plan.vector_words
         self._add(replace(asked, own_base=vectors), index, of_rows)
-        common = replace(
-            aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
-            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),
-        )  # fmt: skip
+        self._add(scores, index, schedule)
         self._add(replace(
-            common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
-            target_base=self.scores_base, shift=self.engine.shift_number(dot_shift(plan.layer)),
-        ), index, schedule)  # fmt: skip
-        self._add(replace(
-            common, attention=Attention.MAXIMA, own_base=self.scores_base, reduce=1,
-            target_base=self.scores_base + schedule.slot_rows, shift=self.engine.shift_number(0),
+            aggregate, attention=Attention.MAXIMA, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=1,
+            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, own_base=self.scores_base,
+            target_base=self.scores_base + schedule.slot_rows, shift=self.engine.shift_number(0), **self._plain(plan),
         ), index, schedule)  # fmt: skip
 
     def _plain(self, plan: LayerPlan) -> dict[str, int]:

@@ -80,7 +80,8 @@ class Softmax:
         sum_bits: width of a row's sum of coefficients.
         mean: whether a row's coefficients can be counted as often as it has entries, so that the quotient is a mean.
         symmetric: whether a score can add that of the edge the other way round.
-        dot: whether a score can be the product of two nodes' features.
+        dot: whether edges can have scores of their own.
+        pair: whether queries can be those of two nodes; of an engine whose edges can have scores of their own.
     """
 
     fraction_bits: int
@@ -89,6 +90,7 @@ class Softmax:
     mean: bool = False
     symmetric: bool = False
     dot: bool = False
+    pair: bool = False
 
     @property
     def index_bits(self) -> int:
@@ -105,8 +107,8 @@ class Softmax:
         return (value & 1) * times
 
     def summary(self) -> dict[str, Any]:
-        """The softmax as plain JSON values; `mean`, `symmetric` and `dot` where they are true."""
-        return {name: value for name, value in vars(self).items() if name not in ("mean", "symmetric", "dot") or value}
+        """The softmax as plain JSON values; what it may offer beside where it does."""
+        return {name: value for name, value in vars(self).items() if value is not False}
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class Engine:
             "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
             or not (self.residual or self.partial_words),
             "attention looks for the maximum": self.softmax is None or self.maximum,
+            "queries of two nodes are for scores of edges": self.softmax is None or self.softmax.dot
+            or not self.softmax.pair,
             "a table of exponentials has 1 to 65,536 words": self.softmax is None or 1 <= self.softmax.words <= 1 << 16,
             f"results must be 1, 2 or 4, at most {table_banks(self.beat_bits)} behind a port of "
             f"{self.beat_bits} bits": self.results in RESULTS and self.results <= table_banks(self.beat_bits),
@@ -298,6 +302,7 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
     return Softmax(
         finest, words, max(one.sum_bits for one in given), any(one.mean for one in given),
         any(one.symmetric for one in given), any(one.dot for one in given),
+        any(one.pair for one in given),
     )  # fmt: skip
 
 

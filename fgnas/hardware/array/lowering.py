@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fgnas.design import DOT, PAIR
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -103,8 +104,13 @@ class LayerPlan:
 
     @property
     def dot(self) -> bool:
-        """Whether every edge has a score of its own, the product of two nodes' features."""
+        """Whether every edge has a score of its own."""
         return self.layer.scores is not None and self.layer.scores.dot
+
+    @property
+    def pair(self) -> bool:
+        """Whether that is made of functions of two nodes' features, which meet factors in the table."""
+        return self.layer.scores is not None and self.layer.scores.pair is not None
 
     @property
     def scored_nodes(self) -> bool:
@@ -125,7 +131,7 @@ class LayerPlan:
     def vector_words(self) -> int:
         """Words of the attention's vectors in a unit, of one pass: for every tile the source's and the target's, or the
         one that multiplies the products of features."""
-        return (2 * self.scored_nodes + self.dot) * self.tiles
+        return (2 * (self.scored_nodes or self.pair) + (self.dot and not self.pair)) * self.tiles
 
     @property
     def slice_inputs(self) -> int:
@@ -134,8 +140,18 @@ class LayerPlan:
 
     @property
     def weight_words(self) -> int:
-        """Words of W in a unit, of one pass and one slice."""
-        return self.heads * self.head_weight_words
+        """Words of W in a unit, of one pass and one slice, and of the factors of its scores behind them."""
+        return self.heads * self.head_weight_words + self.factor_words
+
+    @property
+    def factor_words(self) -> int:
+        """Words of the factors of a pass's functions of two nodes' features; 0 without."""
+        return self.pair * self.tiles
+
+    @property
+    def factors_base(self) -> int:
+        """First word of the factors in the table."""
+        return self.table_base + self.heads * self.head_weight_words
 
     @property
     def head_weight_words(self) -> int:
@@ -176,7 +192,7 @@ class LayerPlan:
 
     def weight_image(self, place: int, part: int = 0, piece: int = 0) -> Codes:
         """[weight_words, LANES] W as the unit at a place of its group holds it in a pass and a slice; head after
-        head."""
+        head, and the factors of the pass behind them."""
         n = self.combine.n
         tile = part * self.write_tiles + np.arange(self.write_tiles)
         if self.first:
@@ -191,7 +207,9 @@ class LayerPlan:
         inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
         # A class's heads stand side by side in the layer's features.
         features = [np.where(held == ABSENT, ABSENT, held * self.heads + head) for head in range(self.heads)]
-        return np.concatenate([padded[inputs, of_head].reshape(-1, LANES) for of_head in features])
+        words = [padded[inputs, of_head].reshape(-1, LANES) for of_head in features]
+        factors = [self._vector_words(place, self.layer.attention_factor)[part]] if self.pair else []
+        return np.concatenate(words + factors)
 
     def bias_image(self, place: int) -> Codes:
         """[row_tiles, LANES] biases of the unit at a place of its group."""
@@ -202,19 +220,21 @@ class LayerPlan:
     def vector_image(self, place: int) -> Codes:
         """[vector_words * passes, LANES] vectors of the attention, of the unit at a place of its group.
 
-        Each pass has those of the source, then, where nodes have scores, those of the target, a word for each of its
-        tiles; zeros for a vector that the attention does not have.
+        Each pass has those of the source, then, where nodes have scores or pairs of them functions, those of the
+        target, a word for each of its tiles; zeros for a vector that the attention does not have.
         """
         if not self.attends:
             return np.zeros((0, LANES), np.int64)
-        g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
-        parts = []
         given = (self.layer.attention_source, self.layer.attention_target)
-        for vectors in given[: 1 + self.scored_nodes]:
-            held = np.zeros((g.k, g.d), np.int64) if vectors is None else vectors
-            flat = np.pad(held, ((0, 0), (0, g.d_padded - g.d))).ravel()
-            parts.append(np.append(flat, 0)[features])
+        parts = [self._vector_words(place, one) for one in given[: self.vector_words // self.tiles]]
         return np.concatenate(parts, axis=1).reshape(-1, LANES)
+
+    def _vector_words(self, place: int, vectors: Codes | None) -> Codes:
+        """[passes, tiles, LANES] vectors [k, d] of the unit at a place of its group; zeros without any."""
+        g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
+        held = np.zeros((g.k, g.d), np.int64) if vectors is None else vectors
+        flat = np.pad(held, ((0, 0), (0, g.d_padded - g.d))).ravel()
+        return np.append(flat, 0)[features]
 
     def _features(self, place: int) -> Ints:
         """[row_tiles, LANES] the layer's features in a row of the unit at a place of its group."""
@@ -362,9 +382,10 @@ def sum_bits(source: Accelerator) -> int:
         combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
         messages = source.shape.degree_capacity * averaged_heads(layer)
         gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(messages))
-        of_dot = layer.scores is not None and layer.scores.dot
+        of_dot = layer.scores is not None and layer.scores.dot and layer.scores.pair is None
         factor = max(layer.weight_format.width, layer.value_format.width * of_dot)
-        scores = layer.value_format.width + factor + int(ceil_log2(layer.geometry.d))
+        together = max(layer.geometry.d, 1 + (layer.scores is not None and layer.scores.pair is not None))
+        scores = layer.value_format.width + factor + int(ceil_log2(together))
         found = max(found, combined, gathered, scores * layer.geometry.gat)
     return found
 
@@ -374,7 +395,7 @@ def softmax_of(source: Accelerator) -> Softmax | None:
     that of any layer in its steps; None where no layer has scores."""
     layers = [
         Scored(layer.scores.format.fraction_bits, len(layer.exponential_table), layer.geometry.mean,
-               layer.scores.symmetric, layer.scores.dot)
+               layer.scores.symmetric, layer.scores.dot, layer.scores.pair is not None)
         for layer in source.layers if layer.scores is not None and layer.exponential_table is not None
     ]  # fmt: skip
     return softmax_for(layers, int(ceil_log2(source.shape.degree_capacity)))
@@ -382,13 +403,15 @@ def softmax_of(source: Accelerator) -> Softmax | None:
 
 class Scored(NamedTuple):
     """What a softmax must know of a layer: fraction bits of its scores, words of its table of exponentials, whether its
-    aggregation is a mean, and whether its scores are symmetric, or products of two nodes' features."""
+    aggregation is a mean, and whether its scores are symmetric, or those of edges, or made of functions of two nodes'
+    features."""
 
     fraction_bits: int
     words: int
     mean: bool
     symmetric: bool
     dot: bool
+    pair: bool = False
 
 
 def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
@@ -400,7 +423,7 @@ def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
     mean = any(layer.mean for layer in layers)
     sum_bits = wire.COEFFICIENT_BITS + (1 + mean) * degree_bits
     symmetric, dot = any(layer.symmetric for layer in layers), any(layer.dot for layer in layers)
-    return Softmax(finest, words, sum_bits, mean, symmetric, dot)
+    return Softmax(finest, words, sum_bits, mean, symmetric, dot, any(layer.pair for layer in layers))
 
 
 def score_fraction(layer: LayerAccelerator) -> int:
@@ -423,10 +446,9 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         raise UserError("the network has attention with scores, which the engine does not offer")
     if needed.mean and not engine.softmax.mean:
         raise UserError("the network takes a mean with scores, which the engine does not offer")
-    if needed.symmetric and not engine.softmax.symmetric:
-        raise UserError("the network has attention gat-sym, which the engine does not offer")
-    if needed.dot and not engine.softmax.dot:
-        raise UserError("the network has attention cos, which the engine does not offer")
+    for offer, attention in (("symmetric", "gat-sym"), ("pair", PAIR), ("dot", DOT)):
+        if getattr(needed, offer) and not getattr(engine.softmax, offer):
+            raise UserError(f"the network has attention {attention}, which the engine does not offer")
     for name in ("fraction_bits", "sum_bits"):
         wanted, found = getattr(needed, name), getattr(engine.softmax, name)
         if wanted > found:
@@ -675,14 +697,23 @@ def smallest_engine(
 
 def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
     """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
-    attention = (layer.weight_format.fraction_bits, 0) if layer.geometry.gat else ()
+    attention = (query_shift(layer), 0) if layer.geometry.gat else ()
     dot = (dot_shift(layer),) if layer.scores is not None and layer.scores.dot else ()
     return (layer.linear_shift, aggregate_shift(layer), *attention, *dot)
 
 
+def query_shift(layer: LayerAccelerator) -> int:
+    """The right shift behind the products of features with vectors, or behind the sum of those of two nodes."""
+    if layer.scores is None or layer.scores.pair is None:
+        return layer.weight_format.fraction_bits
+    return layer.value_format.fraction_bits + layer.weight_format.fraction_bits - layer.scores.pair.fraction_bits
+
+
 def dot_shift(layer: LayerAccelerator) -> int:
-    """The right shift behind the product of two nodes' features."""
-    return 2 * layer.value_format.fraction_bits - score_fraction(layer)
+    """The right shift behind the score of an edge: the product of two nodes' features, or of functions with factors."""
+    if layer.scores is None or layer.scores.function is None:
+        return 2 * layer.value_format.fraction_bits - score_fraction(layer)
+    return layer.scores.function.fraction_bits + layer.weight_format.fraction_bits - score_fraction(layer)
 
 
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:

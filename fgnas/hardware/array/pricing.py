@@ -23,6 +23,7 @@ from fgnas.hardware.array.cycles import (
     Stream,
     compute_cycles,
     dense_ends,
+    pair_ends,
     result_cycles,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
@@ -96,6 +97,7 @@ class Candidates:
         blocks: those of every layer, see `LayerPlan`; None where H comes whole in all networks. Without heads that
             are averaged or have scores, and without slices.
         dots: of every layer whether edges have scores of their own; empty where no network has such a layer.
+        pairs: of every such layer whether they are made of functions of two nodes' features; as long as `dots`.
     """
 
     units: Ints
@@ -124,6 +126,7 @@ class Candidates:
     seconds: Sequence[bool] = ()
     blocks: Ints | None = None
     dots: Sequence[Ints] = ()
+    pairs: Sequence[Ints] = ()
     added: bool = False
 
 
@@ -186,6 +189,7 @@ class ArrayPricer:
         self._gathered_block = functools.cache(self._gathered_block_costs)
         self._query = functools.cache(self._query_costs)
         self._edge_score = functools.cache(self._edge_score_cycles)
+        self._pair = functools.cache(self._pair_costs)
 
     def _graphs(self, seconds: Sequence[bool]) -> list[int]:
         """The graph of each layer, some of which are second products."""
@@ -340,6 +344,17 @@ class ArrayPricer:
         beats = parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency), int(beats)
 
+    def _pair_costs(
+        self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
+    ) -> tuple[int, int]:
+        """Cycles of the functions of both nodes of every entry of the phase that follows, and the beats that they read:
+        two entries for each."""
+        parts, together = self._packed(groups)
+        slot_rows = self._schedule(kind, graph, groups, tiles).slot_rows
+        stream = Stream(Target.OWN, tiles, rows_held(QUEUE_WORDS, tiles), parts, together, 1, 0, latency, spacing)
+        beats = parts * 2 * slot_rows if parts > 1 else ceil_div(2 * slot_rows, together)
+        return compute_cycles(stream, pair_ends(slot_rows, groups), self.read_latency), int(beats)
+
     def _edge_score_cycles(
         self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
     ) -> int:
@@ -385,11 +400,14 @@ class ArrayPricer:
             together = _by_case(functools.partial(results_together, beat_bits=self.beat_bits), layer.groups, held)
             beats = beats - layer.groups * self._depths(graph, layer.groups) * held // together
         if np.any(layer.dot):
-            asked = _by_case(lambda *one: self._query(kind, graph, *one)[0], *timing)
+            asked, also = _both(functools.partial(self._asked, kind, graph), layer.pair, *timing)
             of_edges = asked + _by_case(functools.partial(self._edge_score, kind, graph), *timing)
-            also = _by_case(lambda *one: self._query(kind, graph, *one)[1], *timing) + beats
-            score, beats = np.where(layer.dot, of_edges, score), beats + np.where(layer.dot, also, 0)
+            score, beats = np.where(layer.dot, of_edges, score), beats + np.where(layer.dot, also + beats, 0)
         return np.where(layer.attends, score + maximum, 0), np.where(layer.attends, beats, 0)
+
+    def _asked(self, kind: str, graph: int, pair: int, *timing: int) -> tuple[int, int]:
+        """Cycles and beats of what the scores of edges are made of: pairs or queries."""
+        return (self._pair if pair else self._query)(kind, graph, *timing)
 
     def _slot_rows(self, kind: str, graph: int, groups: Ints, tiles: Ints, dot: Ints) -> Ints:
         """[n] slot rows of an aggregation whose edges have scores of their own; 0 for others."""
@@ -416,6 +434,7 @@ class ArrayPricer:
         places = functools.reduce(np.maximum, columns)
         heads = candidates.heads or [none] * layers
         dots = [one.astype(np.int64) for one in candidates.dots] or [none] * layers
+        paired = [one.astype(np.int64) for one in candidates.pairs] or [none] * layers
         scored = functools.reduce(np.maximum, [(one > 0).astype(np.int64) for one in heads])
         slices = none + 1 if candidates.slices is None else candidates.slices
         blocks = none + 1 if candidates.blocks is None else candidates.blocks
@@ -454,7 +473,7 @@ class ArrayPricer:
                 else:
                     taken, again = self._combined(groups, tiles, slices, writes, plain)
                 cycles, read = cycles + averaged * parts * taken, read + averaged * parts * again
-                words_of_slice = ceil_div(width, slices) * tiles
+                words_of_slice = ceil_div(width, slices) * tiles + paired[layer] * tiles
                 loaded, moved = self._weight_loads(words_of_slice, places, candidates.bits)
                 further_loads = parts * slices - 1
                 cycles, read = cycles + further_loads * loaded, read + further_loads * moved
@@ -469,7 +488,7 @@ class ArrayPricer:
                 else:
                     taken = self._phases("dense", graphs[layer - 1], groups, words, elements, writes, *usual)
                 cycles = cycles + averaged * taken
-                weights = weights + averaged * elements * words
+                weights = weights + averaged * elements * words + paired[layer] * tiles
                 multiplied = 0 if candidates.added and layer == layers - 1 else 1
                 needed = needed + multiplied * (self.data.nodes * width + messages) * features
             kind = "logits" if layer == layers - 1 else "own"
@@ -480,17 +499,20 @@ class ArrayPricer:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *timing)
                 of_group = ceil_div(held_rows, units // n)
                 most_tiles = np.minimum(tiles, MOST_TILES)  # more are refused
-                scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, attends, dots[layer])
+                kinds = (attends, dots[layer], paired[layer])
+                scoring = _Attending(units // n, of_group, most_tiles, plain, spacing, *kinds)
                 taken, again = self._attention(scoring, kind, graph)
                 cycles, read = cycles + parts * taken, read + parts * again
                 held_rows = np.where(scored_nodes, of_group * (units // n), held_rows)
-                vectors = vectors + (2 * scored_nodes + dots[layer]) * tiles * parts
+                vectors = vectors + (2 * scored_nodes + dots[layer] + paired[layer]) * tiles * parts
                 maxima = np.maximum(maxima, scored_nodes * rows[layer])
                 given = candidates.vectors[layer] * scored_nodes
-                products = given * self.data.nodes + (self.data.nodes + edges) * dots[layer]
+                asked = dots[layer] + paired[layer]  # vectors that meet a node's features
+                products = (given + asked) * self.data.nodes + edges * dots[layer]
                 needed = needed + products * features
-                queries = np.maximum(queries, dots[layer] * rows[layer] * tiles)
                 slot_rows = self._slot_rows(kind, graph, units // n, most_tiles, dots[layer])
+                of_rows = np.where(paired[layer], slot_rows, rows[layer])
+                queries = np.maximum(queries, dots[layer] * of_rows * tiles)
                 of_edges = np.maximum(of_edges, dots[layer] * rows[layer] + slot_rows)
             elif candidates.blocks is None:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
@@ -564,7 +586,7 @@ class ArrayPricer:
 @dataclass(frozen=True, eq=False)
 class _Attending:
     """What the scores of a layer take, [n] each: groups, rows of each, tiles, latency and spacing of results as in
-    `Stream`, whether it has any, and whether they are those of edges."""
+    `Stream`, whether it has any, whether they are those of edges, and whether these are made of pairs."""
 
     groups: Ints
     rows: Ints
@@ -573,6 +595,7 @@ class _Attending:
     spacing: Ints
     attends: Ints
     dot: Ints
+    pair: Ints
 
 
 def _both(compute: Callable[..., tuple[int, int]], *columns: Ints) -> tuple[Ints, Ints]:

@@ -101,7 +101,7 @@ DESCRIPTOR = Layout((
     Field("reduce", 1, "0 add, 1 maximum"),
     Field("shift", 4, "number of the right shift behind the sum"),
     Field("accumulate", 1, "go on from the partial sums"),
-    Field("spare", 1, "must be 0"),
+    Field("pair", 1, "queries: a row adds the products of two nodes' rows of H, each with a vector of its own"),
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
     Field("bias_base", 6, "first word of the bias"),
@@ -115,12 +115,12 @@ DESCRIPTOR = Layout((
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
     Field("symmetric", 1, "attention: a score adds that of the edge the other way round"),
-    Field("dot", 1, "attention: a score is the product of the row's query with the source's row of H"),
+    Field("dot", 1, "attention: every edge has a score of its own, the product of own words with words of the table"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
-SPARE = ("spare", "spare_high")
+SPARE = ("spare_high",)
 """Bits that mean nothing: a programme that sets one is refused."""
 
 ARGUMENT_REGISTERS = wire.assigned(
@@ -172,7 +172,7 @@ class Descriptor:
     reduce: int = 0
     shift: int = 0
     accumulate: int = 0
-    spare: int = 0
+    pair: int = 0
     bias: int = 0
     bias_fine: int = 0
     bias_base: int = 0

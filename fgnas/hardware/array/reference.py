@@ -114,20 +114,24 @@ class Machine:
         self._finish(d, mode, list(sums))
 
     def _queries(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
-        """Rows of H that a stream names, an entry a row, times the vector, lane by lane."""
+        """Rows of H that a stream names, an entry a row, times the vector, lane by lane; or pairs of them, of which the
+        second has a vector of its own."""
         index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
             taker = unit // mode.n
             entries, starts = _rows(last[:, taker])
             words = self.table[unit][d.table_base + index[entries, taker][:, None] + np.arange(d.tiles)]
-            products = words * self.own[unit][d.own_base : d.own_base + d.tiles]
+            follows = np.ones(len(words), np.int64) * d.pair
+            follows[starts] = 0
+            place = d.own_base + follows * d.tiles
+            products = words * self.own[unit][place[:, None] + np.arange(d.tiles)]
             sums.append(np.add.reduceat(products, starts, axis=0) if len(starts) else products)
         self._finish(d, mode, sums)
 
     def _scores_of_edges(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
-        """A word for each slot row: lane h has the score of the unit's head h, the product of the row's query with the
-        entry's row of H. Behind a group's last row it is void."""
+        """A word for each slot row: lane h has the score of the unit's head h, the product of the row's own words with
+        those that the entry names. Behind a group's last row it is void."""
         index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
         word = np.arange(d.entries)
         sums = np.zeros((self.engine.units, d.count, 1, LANES), np.int64)

@@ -27,10 +27,15 @@ class Scores:
 
     Attributes:
         attention: its name.
-        format: of the parts that are added: s and r, or 1 + tanh(r) of linear; of cos that of the scores.
-        table: [2**width] codes of 1 + tanh(r) by the unsigned bits of r (linear; else None).
+        format: of the parts that are added: s and r, or 1 + tanh(r) of linear; where edges have scores of their own,
+            that of these.
+        table: [2**width] codes of 1 + tanh(r) by the unsigned bits of r (linear), or of tanh(r) (gene-linear); else
+            None.
         symmetric: whether a score adds that of the edge the other way round (gat-sym).
-        dot: whether a score is the product of two nodes' features (cos).
+        dot: whether every edge has a score of its own, the sum of the products of two rows of numbers (cos,
+            gene-linear).
+        pair: format of the sums of two nodes' features that the table is of (gene-linear; else None).
+        function: format of the table's codes (gene-linear; else None).
     """
 
     attention: str
@@ -38,6 +43,8 @@ class Scores:
     table: Codes | None = None
     symmetric: bool = False
     dot: bool = False
+    pair: FixedPoint | None = None
+    function: FixedPoint | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +63,8 @@ class LayerAccelerator:
             by the degree, gat by the sum of the coefficients.
         linear_dsp, score_dsp, aggregate_dsp: multipliers of the stage in DSP slices, lane 0 first.
         weight: [input_width, features] codes. bias: [features], in the last layer [classes].
-        attention_target, attention_source: [k, d] codes in the weights' format (where there are scores that read such a
-            vector; else None).
+        attention_target, attention_source, attention_factor: [k, d] codes in the weights' format (where there are
+            scores that read such a vector; else None).
         exponential_table: coefficients by D; beyond its end they are 0 (with scores; else None).
         activation_table: [2**width of `argument_format`] codes of Z by the unsigned bits of U; None in the last layer.
         scores: those that weight the messages; None without.
@@ -85,6 +92,7 @@ class LayerAccelerator:
     activation_table: Codes | None
     scores: Scores | None = None
     second: bool = False
+    attention_factor: Codes | None = None
 
     def __post_init__(self) -> None:
         g = self.geometry

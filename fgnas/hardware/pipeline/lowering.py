@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import DOT, Design, Layer, columns_of
+from fgnas.design import OF_EDGES, Design, Layer, columns_of
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
-from fgnas.hardware.pipeline.tables import activation_table, argument_format, exponential_table, score_table
+from fgnas.hardware.pipeline.tables import activation_table, argument_format, exponential_table, score_table, tanh_table
 from fgnas.network import LayerParameters, Network
 
 
@@ -101,9 +101,10 @@ def _layer(
         bias=bias,
         attention_target=_vector(weight, parameters.attention_target),
         attention_source=_vector(weight, parameters.attention_source),
+        attention_factor=_vector(weight, parameters.attention_factor),
         exponential_table=_exponential_table(layer.attention, score) if layer.attends else None,
         activation_table=activation_table(layer.activation, argument, output) if layer.activation else None,
-        scores=_scores(layer, value, score) if layer.attends else None,
+        scores=_scores(layer, parameters, value, score) if layer.attends else None,
     )
 
 
@@ -115,12 +116,17 @@ def largest_difference(attention: str, score: FixedPoint) -> int | None:
     """The most that five times a row's largest score can exceed another; None for gat's."""
     if attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
         return 20 * score.maximum - 4 * score.minimum
-    if attention == DOT:
+    if attention in OF_EDGES:
         return 5 * (score.maximum - score.minimum)
     return 5 * score.maximum if attention == "linear" else None
 
 
-def _scores(layer: Layer, value: FixedPoint, score: FixedPoint) -> Scores:
+def _scores(layer: Layer, parameters: LayerParameters, value: FixedPoint, score: FixedPoint) -> Scores:
+    if layer.pair:
+        pair, function = layer.value_format(parameters.scale_of_pairs), layer.tanh_format()
+        return Scores(
+            layer.attention, score, tanh_table(pair, function), dot=True, pair=pair, function=function
+        )  # fmt: skip
     table = score_table(value, score) if layer.attention == "linear" else None
     return Scores(layer.attention, score, table, layer.attention == "gat-sym", layer.dot)
 

@@ -20,8 +20,8 @@ class Trace:
     Attributes:
         stages: "0.linear", "0.aggregate", "0.activate", "1.linear", … -> [N, features] codes. Between "linear" and
             "aggregate" gat has "target_scores", "source_scores" and "row_maximum", [N, k]; cos has "queries",
-            [N, features], in the place of the first two. The last is "head_mean", [N, classes]. Numbers are those of
-            the accelerator's layers.
+            [N, features], in the place of the first two, gene-linear "functions", [edges, features]. The last is
+            "head_mean", [N, classes]. Numbers are those of the accelerator's layers.
     """
 
     stages: dict[str, Codes] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def run(
         h = linear(layer, x)
         stages[f"{layer.index}.linear"] = h
         if layer.geometry.gat and trace is not None:
-            for name, codes in _parts_of_scores(layer, h).items():
+            for name, codes in _parts_of_scores(layer, graph, h).items():
                 stages[f"{layer.index}.{name}"] = codes
             stages[f"{layer.index}.row_maximum"] = row_maximum(graph, exponents(layer, graph, h))
         y = aggregate(layer, graph, h)
@@ -69,15 +69,17 @@ def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
 
 def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
     """[N, k] s and [N, k] r: RQ of the exact products of H with the attention vectors; s is 0 without a target's."""
-    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
+    heads = _heads(layer, h)
     vectors = (0 if one is None else one for one in (layer.attention_target, layer.attention_source))
     exact = ((heads * vector).sum(axis=2) for vector in vectors)
     s, r = (layer.value_format.saturate(shift_right_even(x, layer.weight_format.fraction_bits)) for x in exact)
     return s, r
 
 
-def _parts_of_scores(layer: LayerAccelerator, h: Codes) -> dict[str, Codes]:
+def _parts_of_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> dict[str, Codes]:
     """What an edge's score is made of, by name."""
+    if layer.scores is not None and layer.scores.pair is not None:
+        return {"functions": functions(layer, graph, h)}
     if layer.scores is not None and layer.scores.dot:
         return {"queries": queries(layer, h)}
     return dict(zip(("target_scores", "source_scores"), scores(layer, h), strict=True))
@@ -85,27 +87,48 @@ def _parts_of_scores(layer: LayerAccelerator, h: Codes) -> dict[str, Codes]:
 
 def queries(layer: LayerAccelerator, h: Codes) -> Codes:
     """[N, k, d] what the features of the sending nodes meet in cos's scores: H times the vector, RQ into H's format."""
-    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
     assert layer.attention_source is not None
-    exact = heads * layer.attention_source
+    exact = _heads(layer, h) * layer.attention_source
     return layer.value_format.saturate(shift_right_even(exact, layer.weight_format.fraction_bits))
 
 
-def dot_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
-    """[edges, k] RQ of the exact products of the receiving nodes' queries with the sending nodes' features."""
+def functions(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k, d] gene-linear's tanh, from a table, of RQ of the exact sums of both nodes' features times their
+    vectors."""
+    heads, scores = _heads(layer, h), layer.scores
+    assert scores is not None and scores.pair is not None and scores.table is not None
+    assert layer.attention_source is not None and layer.attention_target is not None
+    exact = heads[graph.sources] * layer.attention_source + heads[_targets(graph)] * layer.attention_target
+    shift = layer.value_format.fraction_bits + layer.weight_format.fraction_bits - scores.pair.fraction_bits
+    return scores.table[scores.pair.saturate(shift_right_even(exact, shift)) & (len(scores.table) - 1)]
+
+
+def edge_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+    """[edges, k] RQ of exact products: of the receiving nodes' queries with the sending nodes' features (cos), or of
+    the functions of both with their factors (gene-linear)."""
     assert layer.scores is not None
-    heads = h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
-    exact = np.einsum("ekf,ekf->ek", queries(layer, h)[_targets(graph)], heads[graph.sources])
-    shift = 2 * layer.value_format.fraction_bits - layer.scores.format.fraction_bits
-    return layer.scores.format.saturate(shift_right_even(exact, shift))
+    value, number = layer.value_format, layer.scores.format
+    if layer.scores.function is not None:
+        assert layer.attention_factor is not None
+        exact = (functions(layer, graph, h) * layer.attention_factor).sum(axis=2)
+        fraction_bits = layer.scores.function.fraction_bits + layer.weight_format.fraction_bits
+    else:
+        exact = np.einsum("ekf,ekf->ek", queries(layer, h)[_targets(graph)], _heads(layer, h)[graph.sources])
+        fraction_bits = 2 * value.fraction_bits
+    return number.saturate(shift_right_even(exact, fraction_bits - number.fraction_bits))
+
+
+def _heads(layer: LayerAccelerator, h: Codes) -> Codes:
+    """[N, k, d] the features of each head."""
+    return h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
 
 
 def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     """[edges, k] five times the score, exact: 5 LeakyReLU(s + r), of gat-sym both ways round; or 5 (1 + tanh(r)) of
-    linear, from its table; or 5 z of cos's score z."""
+    linear, from its table; or 5 z of an edge's own score z."""
     assert layer.scores is not None
     if layer.scores.dot:
-        return 5 * dot_scores(layer, graph, h)
+        return 5 * edge_scores(layer, graph, h)
     s, r = scores(layer, h)
     if layer.scores.table is not None:
         return 5 * layer.scores.table[r & (len(layer.scores.table) - 1)][graph.sources]

@@ -26,6 +26,11 @@ def score_table(value: FixedPoint, score: FixedPoint) -> Codes:
     return score.quantise(1.0 + np.tanh(value.value(_by_bits(value))))
 
 
+def tanh_table(argument: FixedPoint, function: FixedPoint) -> Codes:
+    """[2**width] codes of tanh(r) in a format, indexed by the bits of r taken as unsigned."""
+    return function.quantise(np.tanh(argument.value(_by_bits(argument))))
+
+
 def exponential_table(score: FixedPoint, most: int | None = None) -> Codes:
     """c = RNE(256 exp(-D 2**-f / 5)) for D = 0, 1, … up to the last that is not zero, or that D can reach.
 

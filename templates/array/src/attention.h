@@ -4,8 +4,9 @@
 // round: a row's own word then has both scores of the source with the largest sum, and those of the row's node are those of
 // its first entry.
 //
-// Scores of edges are products of the row's query with the source's row of H. They are own words, one a slot row, and
-// the largest of every row lie behind them. Then z is the score itself, and e = 5 z.
+// Scores of edges are products of the row's query with the source's row of H, or of functions of both nodes' rows with
+// factors. They are own words, one a slot row, and the largest of every row lie behind them. Then z is the score itself,
+// and e = 5 z.
 #pragma once
 
 #include "exponentials.h"

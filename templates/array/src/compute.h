@@ -260,6 +260,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     const bool dense = d.operation == OPERATION_DENSE, scores = is_step(d, ATTENTION_SCORES);
     const bool maxima = is_step(d, ATTENTION_MAXIMA), messages = is_step(d, ATTENTION_MESSAGES);
     const bool dots = has_dots(d), of_edges = scores_edges(d), queries = is_step(d, ATTENTION_QUERIES);
+    const bool pairs = has_pairs(d);
     const bool residual = adds_own(d);
     const bool accumulates = PARTIAL_WORDS > 0 && d.accumulate != 0;
     const bool keeps = PARTIAL_WORDS > 0 && d.target == TARGET_PARTIAL;
@@ -344,8 +345,10 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
             if (issued) {
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
                 const bool at_score = dots && (maxima || reads);
+                // Of a pair the second entry has a vector of its own.
+                const Address vector_at = pairs && !fresh[unit] ? Address(d.own_base + d.tiles) : Address(d.own_base);
                 const Address own_from = at_score ? own_at
-                                         : queries ? Address(d.own_base + at)
+                                         : queries ? Address(vector_at + at)
                                          : messages ? row_at[unit]
                                          : of_edges ? Address(row_at[unit] + tile.at)
                                          : residual ? Address(row_at[unit] + at) : own_at;

@@ -69,14 +69,15 @@ inline bool can_run(const Descriptor& d) {
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
                        d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
-    const bool spare = d.spare != 0 || d.spare_high != 0;
+    const bool spare = d.spare_high != 0;
+    const bool pairs = d.pair == 0 || (PAIR && is_step(d, ATTENTION_QUERIES));
     const bool accumulates = d.accumulate == 0 || (PARTIAL_WORDS > 0 && (d.operation == OPERATION_SPARSE ||
                                                                          d.operation == OPERATION_DENSE));
     // A unit finishes the rows of a stream in the order in which it holds its own.
     const bool rows = d.operation == OPERATION_SPARSE && (d.target == TARGET_OWN || d.target == TARGET_LOGITS) &&
                       d.residual_shift < SHIFTS;
     const bool residual = RESIDUAL ? d.residual == 0 || rows : d.residual == 0 && d.residual_shift == 0;
-    return known && offered && sized && !spare && accumulates && residual && has_target(d);
+    return known && offered && sized && !spare && pairs && accumulates && residual && has_target(d);
 }
 
 /// Whether every word that the descriptor reads is in its memory.
@@ -93,10 +94,11 @@ inline bool reads_inside(const Descriptor& d) {
     const ap_uint<COUNT_BITS + 12> scored = d.count * ap_uint<8>(mode_of(d).m) * d.target_tiles;
     HLS_PRODUCT(scored, fabric)
     const bool nodes = is_step(d, ATTENTION_SCORES) && !has_dots(d);
+    const Tile second = has_pairs(d) ? Tile(d.tiles) : Tile(0);  // words of a second vector
     const bool kept = has_dots(d) && (is_step(d, ATTENTION_MAXIMA) || is_step(d, ATTENTION_MESSAGES));
     const bool vectors = (!nodes || (d.own_base + d.entries <= OWN_WORDS && scored <= d.limit + 1)) &&
                          (!kept || d.own_base + d.count <= OWN_WORDS) &&
-                         (!is_step(d, ATTENTION_QUERIES) || d.own_base + d.tiles <= OWN_WORDS);
+                         (!is_step(d, ATTENTION_QUERIES) || d.own_base + d.tiles + second <= OWN_WORDS);
     const bool own = vectors && (!dense || d.own_base + held <= OWN_WORDS);
     const bool bias = d.bias == 0 || d.bias_base + d.tiles <= BIAS_WORDS;
     const int codes = ((1 << d.bits) + LANES - 1) / LANES;

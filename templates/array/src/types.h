@@ -145,6 +145,12 @@ inline bool has_dots(const Descriptor& d) {
     return DOT && d.dot != 0;
 }
 
+/// Whether the two entries of a row have a vector each.
+inline bool has_pairs(const Descriptor& d) {
+    HLS_INLINE
+    return PAIR && d.pair != 0;
+}
+
 /// Whether every entry of a stream gets a score of its own.
 inline bool scores_edges(const Descriptor& d) {
     HLS_INLINE

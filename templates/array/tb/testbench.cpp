@@ -186,7 +186,7 @@ static int check_refusals(const Vectors& v) {
         {"shift", SHIFT_AT, SHIFT_BITS, SHIFTS < 1 << SHIFT_BITS ? SHIFTS : 0},
         {"maximum", REDUCE_AT, REDUCE_BITS, MAXIMUM ? 0 : 1},
         {"accumulate", ACCUMULATE_AT, ACCUMULATE_BITS, PARTIAL_WORDS > 0 ? 0 : 1},
-        {"spare bit", SPARE_AT, SPARE_BITS, 1},
+        {"pair", PAIR_AT, PAIR_BITS, 1},
         {"residual", RESIDUAL_AT, RESIDUAL_BITS, RESIDUAL ? 0 : 1},
         {"spare bits", SPARE_HIGH_AT, SPARE_HIGH_BITS, 1},
         {"activation", ACTIVATION_AT, ACTIVATION_BITS, 3},

@@ -16,7 +16,8 @@ module array_sequencer #(
   parameter bit          Residual  = 1'b0, // finished rows can add own rows
   parameter bit          Partial   = 1'b0, // sums that are not finished are kept
   parameter bit          Symmetric = 1'b0, // with scores of both ways round
-  parameter bit          Dot       = 1'b0  // with scores of edges
+  parameter bit          Dot       = 1'b0, // with scores of edges
+  parameter bit          Pair      = 1'b0  // which can be made of functions of two nodes' features
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -111,7 +112,7 @@ module array_sequencer #(
   end
 
   // A descriptor that this engine cannot run.
-  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_residual, sums, narrow;
+  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_pair, bad_residual, sums, narrow;
   logic [3:0] log_n;
   always_comb begin
     log_n = '0;
@@ -131,6 +132,7 @@ module array_sequencer #(
       default:               bad_step = !dots || d_q.target != 3'(TargetOwn) || d_q.reduce != '0;  // queries
     endcase
   end
+  assign bad_pair   = !(Pair && attends && dots && d_q.attention == 2'(AttentionQueries));
   // Sums that can go on from partial ones, or be kept.
   assign sums       = Partial && (d_q.operation == 2'(OperationSparse) || d_q.operation == 2'(OperationDense));
   // A unit finishes the rows of a stream in the order in which it holds its own.
@@ -150,7 +152,7 @@ module array_sequencer #(
                  (attends && !Symmetric && d_q.symmetric != '0) || (attends && !Dot && d_q.dot != '0) ||
                  d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
-                 (d_q.accumulate != '0 && !sums) || d_q.spare != '0 || d_q.spare_high != '0 ||
+                 (d_q.accumulate != '0 && !sums) || (d_q.pair != '0 && bad_pair) || d_q.spare_high != '0 ||
                  (Residual ? d_q.residual != '0 && bad_residual : {d_q.residual, d_q.residual_shift} != '0) ||
                  d_q.activation == 2'd3 || (d_q.activation == 2'(ActivationTable) && !Tables) ||
                  (d_q.operation == 2'(OperationDense) && d_q.entries == '0) || (1 << d_q.target_columns) > Units ||

@@ -30,6 +30,7 @@ module array_unit #(
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
   parameter bit          Symmetric       = 1'b0,  // scores of both ways round
   parameter bit          Dot             = 1'b0,  // scores of edges
+  parameter bit          Pair            = 1'b0,  // which can be made of functions of two nodes' features
   /* verilator lint_on UNUSEDPARAM */
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
@@ -188,6 +189,7 @@ module array_unit #(
     end
   end
   logic [4+Wait+Further:0][TileBits-1:0] tile_q;  // of the cycles behind the first
+  logic [2+Wait:0] valid_q, first_q, last_q;
   logic [WordBits-1:0] own_result, own_data;
   logic own_enable;
   logic [OwnBits-1:0] own_to, own_from, own_read;
@@ -196,6 +198,7 @@ module array_unit #(
     logic [AddressBits-1:0] row_at_q;
     if (Dot) begin : gen_rows_or_queries
       logic row_ends, of_edges;
+      logic [OwnBits-1:0] vector_at;
       assign of_edges = dots && scores;
       assign row_ends = of_edges ? ends_i : valid_i && last_i && tile_i == d_i.tiles - 1'b1;
       always_ff @(posedge clk_i) begin
@@ -203,11 +206,17 @@ module array_unit #(
         // The largest scores lie behind those of all slot rows.
         if (start_i) row_at_q <= d_i.own_base + ((dots && messages) ? AddressBits'(d_i.count) : '0);
       end
+      if (Pair) begin : gen_vectors
+        // A row's first entry has the first vector, the other one the second.
+        assign vector_at = OwnBits'(d_i.own_base) + ((d_i.pair != '0 && !first_q[2]) ? OwnBits'(d_i.tiles) : '0);
+      end else begin : gen_vector
+        assign vector_at = OwnBits'(d_i.own_base);
+      end
       always_comb begin
         own_from = OwnBits'(own_address_i);
         if (of_edges) own_from = OwnBits'(row_at_q) + OwnBits'(own_address_i);
         // The vector meets a word of H in cycle 6.
-        else if (queries) own_from = OwnBits'(d_i.own_base) + OwnBits'(tile_q[2]);
+        else if (queries) own_from = vector_at + OwnBits'(tile_q[2]);
         else if (messages && !(dots && score_i)) own_from = OwnBits'(row_at_q);
       end
     end else begin : gen_rows
@@ -256,7 +265,6 @@ module array_unit #(
   end
 
   // The control moves along; tiles are needed where sums and biases are.
-  logic [2+Wait:0] valid_q, first_q, last_q;
   logic valid, first, last;  // of the products
   assign valid = valid_q[2+Wait];
   assign first = first_q[2+Wait];

@@ -64,7 +64,7 @@ def with_attention(rng: np.random.Generator, attention: str) -> Choices:
 def without_scales(network: Network) -> Network:
     none = {"weight_scale": 0, "value_scale": 0}
     layers = (
-        replace(one, output_scale=0, score_scale=None, **none,
+        replace(one, output_scale=0, score_scale=None, pair_scale=None, **none,
                 mlp=None if one.mlp is None else replace(one.mlp, **none))
         for one in network.layers
     )  # fmt: skip
@@ -82,7 +82,9 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     return price(encode_array(array, data), Specification())
 
 
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), (*OF_NODES, "gcn"), ("cos", "gat", "gcn")])
+@pytest.mark.parametrize(
+    "attentions", [("gcn", "constant"), (*OF_NODES, "gcn"), ("cos", "gat", "gcn"), ("gene-linear", "cos")]
+)
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:
     """Priced together, and each that can be built is as its report/price.json says; also in another process."""
@@ -102,7 +104,10 @@ def test_prices_of_second_products_are_those_of_the_project(layers: int, attenti
     assert len({tuple(layer.mlp for layer in design.layers) for design in built}) == 2**layers
 
 
-APART = (("gat", "add"), ("cos", "mean"), ("linear", "max"), ("gat-sym", "add"), ("gcn", "max"), ("constant", "max"))
+APART = (
+    ("gat", "add"), ("cos", "mean"), ("gene-linear", "add"), ("linear", "max"), ("gat-sym", "add"), ("gcn", "max"),
+    ("constant", "max"),
+)  # fmt: skip
 """Attention and aggregation of last layers whose heads have no sum in common."""
 
 

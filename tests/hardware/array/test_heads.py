@@ -17,6 +17,7 @@ from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 KINDS = (("gat", "add"), ("gat", "mean"), ("gat", "max"), ("linear", "add"), ("gat-sym", "add"), ("gcn", "max"),
+         ("cos", "add"), ("gene-linear", "add"),
          ("constant", "max"))  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from fgnas.hardware.array.lowering import (
     layer_shifts,
     softmax_of,
     sum_bits,
+    table_words,
 )
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
@@ -32,7 +33,7 @@ from fgnas.tasks.nodes import GraphData
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, ("cos", "gat")])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, ("cos", "gat"), ("gene-linear", "cos")])
 def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
     """One to three layers on 1 to 16 units, with every n of the first layer, whole and in passes, behind each port,
     with 1, 2 and 4 words of H a cycle where there are banks for them, and whole or in parts behind the sums."""
@@ -67,7 +68,7 @@ def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, ("cos", "gat")])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, ("cos", "gat"), ("gene-linear", "cos")])
 def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
     """W whole and in slices that do not come out even, in passes, with several words of H a cycle."""
     rng = np.random.default_rng(seed)
@@ -97,7 +98,7 @@ def assert_exact(
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(depth)]
     features = [np.full(len(arrays), layer.geometry.k * layer.geometry.d) for layer in source.layers]
-    tables = np.array([sum(plan.activation_words for plan in array.plans) for array in arrays])
+    tables = np.array([table_words(array.plans) for array in arrays])
     bits = np.array([array.engine.bits for array in arrays])
     weighted = [np.full(len(arrays), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
@@ -116,6 +117,7 @@ def assert_exact(
         heads if softmax else (), vectors, exponential_halves(softmax), averaged_heads(source.layers[-1]),
         slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
         blocks=blocks if any(blocks > 1) else None, dots=[np.full(len(arrays), plan.dot) for plan in arrays[0].plans],
+        pairs=[np.full(len(arrays), plan.pair) for plan in arrays[0].plans],
         **{name: attending[name] for name in SOFTMAX},
     )  # fmt: skip
     wide = arrays[0].engine.wide

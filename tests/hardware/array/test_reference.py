@@ -23,7 +23,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit
-from fgnas.hardware.array.engine import Softmax
+from fgnas.hardware.array.engine import Engine, Softmax, joined
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Region, Target
 from fgnas.hardware.array.refill import feature_refill
@@ -38,7 +38,7 @@ from fgnas.tasks.nodes import build
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS, ("cos",)])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS, ("cos",), ("gene-linear",)])
 def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: int) -> None:
     """One to three layers, sums and maxima, of one or two heads, on 1 to 16 units in random modes; without scores, with
     gat in most layers, with scores of all kinds, with those of edges alone."""
@@ -113,7 +113,7 @@ def test_scores_of_narrow_features_on_wide_numbers() -> None:
         assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
 
 
-@pytest.mark.parametrize("attention", ["gat", "cos"])
+@pytest.mark.parametrize("attention", ["gat", "cos", "gene-linear"])
 @pytest.mark.parametrize("seed", range(20))
 def test_means_of_an_attention_are_those_of_the_pipeline(seed: int, attention: str) -> None:
     """Beside sums and maxima: a row's coefficients are counted as often as it has entries."""
@@ -153,7 +153,7 @@ def test_a_mean_of_an_attention_needs_an_engine_for_it_and_512_messages_at_most(
             lower(source, replace(array.engine, softmax=replace(array.engine.softmax, mean=False)))
 
 
-@pytest.mark.parametrize("attention", ["gat", "cos"])
+@pytest.mark.parametrize("attention", ["gat", "cos", "gene-linear"])
 @pytest.mark.parametrize("aggregation", EXACT)
 def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str, attention: str) -> None:
     """Two groups, one with a hub: the other would send logits too far ahead."""
@@ -267,11 +267,11 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
     array = fit(two, data, 8, (2,))
     with pytest.raises(UserError, match="which the engine does not offer"):
         lower(two, replace(array.engine, softmax=None), (2,))
-    for attention in ("gat-sym", "cos"):
+    for attention in ("gat-sym", "cos", "gene-linear"):
         turned = tuple(layer.model_copy(update={"attention": attention, "t_attn": None}) for layer in two.design.layers)
         design = two.design.model_copy(update={"layers": turned})
         with pytest.raises(UserError, match=f"attention {attention}, which the engine does not offer"):
-            lower(random_accelerator(rng, design, data), array.engine, (2,))
+            lower(random_accelerator(rng, design, data), replace(array.engine, activation_words=256), (2,))
     assert array.engine.softmax is not None
     with pytest.raises(UserError, match=r"needs \d+ exponentials"):
         short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)
@@ -488,12 +488,58 @@ def test_scores_of_edges_by_hand() -> None:
         assert machine.own[0, maxima.target_base + row, 0] == wanted.max()
 
 
-def test_scores_of_edges_take_a_word_for_each_slot_row() -> None:
+def test_scores_of_functions_by_hand() -> None:
+    """Two nodes that see each other, one group of one unit: functions of the four edges, their scores, the largest."""
+    rng = np.random.default_rng(17)
+    data = random_graph(rng, 2, 5, 3, 0)
+    data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
+    gene = {"attention": "gene-linear", "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
+    source = random_accelerator(rng, random_design(rng, 1, (gene,)), data)
+    encoded = encode_array(fit(source, data, 1), data)
+    machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
+    pairs, scores, maxima, messages = encoded.programme[-4:]
+    machine.execute(encoded.programme[:-1], encoded.regions)
+    scored = layer.scores
+    assert scored is not None and scored.pair is not None and (pairs.pair, pairs.count, scores.count) == (1, 8, 4)
+    assert (pairs.target_base, scores.entries, messages.own_base) == (scores.own_base, 1, maxima.own_base)
+    h = pipeline.linear(layer, encode(source, data).features)[:, :3]
+    here, there, factor = (
+        one[0] for one in (layer.attention_target, layer.attention_source, layer.attention_factor) if one is not None
+    )
+    point = layer.value_format.fraction_bits + layer.weight_format.fraction_bits
+    for row, node in enumerate(np.argsort(encoded.dealt.layers[0].ordinal)):
+        found = []
+        for slot, other in enumerate((node, 1 - node), 2 * row):  # the row's own node comes first
+            exact = (here * h[node] + there * h[other]) * 2.0**-point
+            function = np.rint(128 * np.tanh(scored.pair.quantise(exact) * scored.pair.step)).clip(-128, 127)
+            assert np.array_equal(machine.own[0, pairs.target_base + slot, :3], function)
+            score = (function * factor).sum() * 2.0 ** -(7 + layer.weight_format.fraction_bits)
+            found.append(int(scored.format.quantise(score)))
+            assert machine.own[0, scores.target_base + slot, 0] == found[-1]
+        assert machine.own[0, maxima.target_base + row, 0] == max(found)
+
+
+@pytest.mark.parametrize(("attention", "words"), [("cos", 1), ("gene-linear", 2)])
+def test_scores_of_edges_take_words_for_each_slot_row(attention: str, words: int) -> None:
     """Beyond 16,384 own words a graph is refused in one line."""
     rng = np.random.default_rng(16)
-    data = random_graph(rng, 900, 9, 4, 16_000)
-    cos = {"attention": "cos", "t_attn": None, "aggregation": "add", "k": 1}
-    source = random_accelerator(rng, random_design(rng, 1, (cos,)), data)
-    assert fit(source, data, 2).engine.own_words > len(data.sources) // 2
+    data = random_graph(rng, 900, 9, 4, 16_000 // words)
+    scored = {"attention": attention, "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
+    source = random_accelerator(rng, random_design(rng, 1, (scored,)), data)
+    assert fit(source, data, 2).engine.own_words > words * len(data.sources) // 2
     with pytest.raises(UserError, match="own rows take 2 to 16,384 words"):
         fit(source, data, 1)
+
+
+def test_an_engine_with_queries_of_two_nodes() -> None:
+    """It is the same from its summary, joins with others, and has scores of edges."""
+    rng = np.random.default_rng(18)
+    data = random_graph(rng, 20, 9, 4, 40)
+    engines = [fit(random_source(rng, 1, data, attentions=(one,)), data, 2).engine for one in ("gat", "gene-linear")]
+    one, other = (engine.softmax for engine in engines)
+    assert one is not None and other is not None and (one.pair, other.pair, other.dot) == (False, True, True)
+    assert "pair" not in one.summary() and Engine.of(engines[1].summary()) == engines[1]
+    both = joined(engines).softmax
+    assert both is not None and both.pair and both.dot
+    with pytest.raises(UserError, match="queries of two nodes are for scores of edges"):
+        replace(engines[1], softmax=replace(other, dot=False))

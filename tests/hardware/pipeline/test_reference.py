@@ -68,6 +68,8 @@ def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int
         real = [min(part, 2 * fine - 1) / fine for part in parts]
     elif layer.attention == "cos":
         real = [_dot_score(layer, h[i], h[j], head) for j in sources]
+    elif layer.attention == "gene-linear":
+        real = [_pair_score(layer, h[i], h[j], head) for j in sources]
     else:
         real = [leaky(score(i, layer.attention_target) + score(j, layer.attention_source)) for j in sources]
     if layer.attention == "gat-sym":
@@ -85,6 +87,21 @@ def _dot_score(layer: LayerAccelerator, target: list[int], source: list[int], he
         total += saturate(query, layer.value_format.width) * source[first + f]
     real = Fraction(total) / Fraction(2) ** (2 * layer.value_format.fraction_bits)
     number = layer.scores.format
+    return saturate(round_even(real * Fraction(2) ** number.fraction_bits), number.width) * number.step
+
+
+def _pair_score(layer: LayerAccelerator, target: list[int], source: list[int], head: int) -> float:
+    assert layer.scores is not None and layer.scores.pair is not None
+    first, total, wanted = head * layer.geometry.d_padded, Fraction(0), layer.scores.pair
+    step = Fraction(1, 1 << (layer.value_format.width - 1))  # of tanh
+    for f in range(layer.geometry.d):
+        both = target[first + f] * int(layer.attention_target[head, f])
+        both += source[first + f] * int(layer.attention_source[head, f])
+        exact = Fraction(both) / Fraction(2) ** (layer.value_format.fraction_bits + layer.weight_format.fraction_bits)
+        paired = saturate(round_even(exact * Fraction(2) ** wanted.fraction_bits), wanted.width) * wanted.step
+        function = saturate(round(math.tanh(paired) / step), layer.value_format.width)
+        total += function * step * int(layer.attention_factor[head, f])
+    real, number = total / Fraction(2) ** layer.weight_format.fraction_bits, layer.scores.format
     return saturate(round_even(real * Fraction(2) ** number.fraction_bits), number.width) * number.step
 
 
