@@ -94,3 +94,18 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
     results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
     return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes, results)
+
+
+def shared_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
+    """The network on units that share tables: 2 to 16 of them one, with as many columns side by side as leave so many;
+    in any passes and with any words of H a cycle."""
+    shared = int(rng.choice([2, 4, 8, 16]))
+    side = int(rng.choice([1, 2, 4]))
+    units = shared * side * int(rng.choice([1, 1, 2, 3] if shared * side < 16 else [1]))
+    columns = tuple(min(side, default_columns(layer, units)) for layer in source.layers if not layer.second)[:-1]
+    split = 1 if source.layers[-1].geometry.maximum else int(rng.choice([one for one in (1, 2, 4) if one <= side]))
+    beat_bits = int(rng.choice(BEAT_BITS))
+    held = fit(source, data, units, columns, split, beat_bits).plans[0]
+    passes = 1 if held.last else int(rng.choice([one for one in range(1, held.tiles + 1) if held.tiles % one == 0]))
+    results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
+    return fit(source, data, units, columns, split, beat_bits, passes, results, shared=shared)

@@ -44,6 +44,8 @@ SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
+OWN_OF_SHARED = ("array_table.sv",)
+"""Modules of an engine whose units share tables."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
@@ -166,7 +168,8 @@ def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
     files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
-    own = sorted((templates / "array").glob("*.sv"))
+    left = () if accelerator.engine.shared > 1 else OWN_OF_SHARED
+    own = sorted(source for source in (templates / "array").glob("*.sv") if source.name not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
     for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)

@@ -469,6 +469,28 @@ def test_few_block_rams_on_citeseer(citeseer: GraphData, tmp_path: Path, capsys:
     assert found["logits"] == citeseer.nodes * citeseer.classes and found["cycles"] == price["latency_cycles"]
 
 
+@pytest.mark.slow
+def test_shared_tables_on_cora(cora: GraphData, tmp_path: Path) -> None:
+    """Two layers of gcn with 16 hidden features on 128 multipliers behind 512 bits: in 60 block RAMs, where eight units
+    share a table, instead of 215.5; in RTL and in C++."""
+    gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
+           "ai": 3, "af": 4, "wi": 1, "wf": 6}  # fmt: skip
+    layers = ({**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None})
+    design = Design.from_dict({"schema": 1, "dsp": 128, "layers": list(layers)})
+    network = random_network(np.random.default_rng(1), design, cora)
+    source = lower(design, network, GraphShape.of(cora), cora.name)
+    few = Request(Specification(), None, multipliers=128, beat_bits=512, bram36=60)
+    find_target("array").write(source, cora, tmp_path, few)
+    engine = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
+    price = json.loads((tmp_path / "report" / "price.json").read_text())
+    assert (engine["shared"], engine["units"], price["bram36"], price["latency_cycles"]) == (8, 16, 55.5, 12_128)
+    assert "lut" not in price
+    report = run_simulation(tmp_path)
+    assert (report["mismatches"], report["cycle_difference"], report["phase_differences"]) == (0, 0, 0), report
+    report = run_csim(tmp_path, quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+
+
 def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The fastest array within the budget; what an array's project does not have is refused in a line."""
     rng = np.random.default_rng(31)

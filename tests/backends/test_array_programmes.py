@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arrays import random_data, random_source, shared_array
 from levels import quick
 from programmes import random_network, with_attention, with_long_sums, with_partial_sums, with_residuals
 from readouts import engine_for, readout_network
@@ -15,7 +16,7 @@ from readouts import engine_for, readout_network
 from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, readout
+from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
 from fgnas.hardware.array.programme import BEAT_BITS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
 from fgnas.tools.csim import run_bench, run_csim
 from fgnas.tools.lint import lint
@@ -54,7 +55,17 @@ def readouts(seed: int) -> EncodedArray:
     return encode_array(array, data, (readout(data, graphs),))
 
 
-KINDS = {"readout": readouts, "residual": residuals, "partial": partial_sums, "attention": attention}
+def shared_tables(seed: int) -> EncodedArray:
+    """Units that share tables: 2 to 16 of them one."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    found = encode_array(shared_array(rng, random_source(rng, 2, data, heads=(1, 2)), data), data)
+    assert found.accelerator.engine.shared > 1
+    return found
+
+
+KINDS = {"readout": readouts, "residual": residuals, "partial": partial_sums, "attention": attention,
+         "shared": shared_tables}  # fmt: skip
 """Programmes by what their engines offer."""
 Programme = Callable[[int], EncodedArray]
 
@@ -67,8 +78,9 @@ def programmes(quickest: dict[str, int], others: dict[str, tuple[int, ...]]) -> 
 
 
 CASES = programmes(
-    {"partial": 3, "attention": 0, "readout": 1},
-    {"readout": (0, 2, 5), "residual": (0, 2, 3, 6, 7), "partial": (0, 1, 2, 4, 5, 7), "attention": (1, 2, 3, 4)},
+    {"partial": 3, "attention": 0, "readout": 1, "shared": 7},
+    {"readout": (0, 2, 5), "residual": (0, 2, 3, 6, 7), "partial": (0, 1, 2, 4, 5, 7), "attention": (1, 2, 3, 4),
+     "shared": (0, 3, 4, 5, 10, 12, 13, 15)},
 )  # fmt: skip
 
 
@@ -149,3 +161,25 @@ def test_what_an_engine_cannot_run_is_refused(tmp_path: Path, monkeypatch: pytes
         write_vectors(wrong, tmp_path / "vectors")
         with pytest.raises(UserError, match=f"refused the graph: status {status:#x};"):
             run_simulation(tmp_path)
+
+
+def test_a_bank_that_is_asked_for_two_words_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The streams of the same network on units that share no table: in RTL and in C++ the schedule is broken."""
+    encoded = shared_tables(7)
+    array, data = encoded.accelerator, random_data(np.random.default_rng(7))
+    plans, engine = array.plans, array.engine
+    alone = fit(array.source, data, engine.units, [plans[0].aggregate.n], plans[-1].aggregate.k, engine.beat_bits,
+                plans[0].passes, engine.results)  # fmt: skip
+    other = encode_array(alone, data)
+    wrong = replace(encoded, programme=other.programme, regions=other.regions)
+    with pytest.raises(AssertionError, match="no bank is asked for two words"):
+        reference.run_region(wrong)
+    write_encoded(encoded, tmp_path)
+    run_csim(tmp_path, quick())
+    golden, status = reference.run_region(encoded), 1 << STATUS_BITS["schedule_broken"]
+    monkeypatch.setattr(reference, "run_region", lambda _: golden)
+    write_vectors(wrong, tmp_path / "vectors")
+    found = run_bench(tmp_path, quick(), tmp_path / "build" / "csim", vectors=tmp_path / "vectors")
+    assert found["first_mismatch"] == f"first run: refused with status {status:#x}"
+    with pytest.raises(UserError, match=f"refused the graph: status {status:#x};"):
+        run_simulation(tmp_path)

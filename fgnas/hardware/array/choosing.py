@@ -15,8 +15,9 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
-from fgnas.hardware.array.encoding import fit
-from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, table_banks
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, SHARED, table_banks
 from fgnas.hardware.array.heads import adds_heads, with_heads_apart
 from fgnas.hardware.array.lowering import (
     LOADS,
@@ -72,14 +73,15 @@ class Room:
 
 
 LARGER = 0.02
-"""What each doubling of the words of H a cycle must save of the cycles: it takes LUTs, which no cost here counts."""
+"""What each doubling of the words of H a cycle, or of the units that share a table, must save of the cycles: it takes
+LUTs, which no cost here counts."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
     """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, words of H a
-    cycle, lanes that an epilogue finishes in a cycle, blocks of the rows of H, and whether memories have powers of two
-    as depths."""
+    cycle, lanes that an epilogue finishes in a cycle, blocks of the rows of H, whether memories have powers of two as
+    depths, and units that share a table."""
 
     units: int
     columns: tuple[int, ...]
@@ -89,6 +91,12 @@ class Arrangement:
     slices: int = 1
     blocks: int = 1
     whole: bool = False
+    shared: int = 1
+
+    @property
+    def doublings(self) -> int:
+        """Of words of H a cycle and of units that share a table."""
+        return (self.results * self.shared).bit_length() - 1
 
 
 def fastest(
@@ -99,9 +107,10 @@ def fastest(
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
-    that take block RAMs instead of LUTs (`table_depth`). Only where none of them fits, the first layer's W comes in
-    slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no
-    array.
+    that take block RAMs instead of LUTs (`table_depth`); where block RAMs are and LUTs are not, tables that units share
+    (`in_shares`), of which twice as many readers must save LARGER. Only where none of them fits, the first layer's W
+    comes in slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network
+    fits no array.
     """
     source = with_heads_apart(source)
     check_network(source)
@@ -111,6 +120,8 @@ def fastest(
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     graphs = (data, *further)
+    if "bram36" in room.limits and not modelled:
+        offered += in_shares(source, offered)
     try:
         return _fastest_of(source, graphs, room, offered)
     except UserError:
@@ -127,19 +138,31 @@ def _fastest_of(
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
     prices = _all_prices(source, graphs, offered, room)
-    doublings = np.array([one.results.bit_length() - 1 for one in offered])
+    factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
-    for place in np.argsort(prices["cycles"] * (1 + LARGER) ** doublings, kind="stable"):
+    found: ArrayAccelerator | None = None
+    best = np.inf
+    for place in np.argsort(prices["cycles"] * factors, kind="stable"):
+        least = prices["cycles"][place] * factors[place]
+        if least >= best:
+            break
         if any(prices[name][place] > limit for name, limit in room.limits.items()):
             continue
         one = offered[place]
         try:
-            return fit(
+            array = fit(
                 source, graphs[0], one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
-                one.finished, graphs[1:], one.blocks, one.whole,
+                one.finished, graphs[1:], one.blocks, one.whole, one.shared,
             )  # fmt: skip
+            if one.shared > 1:  # what takers wait is known when their slot rows are
+                least = total_cycles(encode_array(array, graphs[0], graphs[1:])) * factors[place]
         except UserError as error:  # the next best may need smaller memories
             problem = problem or error
+            continue
+        if least < best:
+            found, best = array, least
+    if found is not None:
+        return found
     limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
                        for name, limit in room.limits.items())  # fmt: skip
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
@@ -166,6 +189,18 @@ def arrangements(
                 for one in passes for together in powers(results) for lanes, whole in savings
             ]  # fmt: skip
     return found
+
+
+def in_shares(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+    """Arrangements in which 2, 4, 8, … units share a table; none where nodes or edges have scores."""
+    if any(layer.scores is not None for layer in source.layers):
+        return []
+    return [
+        replace(one, shared=shared)
+        for one in offered
+        for shared in SHARED[1:]
+        if one.units % (shared * max(one.columns, default=1)) == 0
+    ]
 
 
 def in_slices(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
@@ -250,6 +285,7 @@ def _prices(
         slices=slices if any(slices > 1) else None,
         finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
         blocks=blocks if any(blocks > 1) else None, seconds=seconds, added=adds_heads(source, source.layers[-1]),
+        shared=np.array([one.shared for one in offered]),
         dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
         pairs=[np.full(len(units), layer.attention == PAIR) for layer in source.layers],
         **of_softmax,

@@ -38,6 +38,7 @@ from fgnas.hardware.array.programme import (
     entry_beats,
     programme_beats,
 )
+from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
 from fgnas.hardware.pipeline.geometry import ceil_div
@@ -198,6 +199,7 @@ def fit(
     further: Sequence[GraphData] = (),
     blocks: int = 1,
     whole: bool = False,
+    shared: int = 1,
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`,
     `encode_array` for `further`, and `table_depth` for `whole`."""
@@ -206,7 +208,7 @@ def fit(
     dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
         source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
-        partial_words(plans, dealt), whole,
+        partial_words(plans, dealt), whole, shared,
     )  # fmt: skip
     return lower(source, replace(engine, finished=finished), columns, split, passes, slices, blocks)
 
@@ -584,10 +586,10 @@ class _Encoder:
         found: list[tuple[Descriptor, Schedule | None]] = []
         for piece in range(plan.slices):
             indptr, columns, values = sliced(features, plan.slice_inputs, piece)
-            schedule = pack(np.diff(indptr), here, plan.combine.k)
             descriptor = replace(common, accumulate=int(piece > 0),
                            target=Target.TABLE if piece == plan.slices - 1 else Target.PARTIAL)  # fmt: skip
             entries = (columns * plan.write_tiles, values)
+            schedule = self._packed(indptr, entries[0], here, plan.combine)
             found.append(self._sparse(
                 descriptor, Region.FEATURES, schedule, here, plan.combine, indptr, entries, False
             ))  # fmt: skip
@@ -634,15 +636,26 @@ class _Encoder:
         here = combined.ordinal[sources] // held == block
         targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
         indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets[here], minlength=graph.nodes))])
-        schedule = pack(np.diff(indptr), deal, plan.aggregate.k, ordered)
         place = combined.position[sources[here]] - block * held * combined.groups
         places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
         weights = np.repeat(coefficients(plan, rows, graph, fraction)[here], plan.heads)
+        if engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
+            raise UserError(f"layer {index}: an edge of a maximum has a coefficient that is rounded to 0, which no "
+                            f"unit reads where units share tables")  # fmt: skip
+        entries = (places.ravel() * plan.pitch, weights)
+        schedule = self._packed(indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(
-            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, (places.ravel() * plan.pitch, weights),
-            repeats(plan), again if plan.attends else None,
+            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
+            repeats(plan) and engine.shared == 1, again if plan.attends else None,
         )  # fmt: skip
+
+    def _packed(self, indptr: Ints, index: Ints, deal: Deal, mode: Mode, ordered: int = 0) -> Schedule:
+        """Slot rows of rows of entries that name the words `index`, in which no two takers read one bank of a copy."""
+        if self.engine.shared == 1:
+            return pack(np.diff(indptr), deal, mode.k, ordered)
+        copies = copies_of_takers(self.engine, mode)
+        return pack_shared(indptr, index, deal, mode.k, copies, self.engine.copy_banks, ordered)
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:
         """The fields of a descriptor that weights messages by scores."""
@@ -703,6 +716,9 @@ def place_entries(
     the groups come out even, gets an entry of the value 1.
     """
     slots, groups = schedule.ordinal.shape
+    if schedule.entry is not None:
+        index, value = (np.where(schedule.entry >= 0, np.append(part, 0)[schedule.entry], 0) for part in entries)
+        return index, value, np.repeat(schedule.last, k, axis=1)
     rows = deal.rows()
     row = np.where(schedule.ordinal >= 0, rows[np.arange(groups), np.maximum(schedule.ordinal, 0)], -1)
     first, end = indptr[row], indptr[row + 1]

@@ -13,7 +13,7 @@ from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
-from fgnas.hardware.pipeline.geometry import ceil_div, ceil_log2
+from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
 from fgnas.hardware.pipeline.tables import exponentials
 
 LANES = 8
@@ -35,11 +35,16 @@ QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 MOST_COUNTED = 1 << (NARROW_BITS - 1)
 """Entries of a row whose mean with scores is taken: what the value of any entry can say."""
+SHARED = (1, 2, 4, 8, 16)
+"""Units that may read one copy of the table."""
+BANKS_OF_READER = 2
+"""Banks of a shared copy for each unit that reads it: with one, a tenth to a sixth of the slots of real graphs are lost
+to takers that wait, with two less than a hundredth."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 
 
-EXTRAS = ("residual", "partial_words", "softmax", "finished")
+EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 
 
@@ -134,6 +139,7 @@ class Engine:
         residual: whether finished rows can add own rows.
         partial_words: depth of a unit's partial sums, words of LANES sums; 0 for an engine that keeps none.
         finished: lanes of a total that a unit's epilogue finishes in a cycle: fewer take fewer LUTs.
+        shared: units that read one copy of the table: see `copy_of`.
     """
 
     units: int
@@ -155,6 +161,7 @@ class Engine:
     residual: bool = False
     partial_words: int = 0
     finished: int = LANES
+    shared: int = 1
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -169,7 +176,7 @@ class Engine:
             "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
             f"tiles must be 1 to {MOST_TILES}": 1 <= self.tiles <= MOST_TILES,
             "a table has 2 to 16,384 words, as many in each bank": 2 <= self.table_words <= 1 << ENTRY.place("index")[1]
-            and self.table_words % table_banks(self.beat_bits) == 0,
+            and self.table_words % self.copy_banks == 0,
             "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,
             "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
             "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
@@ -180,6 +187,10 @@ class Engine:
             f"finished must be one of {FINISHED}": self.finished in FINISHED,
             "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
             or not (self.residual or self.partial_words),
+            f"shared must be one of {SHARED}": self.shared in SHARED,
+            f"{self.units} units, {self.places} of them side by side, are not whole groups of {self.shared} that hold "
+            f"the same columns": self.shared == 1 or self.units % (self.places * self.shared) == 0,
+            "an engine with attention shares no tables": self.shared == 1 or self.softmax is None,
             "attention looks for the maximum": self.softmax is None or self.maximum,
             "queries of two nodes are for scores of edges": self.softmax is None or self.softmax.dot
             or not self.softmax.pair,
@@ -195,6 +206,11 @@ class Engine:
     def multipliers(self) -> int:
         """P."""
         return self.units * self.lanes
+
+    @property
+    def measured(self) -> bool:
+        """Whether its LUTs and flip-flops are modelled: those of tables that units share are not."""
+        return self.shared == 1
 
     @property
     def parts(self) -> int:
@@ -228,8 +244,28 @@ class Engine:
 
     @property
     def banks(self) -> int:
-        """Memories that a unit's table is made of, by the last bits of a word's address."""
+        """Memories that a unit's table is made of, by the last bits of a word's address: a load writes so many words of
+        a place together. A shared table has `copy_banks`."""
         return table_banks(self.beat_bits)
+
+    @property
+    def copy_banks(self) -> int:
+        """Memories that a copy of the table is made of, by the last bits of a word's address."""
+        return int(copy_banks(self.beat_bits, self.shared))
+
+    @property
+    def copies(self) -> int:
+        """Copies of the table."""
+        return self.units // self.shared
+
+    @property
+    def places(self) -> int:
+        """Units side by side whose tables differ in some mode; behind them the contents of tables repeat."""
+        return max((mode.places for mode in self.modes), default=1)
+
+    def copy_of(self, unit: Ints) -> Ints:
+        """[n] the copies that units read: `shared` units that follow each other in steps of `places` have one."""
+        return unit // self.places // self.shared * self.places + unit % self.places
 
     def results_together(self, mode: Mode, tiles: int) -> int:
         """Words of logits that leave in one beat."""
@@ -290,7 +326,8 @@ def joined(engines: Sequence[Engine]) -> Engine:
     modes = tuple(dict.fromkeys(mode for engine in engines for mode in engine.modes))
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))
     softmax = _joined_softmax([engine.softmax for engine in engines if engine.softmax is not None])
-    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, **largest)
+    shared = min(engine.shared for engine in engines)
+    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, shared=shared, **largest)
 
 
 def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
@@ -325,6 +362,12 @@ def load_steps(words: Any, places: Any, together: Any, banks: int) -> Any:
 def table_banks(beat_bits: int) -> int:
     """Banks of a table: a load writes so many words of a place together."""
     return beat_bits // (2 * wire.MEMORY_WORD_BITS)
+
+
+def copy_banks(beat_bits: int, shared: Any) -> Any:
+    """Memories that a copy of the table is made of, which so many units read. Integers, or arrays of them."""
+    return np.where(np.asarray(shared) > 1, np.maximum(table_banks(beat_bits), BANKS_OF_READER * np.asarray(shared)),
+                    table_banks(beat_bits))  # fmt: skip
 
 
 def results_together(groups: int, tiles: int, beat_bits: int) -> int:

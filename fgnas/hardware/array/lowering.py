@@ -17,7 +17,7 @@ from fgnas.design import DOT, PAIR
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, copy_banks
 from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
@@ -667,7 +667,7 @@ def aggregate_shift(layer: LayerAccelerator) -> int:
 
 def smallest_engine(
     source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
-    results: int = 1, partial_words: int = 0, whole: bool = False,
+    results: int = 1, partial_words: int = 0, whole: bool = False, shared: int = 1,
 ) -> Engine:
     """The smallest engine that runs plans on a graph whose H, Z and partial sums take so many words of a unit.
 
@@ -680,7 +680,7 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=int(table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits, whole)),
+        table_words=int(table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits, whole, shared)),
         own_words=int(own_depth(own_words, whole)),
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=table_words(plans),
@@ -692,6 +692,7 @@ def smallest_engine(
         results=results,
         softmax=softmax_of(source),
         partial_words=int(partial_depth(partial_words)),
+        shared=shared,
     )
 
 
@@ -745,13 +746,13 @@ def programme_depth(steps: Any) -> Any:
     return np.maximum(LEAST_PROGRAMME, next_power_of_two(steps))
 
 
-def table_depth(words: Any, beat_bits: int, whole: Any = False) -> Any:
-    """Words of a table that holds so many, in whole block RAMs; `whole`, as many as a power of two.
+def table_depth(words: Any, beat_bits: int, whole: Any = False, shared: Any = 1) -> Any:
+    """Words of a table that holds so many for `shared` units, in whole block RAMs; `whole`, as many as a power of two.
 
     A memory of 2^b words is built from narrow, deep block RAMs side by side. Any other has a multiplexer of LUTs behind
     the block RAMs, whose depths add up. Integers, or arrays of them.
     """
-    step = table_banks(beat_bits) * BLOCK_WORDS
+    step = copy_banks(beat_bits, shared) * BLOCK_WORDS
     steps = ceil_div(words, step)
     return np.where(whole, next_power_of_two(steps), steps) * step
 

@@ -25,11 +25,14 @@ class Schedule:
         ordinal: [slot rows, m] the row, by its place in the group, of which a group takes a part; IDLE for none.
         chunk: [slot rows, m] the part: entries k chunk to k chunk + k of the row.
         last: [slot rows, m] whether the row ends here.
+        entry: [slot rows, m k] places of the entries that the takers get, -1 for none, where they are not in the order
+            of their row and `chunk` says nothing: see `fgnas.hardware.array.sharing`.
     """
 
     ordinal: Ints
     chunk: Ints
     last: Ints
+    entry: Ints | None = None
 
     @property
     def slot_rows(self) -> int:

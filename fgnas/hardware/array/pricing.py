@@ -98,6 +98,7 @@ class Candidates:
             are averaged or have scores, and without slices.
         dots: of every layer whether edges have scores of their own; empty where no network has such a layer.
         pairs: of every such layer whether they are made of functions of two nodes' features; as long as `dots`.
+        shared: units that read one table, see `Engine`.
     """
 
     units: Ints
@@ -128,6 +129,11 @@ class Candidates:
     dots: Sequence[Ints] = ()
     pairs: Sequence[Ints] = ()
     added: bool = False
+    shared: Ints | int = 1
+
+
+UNKNOWN = -1
+"""LUTs and flip-flops of engines with shared tables, which are not characterised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +141,12 @@ class ArrayPrices:
     """Costs of n candidates, [n] each.
 
     Attributes:
-        cycles: from the accepted start write to the interrupt.
+        cycles: from the accepted start write to the interrupt; where units share tables the least, as if none waited.
         multipliers: P.
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules.
+        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where units share tables.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -552,7 +558,7 @@ class ArrayPricer:
         built = EngineColumns(
             units=units, bits=candidates.bits, tiles=longest, bias_words=biases, activation_words=candidates.tables,
             modes=mode_columns([*pairs, *((n, np.ones_like(n)) for n in columns[:-1])]),
-            table_words=table_depth(weights + results, self.beat_bits, candidates.whole),
+            table_words=table_depth(weights + results, self.beat_bits, candidates.whole, candidates.shared),
             own_words=own_depth(own, candidates.whole),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=none + QUEUE_WORDS, programme=programme_depth(most), beat_bits=none + self.beat_bits,
@@ -561,10 +567,10 @@ class ArrayPricer:
             exponentials=candidates.exponentials, dot=candidates.dot, partial_words=partial_depth(partial),
             **shift_columns(candidates.shifts),
         )  # fmt: skip
-        lut, ff = lut_ff(built, self.family)
+        lut, ff = (np.where(np.asarray(candidates.shared) > 1, UNKNOWN, one) for one in lut_ff(built, self.family))
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
-            candidates.exponential_halves, built.partial_words, LANES * candidates.sum_bits,
+            candidates.exponential_halves, built.partial_words, LANES * candidates.sum_bits, candidates.shared,
         )
         memory_bytes = (read + sum(moved for _, moved in loads) + beats) * (self.beat_bits // 8)
         return ArrayPrices(

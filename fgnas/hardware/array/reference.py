@@ -25,6 +25,7 @@ from fgnas.hardware.array.programme import (
     Target,
     read_entries,
 )
+from fgnas.hardware.array.sharing import clashes
 
 
 @dataclass
@@ -83,16 +84,20 @@ class Machine:
 
     def _sparse(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         index, value, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
+        shared = self.engine.shared > 1
+        if shared:
+            assert not clashes(self.engine, mode, index, value), "no bank is asked for two words"
         tile = np.arange(d.tiles)
         sums: list[Codes] = []
         for unit in range(self.engine.units):
             taker = unit // mode.n
-            entries, starts = _rows(last[:, taker])
+            goes = (value[:, taker] != 0) | (last[:, taker] != 0) if shared else slice(None)
+            entries, starts = _rows(last[goes, taker])
             if not len(starts):
                 sums.append(np.zeros((0, d.tiles, LANES), np.int64))
                 continue
-            words = self.table[unit][d.table_base + index[entries, taker][:, None] + tile]
-            products = value[entries, taker][:, None, None] * words
+            words = self.table[unit][d.table_base + index[goes, taker][entries][:, None] + tile]
+            products = value[goes, taker][entries][:, None, None] * words
             reduce = np.maximum if d.reduce else np.add
             sums.append(reduce.reduceat(products, starts, axis=0))
         self._finish(d, mode, sums)

@@ -54,6 +54,8 @@ def edge_refill(encoded: EncodedArray) -> StreamRefill:
     """The graph region; it is filled with the sources of the first layer, and keeps the graphs of the others."""
     _check_whole(encoded)
     plan = encoded.accelerator.plans[0]
+    if encoded.accelerator.engine.shared > 1:
+        raise UserError("other sources need other slot rows where units share tables: take an array that shares none")
     assert plan.heads == 1, "an edge is an entry"
     found = _places(encoded, Region.EDGES, "index", encoded.dealt.layers[0], encoded.graph.indptr, repeats(plan))
     return StreamRefill(*found, encoded.dealt.combined(0).position * plan.pitch)

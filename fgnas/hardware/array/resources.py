@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, table_banks
+from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, copy_banks
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
@@ -29,7 +29,7 @@ def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
     """Block RAMs of 36 Kb of one engine, halves counted."""
     found = block_rams(
         engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family,
-        exponential_halves(engine.softmax, family), engine.partial_words, engine.partial_bits,
+        exponential_halves(engine.softmax, family), engine.partial_words, engine.partial_bits, engine.shared,
     )  # fmt: skip
     return float(found[0])
 
@@ -50,27 +50,28 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 
 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
+    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates, which an engine that
+    is not `measured` has not."""
+    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+    if not engine.measured:
+        return exact
     lut, ff = lut_ff(engine_columns([engine]), family)
-    return {
-        "lut": float(lut[0]), "ff": float(ff[0]), "dsp": float(dsps(engine)),
-        "bram36": engine_block_rams(engine, family),
-    }  # fmt: skip
+    return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 
 def block_rams(
     units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY,
-    exponentials: Any = 0, partial_words: Any = 0, partial_bits: Any = 1,
+    exponentials: Any = 0, partial_words: Any = 0, partial_bits: Any = 1, shared: Any = 1,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """[n] block RAMs of 36 Kb of engines, halves counted: a table, own rows and partial sums of each unit, and the read
-    buffer; `exponentials` are a unit's `exponential_halves`.
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table for each `shared` units, own rows and partial sums of
+    each unit, and the read buffer; `exponentials` are a unit's `exponential_halves`.
 
     The depths are those that are built.
     """
-    banks = table_banks(beat_bits)
-    table = banks * _halves(family, np.asarray(table_words) // banks, word_bits)
+    banks = copy_banks(beat_bits, shared)
+    tables = units // shared * banks * _halves(family, np.asarray(table_words) // banks, word_bits)
     rows = _row_halves(family, own_words, word_bits) + _row_halves(family, partial_words, partial_bits)
-    return (units * (table + rows + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+    return (tables + units * (rows + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
 
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:

@@ -176,10 +176,11 @@ inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMa
         there[word] = turn != 0;
         over = over || (there[word] && address[word] >= TABLE_WORDS);
     }
-    for (int unit = 0; unit < UNITS; ++unit) {
+    for (int written = 0; written < TABLES; ++written) {
         HLS_UNROLL
+        const int unit = first_reader(written);
         const int place = unit & ((1 << d.target_columns.to_int()) - 1), column = place & ((1 << groups.log_n) - 1);
-        for (int bank = 0; bank < BANKS; ++bank) {
+        for (int bank = 0; bank < TABLE_BANKS; ++bank) {
             HLS_UNROLL
             // The words of a cycle are for different banks.
             bool here = false;
@@ -188,13 +189,13 @@ inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMa
             for (int word = 0; word < RESULTS; ++word) {
                 HLS_UNROLL
                 const bool holds = (tile[word] & ((1 << spread) - 1)) == place >> groups.log_n;
-                if (there[word] && holds && address[word] % BANKS == bank) {
+                if (there[word] && holds && address[word] % TABLE_BANKS == bank) {
                     here = true;
-                    at = address[word] / BANKS;
+                    at = address[word] / TABLE_BANKS;
                     results = bus[word][column];
                 }
             }
-            if (here && !over) table[unit * BANKS + bank][at] = pack(numbers_of(unpack<ResultWord>(results)));
+            if (here && !over) table[written * TABLE_BANKS + bank][at] = pack(numbers_of(unpack<ResultWord>(results)));
         }
     }
     return over;
@@ -334,15 +335,31 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         Divisor divisor[UNITS];
         NumberWord own_word[UNITS];
         UnitMask lacks = 0;  // a word that is added, or kept, has no place
+        UnitMask waits = 0;  // an entry of the value 0 reads no shared table; where no row ends, its unit waits
+        Packed<NumberWord> shared[UNITS];
+        HLS_REGISTERS(shared)
+        if (SHARED > 1 && issued) {
+            Address address[UNITS];
+            UnitMask absent = 0;
+            HLS_REGISTERS(address)
+            for (int unit = 0; unit < UNITS; ++unit) {
+                HLS_UNROLL
+                if (tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
+                address[unit] = entry[unit].address + tile.at;
+                absent[unit] = !dense && entry[unit].value == 0;
+            }
+            shared_words(table, address, absent, shared);
+            waits = absent & ~front.slot.last;
+        }
         HLS_REGISTERS(own_word)
         HLS_REGISTERS(after)
         HLS_REGISTERS(divisor)
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
-            if (issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
+            if (SHARED == 1 && issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
             divisor[unit] = 0;
             own_word[unit] = zeros<NumberWord>();
-            if (issued) {
+            if (issued && !waits[unit]) {
                 ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
                 const bool at_score = dots && (maxima || reads);
                 // Of a pair the second entry has a vector of its own.
@@ -357,7 +374,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 if (there) own_word[unit] = unpack<NumberWord>(own[unit][own_from]);
                 lacks[unit] = residual && !there;
                 if (dense) value = lane_of(own_word[unit], lane);
-                const NumberWord word = table_word(table, unit, entry[unit].address + tile.at);
+                const NumberWord word = SHARED > 1 ? unpack<NumberWord>(shared[unit])
+                                                   : table_word(table, unit, entry[unit].address + tile.at);
                 if (symmetric && fresh[unit] && (maxima || reads)) node[unit] = word;
                 if (reads) {
                     scored[unit] = dots ? own_word[unit] : word;
@@ -407,7 +425,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         }
         const UnitMask begun = tile.last ? ends : UnitMask(0);
         if (issued && tile.last) {
-            fresh = last;
+            fresh = last | (fresh & waits);
             const bool row_ends = last[0];
             if (scores) own_at = row_ends ? Address(d.own_base) : Address(own_at + 1);
             else if (dots) ++own_at;

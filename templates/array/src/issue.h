@@ -54,6 +54,27 @@ inline ap_uint<ENTRY_BITS> entry_bits(const Descriptor& d, int unit, int slot, c
     return found;
 }
 
+/// Whether a bank of a shared table is asked for two words; an entry of the value 0 asks for none.
+inline bool clashes(const Entry entry[UNITS]) {
+    HLS_INLINE
+    bool found = false;
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        for (int reader = 1; reader < SHARED; ++reader) {
+            HLS_UNROLL
+            const int other = unit + reader * SIDE_BY_SIDE;
+            const bool both = other < UNITS && table_of(other) == table_of(unit);
+            if (both) {
+                const Entry& one = entry[unit];
+                const Entry& two = entry[other];
+                found = found || (one.value != 0 && two.value != 0 && one.address != two.address &&
+                                  one.address % TABLE_BANKS == two.address % TABLE_BANKS);
+            }
+        }
+    }
+    return found;
+}
+
 /// The slot rows of a stream, one a cycle or, where a slot row takes several beats, one in as many cycles.
 inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot>& slots,
                            Stream<Entry> entries[UNITS]) {
@@ -78,7 +99,7 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
     const Tile met = scores_edges(d) ? Tile(d.entries) : Tile(d.tiles);
     const ap_int<LIMIT_BITS + 1> largest =
         ap_int<LIMIT_BITS + 1>(d.limit) - met - ap_int<2>(is_step(d, ATTENTION_MESSAGES));
-    bool short_of = false, unknown = false;
+    bool short_of = false, unknown = false, clash = false;
     // After the last slot row, the rest of the beats are dropped.
     while (rows.more || left.more) {
         HLS_PIPELINE
@@ -92,6 +113,8 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
             Slot row;
             row.ends = rows.last;
             row.last = 0;
+            Entry made[UNITS];
+            HLS_REGISTERS(made)
             for (int unit = 0; unit < UNITS; ++unit) {
                 HLS_UNROLL
                 const ap_uint<ENTRY_BITS> bits = entry_bits(d, unit, slot.at.to_int(), word, before);
@@ -103,8 +126,10 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
                 entry.address = d.table_base;
                 if (within) entry.address = d.table_base + index;
                 entry.value = member<ap_int<ENTRY_VALUE_BITS>, ENTRY_VALUE_AT>(bits);
+                made[unit] = entry;
                 entries[unit].write(pack(entry));
             }
+            clash = clash || clashes(made);
             slots.write(pack(row));
         }
         for (int one = 0; one < PARTS; ++one) {
@@ -115,7 +140,8 @@ inline Status issue_sparse(const Descriptor& d, Stream<Beat>& beats, Stream<Slot
         slot.next(part.last);
         part.next();
     }
-    return status_if(short_of, STREAM_TOO_SHORT) | status_if(unknown, INDEX_OUT_OF_RANGE);
+    return status_if(short_of, STREAM_TOO_SHORT) | status_if(unknown, INDEX_OUT_OF_RANGE) |
+           status_if(clash, SCHEDULE_BROKEN);
 }
 
 /// The slot rows of dense work: every unit multiplies the elements of its own rows, one after the other.

@@ -3,8 +3,9 @@
 
 #include "types.h"
 
-/// A memory of each kind for every unit; each bank of a table and each lane's copy of the activation table has its own.
-typedef Packed<NumberWord> TableMemory[UNITS * BANKS][TABLE_WORDS / BANKS];
+/// A memory of each kind for every unit, but units may share tables; each bank of a table and each lane's copy of the
+/// activation table has its own.
+typedef Packed<NumberWord> TableMemory[TABLES * TABLE_BANKS][TABLE_WORDS / TABLE_BANKS];
 typedef Packed<NumberWord> OwnMemory[UNITS][OWN_WORDS];
 constexpr int PARTIAL_DEPTH = PARTIAL_WORDS > 0 ? PARTIAL_WORDS : 1;
 typedef Packed<Sums> PartialMemory[UNITS][PARTIAL_DEPTH];
@@ -63,12 +64,14 @@ inline Status load(const Descriptor& d, Stream<Beat>& words, TableMemory table, 
                 const int group = unit % MODE[mode].places() / LOADED_TOGETHER;
                 if (d.mode == mode && MODE[mode].places() >= LOADED_TOGETHER && part.at != group) here = false;
             }
-            for (int bank = 0; bank < BANKS; ++bank) {
+            const int written = table_of(unit);
+            for (int bank = 0; bank < TABLE_BANKS; ++bank) {
                 HLS_UNROLL
                 // The word for this bank, counted from the first of the step.
-                const int number = (bank - at.to_int()) & (BANKS - 1);
-                if (here && to_table && number < step) {
-                    table[unit * BANKS + bank][(at + number) / BANKS] = loaded_word(d, unit, beat, first + number);
+                const int number = (bank - at.to_int()) & (TABLE_BANKS - 1);
+                if (unit == first_reader(written) && here && to_table && number < step) {
+                    table[written * TABLE_BANKS + bank][(at + number) / TABLE_BANKS] =
+                        loaded_word(d, unit, beat, first + number);
                 }
             }
             const Packed<NumberWord> only = loaded_word(d, unit, beat, first);

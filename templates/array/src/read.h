@@ -67,7 +67,7 @@ inline bool can_run(const Descriptor& d) {
                        d.activation <= ACTIVATION_TABLE && d.shift < SHIFTS;
     const bool offered = (MAXIMUM || d.reduce == 0) && (ACTIVATION_WORDS > 0 || d.activation != ACTIVATION_TABLE);
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
-                       d.bits <= WORD_BITS && (1 << d.target_columns) <= UNITS &&
+                       d.bits <= WORD_BITS && (1 << d.target_columns) <= SIDE_BY_SIDE &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
     const bool spare = d.spare_high != 0;
     const bool pairs = d.pair == 0 || (PAIR && is_step(d, ATTENTION_QUERIES));

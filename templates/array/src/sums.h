@@ -91,15 +91,42 @@ inline Sums chosen(const Sums& products, const Sums& before, const ap_uint<HEADS
     return after;
 }
 
-/// The word at an address of a unit's table.
+/// The word at an address of a unit's table that no other unit reads.
 inline NumberWord table_word(const TableMemory table, int unit, const Address& address) {
     HLS_INLINE
     Packed<NumberWord> word = 0;
-    for (int bank = 0; bank < BANKS; ++bank) {
+    for (int bank = 0; bank < TABLE_BANKS; ++bank) {
         HLS_UNROLL
-        if (address % BANKS == bank) word = table[unit * BANKS + bank][address / BANKS];
+        if (address % TABLE_BANKS == bank) word = table[unit * TABLE_BANKS + bank][address / TABLE_BANKS];
     }
     return unpack<NumberWord>(word);
+}
+
+/// The words at the addresses of all units whose tables are shared; those that are absent read none. A bank gives one
+/// word, to all that ask for it.
+inline void shared_words(const TableMemory table, const Address address[UNITS], const UnitMask& absent,
+                         Packed<NumberWord> words[UNITS]) {
+    HLS_INLINE
+    Packed<NumberWord> read[TABLES * TABLE_BANKS];
+    HLS_REGISTERS(read)
+    for (int one = 0; one < TABLES * TABLE_BANKS; ++one) {
+        HLS_UNROLL
+        Address asked = 0;
+        for (int reader = 0; reader < SHARED; ++reader) {
+            HLS_UNROLL
+            const int unit = first_reader(one / TABLE_BANKS) + reader * SIDE_BY_SIDE;
+            if (!absent[unit] && address[unit] % TABLE_BANKS == one % TABLE_BANKS) asked |= address[unit];
+        }
+        read[one] = table[one][asked / TABLE_BANKS];
+    }
+    for (int unit = 0; unit < UNITS; ++unit) {
+        HLS_UNROLL
+        words[unit] = 0;
+        for (int bank = 0; bank < TABLE_BANKS; ++bank) {
+            HLS_UNROLL
+            if (address[unit] % TABLE_BANKS == bank) words[unit] = read[table_of(unit) * TABLE_BANKS + bank];
+        }
+    }
 }
 
 /// The total of the k units of a group that hold a unit's columns; void for all but the first of them.

@@ -22,6 +22,13 @@ inline Status status_if(bool found, int bit) {
 /// A bit for each unit; of a group, its first unit's.
 typedef ap_uint<UNITS> UnitMask;
 
+/// The table that a unit reads, and the first of the units that read a table: those that follow each other in steps of
+/// SIDE_BY_SIDE share one.
+constexpr int table_of(int unit) { return unit / SIDE_BY_SIDE / SHARED * SIDE_BY_SIDE + unit % SIDE_BY_SIDE; }
+constexpr int first_reader(int table) {
+    return table / SIDE_BY_SIDE * SIDE_BY_SIDE * SHARED + table % SIDE_BY_SIDE;
+}
+
 /// A word of a unit's memories.
 typedef ap_int<NUMBER_BITS> Number;
 typedef Lanes<Number, LANES> NumberWord;

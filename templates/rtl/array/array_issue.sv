@@ -13,7 +13,8 @@ module array_issue #(
   parameter int unsigned Banks    = 1,  // of a table: words of a place that are loaded into it in a cycle
   parameter int unsigned Parts    = 2,  // beats of the longest slot row
   parameter bit          Softmax  = 1'b0,  // attention with scores
-  parameter bit          Dot      = 1'b0  // edges can have scores of their own
+  parameter bit          Dot      = 1'b0,  // edges can have scores of their own
+  parameter bit          Shared   = 1'b0  // units share tables: an entry of the value 0 reads none
 ) (
   input  wire                                clk_i,
   input  wire                                rst_i,
@@ -38,6 +39,7 @@ module array_issue #(
   output logic [array_pkg::TileBits-1:0]     tile_o,
   output logic [Units-1:0][array_pkg::AddressBits-1:0] address_o,
   output logic [Units-1:0][array_pkg::ValueBits-1:0]   value_o,
+  output logic [Units-1:0]                   absent_o,     // the unit reads no word
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
   output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,       // of an own word, or of a word of scores
   output logic                               score_o,      // the word is one of scores, which no value meets
@@ -257,13 +259,14 @@ module array_issue #(
     end
   end
 
-  logic [Units-1:0] last, fresh_q, wrong;
+  logic [Units-1:0] last, fresh_q, wrong, absent;
   logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
   assign largest = signed'({1'b0, d_i.limit}) - 16'(met) - 16'(messages);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
       wrong[u]     = signed'(16'(entry[u].index)) > largest;
+      absent[u]    = Shared && sparse && entry[u].value == '0;
       reserve_o[u] = slot_done && (last[u] || of_edges);
     end
   end
@@ -284,12 +287,13 @@ module array_issue #(
                     : dense  ? d_i.table_base + step_q
                              : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
       value_o[u]   <= entry[u].value;
+      absent_o[u]  <= absent[u];
     end
 
     if (go) tile_q <= tile_last ? '0 : tile_q + 1'b1;
     if (collect) part_q <= part_q + 1'b1;
     if (slot_done) begin
-      fresh_q <= last;
+      fresh_q <= last | (fresh_q & absent);  // a row begins with the first entry that is there
       part_q  <= '0;
       slot_q  <= (slot_q == last_slot) ? '0 : slot_q + 1'b1;
     end

@@ -5,7 +5,7 @@
 
 module array_sequencer #(
   parameter int unsigned Programme = 16,   // descriptors that the kernel holds
-  parameter int unsigned Units     = 8,
+  parameter int unsigned Units     = 8,    // side by side, at most
   parameter int unsigned Modes     = 2,
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned Tiles     = 1,

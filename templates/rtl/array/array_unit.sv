@@ -25,6 +25,7 @@ module array_unit #(
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter bit          Residual        = 1'b0,  // finished rows can add own rows
   parameter int unsigned PartialWords    = 0,   // of sums that are not finished
+  parameter bit          Shared          = 1'b0,  // the table is another module, whose words come as table_word_i
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
@@ -57,10 +58,12 @@ module array_unit #(
   input  wire                                      load_i,
   input  wire  [array_pkg::AddressBits-1:0]        load_address_i,
   input  wire  [$clog2(Banks):0]                   load_count_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // a shared table is loaded beside the units
   input  wire  [Banks-1:0][WordBits-1:0]           load_word_i,
   input  wire  [Results-1:0]                       table_write_i,
   input  wire  [Results-1:0][array_pkg::AddressBits-1:0] table_address_i,
   input  wire  [Results-1:0][WordBits-1:0]         table_word_i,
+  /* verilator lint_on UNUSEDSIGNAL */
   output logic                                     row_o,
   output logic [array_pkg::Lanes-1:0][SumBits-1:0] sum_o,
   input  wire                                      total_valid_i,
@@ -137,7 +140,9 @@ module array_unit #(
 
   // Cycle 1: addresses. Cycle 2: memories. Cycle 3: operands.
   logic [WordBits-1:0] table_word, own_word;
-  if (Banks == 1) begin : gen_one_bank
+  if (Shared) begin : gen_shared
+    assign table_word = table_word_i[0];
+  end else if (Banks == 1) begin : gen_one_bank
     fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
       .clk_i(clk_i), .write_i((load_table || table_write_i[0]) && !over_table),
       .write_address_i(load_table ? TableBits'(load_address_i) : TableBits'(table_address_i[0])),
