@@ -38,8 +38,8 @@ MOST_COUNTED = 1 << (NARROW_BITS - 1)
 SHARED = (1, 2, 4, 8, 16)
 """Units that may read one copy of the table."""
 BANKS_OF_READER = 2
-"""Banks of a shared copy for each unit that reads it: with one, a tenth to a sixth of the slots of real graphs are lost
-to takers that wait, with two less than a hundredth."""
+"""Banks of a shared table for each unit that reads it: with one, 6 to 17 % of the cycles on Cora and CiteSeer are lost
+to takers that wait, with two less than 1 % (up to eight readers)."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows that are built in LUTRAM; more of them take block RAM."""
 

@@ -39,7 +39,6 @@ module array_issue #(
   output logic [array_pkg::TileBits-1:0]     tile_o,
   output logic [Units-1:0][array_pkg::AddressBits-1:0] address_o,
   output logic [Units-1:0][array_pkg::ValueBits-1:0]   value_o,
-  output logic [Units-1:0]                   absent_o,     // the unit reads no word
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
   output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,       // of an own word, or of a word of scores
   output logic                               score_o,      // the word is one of scores, which no value meets
@@ -287,7 +286,6 @@ module array_issue #(
                     : dense  ? d_i.table_base + step_q
                              : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
       value_o[u]   <= entry[u].value;
-      absent_o[u]  <= absent[u];
     end
 
     if (go) tile_q <= tile_last ? '0 : tile_q + 1'b1;

@@ -40,52 +40,78 @@ module array_table #(
     end
   end
 
-  logic [Banks-1:0][WordBits-1:0] read;
-  for (genvar b = 0; b < Banks; b++) begin : gen_bank
-    // The word that a load has for this bank, counted from the load's first, and the result for it.
-    logic [LogBanks-1:0] word;
-    /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank; a memory may be small
-    logic [AddressBits-1:0] load_place, result_place, read_place;
-    /* verilator lint_on UNUSEDSIGNAL */
-    logic [WordBits-1:0] loaded_word, result_word;
-    logic loaded, written;
-    assign word       = LogBanks'(b) - load_address_i[LogBanks-1:0];
-    assign load_place = load_address_i + AddressBits'(word);
-    assign loaded     = load_i && 32'(word) < 32'(load_count_i);
+  // What may be written into each bank: the last bits of its number say which word of a load, or which result. Results
+  // of a cycle differ in the bits that number them.
+  logic [Loaded-1:0][WordBits-1:0] stored;
+  logic [Results-1:0][WordBits-1:0] result;
+  logic [Results-1:0][AddressBits-1:0] result_place;
+  logic [Results-1:0] written;
+  for (genvar j = 0; j < Results; j++) begin : gen_result
     always_comb begin
-      loaded_word  = '0;
-      for (int unsigned l = 0; l < Loaded; l++) if (32'(word) == l) loaded_word = load_word_i[l];
-      written      = 1'b0;
-      result_place = write_address_i[0];
-      result_word  = write_word_i[0];
+      written[j]      = 1'b0;
+      result_place[j] = '0;
+      result[j]       = '0;
       for (int unsigned r = 0; r < Results; r++) begin
-        if (write_i[r] && write_address_i[r][LogBanks-1:0] == LogBanks'(b)) begin
-          written      = 1'b1;
-          result_place = write_address_i[r];
-          result_word  = write_word_i[r];
+        if (write_i[r] && 32'(write_address_i[r] & AddressBits'(Results - 1)) == j) begin
+          written[j]      = 1'b1;
+          result_place[j] = result_place[j] | write_address_i[r];
+          result[j]       = result[j] | write_word_i[r];
         end
       end
-      // All that ask for this bank ask for one word.
+    end
+  end
+  for (genvar j = 0; j < Loaded; j++) begin : gen_stored
+    logic [WordBits-1:0] loaded;
+    always_comb begin
+      loaded = '0;
+      for (int unsigned l = 0; l < Loaded; l++) begin
+        if ((32'(load_address_i) + l) % Loaded == j) loaded = load_word_i[l];
+      end
+    end
+    assign stored[j] = load_i ? loaded : result[j%Results];
+  end
+
+  logic [Banks-1:0][WordBits-1:0] read;
+  for (genvar b = 0; b < Banks; b++) begin : gen_bank
+    // The word that a load has for this bank, counted from the load's first.
+    logic [LogBanks-1:0] word;
+    /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank; a memory may be small
+    logic [AddressBits-1:0] write_place, read_place;
+    /* verilator lint_on UNUSEDSIGNAL */
+    logic write;
+    assign word        = LogBanks'(b) - load_address_i[LogBanks-1:0];
+    assign write       = load_i ? 32'(word) < 32'(load_count_i)
+                                : written[b%Results] && result_place[b%Results][LogBanks-1:0] == LogBanks'(b);
+    assign write_place = load_i ? load_address_i + AddressBits'(word) : result_place[b%Results];
+    // All that ask for this bank ask for one word.
+    always_comb begin
       read_place = '0;
       for (int unsigned r = 0; r < Readers; r++) begin
         if (!absent_i[r] && address_i[r][LogBanks-1:0] == LogBanks'(b)) read_place = read_place | address_i[r];
       end
     end
     fgnas_block_ram #(.Depth(Words), .Width(WordBits)) u_table (
-      .clk_i(clk_i), .write_i((loaded || written) && !over),
-      .write_address_i(loaded ? PlaceBits'(load_place >> LogBanks) : PlaceBits'(result_place >> LogBanks)),
-      .write_data_i(loaded ? loaded_word : result_word),
-      .read_address_i(PlaceBits'(read_place >> LogBanks)), .read_data_o(read[b])
+      .clk_i(clk_i), .write_i(write && !over), .write_address_i(PlaceBits'(write_place >> LogBanks)),
+      .write_data_i(stored[b%Loaded]), .read_address_i(PlaceBits'(read_place >> LogBanks)), .read_data_o(read[b])
     );
   end
 
-  logic [Readers-1:0][LogBanks-1:0] bank_q;
+  // A reader's word: the banks are halved bit by bit.
   for (genvar r = 0; r < Readers; r++) begin : gen_reader
-    always_ff @(posedge clk_i) bank_q[r] <= address_i[r][LogBanks-1:0];
-    always_comb begin
-      word_o[r] = '0;
-      for (int unsigned b = 0; b < Banks; b++) if (32'(bank_q[r]) == b) word_o[r] = read[b];
+    logic [LogBanks-1:0] bank_q;
+    logic [LogBanks:0][Banks-1:0][WordBits-1:0] left;
+    always_ff @(posedge clk_i) bank_q <= address_i[r][LogBanks-1:0];
+    assign left[LogBanks] = read;
+    for (genvar bit_of = 0; bit_of < LogBanks; bit_of++) begin : gen_half
+      for (genvar b = 0; b < Banks; b++) begin : gen_word
+        if (b < (1 << bit_of)) begin : gen_choice
+          assign left[bit_of][b] = bank_q[bit_of] ? left[bit_of+1][b+(1<<bit_of)] : left[bit_of+1][b];
+        end else begin : gen_none
+          assign left[bit_of][b] = '0;
+        end
+      end
     end
+    assign word_o[r] = left[0][0];
   end
 
   logic clash;
