@@ -113,7 +113,8 @@ class Run:
     def _entry(self, rank: int | str) -> dict[str, Any]:
         """The entry of a leader in leaders.json, or that in cheapest.json."""
         entries = self.store.leaders()
-        named = {"best": entries[0]} | ({"cheapest": self.cheapest} if self.cheapest is not None else {})
+        cheapest = self.cheapest
+        named = {"best": entries[0]} | ({"cheapest": cheapest} if cheapest is not None else {})
         text = str(rank)
         if text in named:
             return named[text]

@@ -484,10 +484,7 @@ class _Encoder:
         self, plan: LayerPlan, aggregate: Descriptor, schedule: Schedule
     ) -> tuple[tuple[Descriptor, Schedule | None], Descriptor]:
         """What the scores of edges are made of, and the scores, but for what differs in passes."""
-        common = replace(
-            aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
-            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),
-        )  # fmt: skip
+        common = self._scoring(plan, aggregate)
         scores = replace(
             common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
             target_base=self.scores_base, shift=self.engine.shift_number(dot_shift(plan.layer)),
@@ -548,10 +545,16 @@ class _Encoder:
         self._add(replace(asked, own_base=vectors), index, of_rows)
         self._add(scores, index, schedule)
         self._add(replace(
-            aggregate, attention=Attention.MAXIMA, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=1,
-            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, own_base=self.scores_base,
-            target_base=self.scores_base + schedule.slot_rows, shift=self.engine.shift_number(0), **self._plain(plan),
+            self._scoring(plan, aggregate), attention=Attention.MAXIMA, own_base=self.scores_base, reduce=1,
+            target_base=self.scores_base + schedule.slot_rows, shift=self.engine.shift_number(0),
         ), index, schedule)  # fmt: skip
+
+    def _scoring(self, plan: LayerPlan, aggregate: Descriptor) -> Descriptor:
+        """What the scores of edges and the largest of them have in common: a word of a unit for each result."""
+        return replace(
+            aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
+            table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),
+        )  # fmt: skip
 
     def _plain(self, plan: LayerPlan) -> dict[str, int]:
         """No bias, no activation, numbers of H."""
