@@ -687,8 +687,8 @@ class Dependences:
         if name.startswith(IGNORED):
             return 0.0
         if found := re.match(r"llvm\.(\w+)\.i\d+$", name):
-            if found[1] in ("fshl", "fshr") and one.operands[2].constant:
-                return 0.0
+            if found[1] in ("fshl", "fshr"):
+                return 0.0 if one.operands[2].constant else self.delays.operator("shift", self.width(one))
             if found[1] in INTRINSICS:
                 return self.delays.operator(INTRINSICS[found[1]], self.width(one))
         raise MeasurementError(f"{self.loop.function}: no delay for {one.text}")

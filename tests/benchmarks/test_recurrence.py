@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,14 +135,29 @@ def test_an_argument_whose_elements_do_not_meet(recurrence: ModuleType, tmp_path
     assert found[0] == math.inf and found[1] < 10
 
 
-def test_the_loops_of_an_array_fit_the_clock(recurrence: ModuleType, tmp_path: Path) -> None:
-    """An engine of four units with two modes, three tiles, a maximum, activation tables, and two words of H a cycle."""
+Parts = dict[str, Any]
+ARRAYS: dict[str, tuple[Parts, Parts]] = {
+    "plain": ({"aggregation": "max", "d": 24, "k": 2}, {"results": 2}),
+    "gat": ({"attention": "gat", "t_attn": 1, "aggregation": "mean", "d": 8, "k": 2}, {"results": 2}),
+    "gat-sym": ({"attention": "gat-sym", "aggregation": "mean", "d": 8, "k": 2}, {"results": 2}),
+    "cos": ({"attention": "cos", "aggregation": "add", "d": 8, "k": 2}, {"results": 2}),
+    "gene-linear": ({"attention": "gene-linear", "aggregation": "add", "d": 8, "k": 2}, {}),
+    "partial sums": ({"aggregation": "mean", "d": 24, "k": 2}, {"slices": 2, "split": 1}),
+    "shared tables": ({"aggregation": "max", "d": 24, "k": 1}, {"shared": 2, "columns": (1,), "split": 1}),
+}
+"""A hidden layer, and how the engine of four units is built; it has three tiles or two modes, and activation tables."""
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_the_loops_of_an_array_fit_the_clock(name: str, recurrence: ModuleType, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     data = random_graph(rng, 30, 12, 19, 60)
+    layer, built = ARRAYS[name]
     plain = {"attention": "gcn", "t_attn": None}
-    hidden = {**plain, "aggregation": "max", "d": 24, "k": 2, "activation": "tanh"}
+    hidden = {**plain, "activation": "tanh", **layer}
     design = random_design(rng, 2, (hidden, {**plain, "aggregation": "add", "k": 1}))
-    array = fit(random_accelerator(rng, design, data), data, 4, (2,), 2, 512, results=2)
+    built = {"columns": (2,), "split": 2, "beat_bits": 512, **built}
+    array = fit(random_accelerator(rng, design, data), data, 4, **built)
     write_project(array, data, tmp_path / "p")
     loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
     budget = importlib.import_module("initiation_interval").BUDGET

@@ -271,6 +271,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         HLS_UNROLL
         if (d.tiles > 1 << log) limit = QUEUE_WORDS >> (log + 1);
     }
+    const Tile last_tile = d.tiles - 1;
     // The rows of all groups take turns in a table; a unit's own rows are its own.
     const int row_step = (d.target == TARGET_OWN ? 1 : mode_of(d).m) * d.target_tiles.to_int();
 
@@ -321,9 +322,12 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     Lane lane = 0;
     Walk walk(d);
     bool beyond = false;  // a word has no place in its memory
-    while (front.going()) {
+    bool going = true;
+    while (going) {
         HLS_PIPELINE
         HLS_TRIPS(MOST_STEPS)
+        // What was known when an iteration began says whether another one follows: the last one finds nothing to do.
+        going = front.going();
         // A tile of a slot row meets the words of the tables.
         const bool issued = front.goes();
         const Rounds<TILES_BITS> tile = front.tile;
@@ -357,10 +361,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (SHARED == 1 && issued && tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
-            divisor[unit] = 0;
+            const bool acts = issued && !waits[unit], counts = acts && !reads;
+            ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
+            NumberWord word = zeros<NumberWord>();
             own_word[unit] = zeros<NumberWord>();
-            if (issued && !waits[unit]) {
-                ap_int<ENTRY_VALUE_BITS> value = entry[unit].value;
+            if (acts) {
                 const bool at_score = dots && (maxima || reads);
                 // Of a pair the second entry has a vector of its own.
                 const Address vector_at = pairs && !fresh[unit] ? Address(d.own_base + d.tiles) : Address(d.own_base);
@@ -374,40 +379,38 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 if (there) own_word[unit] = unpack<NumberWord>(own[unit][own_from]);
                 lacks[unit] = residual && !there;
                 if (dense) value = lane_of(own_word[unit], lane);
-                const NumberWord word = SHARED > 1 ? unpack<NumberWord>(shared[unit])
-                                                   : table_word(table, unit, entry[unit].address + tile.at);
+                word = SHARED > 1 ? unpack<NumberWord>(shared[unit])
+                                  : table_word(table, unit, entry[unit].address + tile.at);
                 if (symmetric && fresh[unit] && (maxima || reads)) node[unit] = word;
-                if (reads) {
-                    scored[unit] = dots ? own_word[unit] : word;
-                } else {
-                    if (messages) {
-                        // An entry of the value 0 is none. Of others it says what the row's sum counts.
-                        ap_uint<COEFFICIENT_BITS> weight =
-                            coefficient(d, scored[unit], own_word[unit], node[unit], walk.head);
-                        if (value == 0) weight = 0;
-                        divisor[unit] = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
-                        divisor[unit] += counted_as(weight, ap_uint<ENTRY_VALUE_BITS>(value));
-                        counted[unit].keep(divisor[unit], at, following, divisors[unit]);
-                        value = weight;
-                    }
-                    if (maxima) value = 1;
-                    const NumberWord met = dots && maxima ? own_word[unit] : word;
-                    Sums products = multiply(met, scores || queries ? values_of(own_word[unit]) : same(value));
-                    if (scores) products = score(products, walk.lane());
-                    const Sums before = kept[unit].before(d.tiles);
-                    after[unit] = accumulate(products, before, begins[unit], d.reduce != 0, maxima);
-                    if (symmetric && maxima) {
-                        after[unit] = chosen(products, before, best[unit].meet(node[unit], word, fresh[unit]));
-                    }
-                    kept[unit].keep(after[unit], at, following, sums[unit]);
-                }
+                if (reads) scored[unit] = dots ? own_word[unit] : word;
             }
+            // What goes round, the sums of a row, is worked out in every iteration and kept in those that count: a
+            // condition around it would lie behind it.
+            divisor[unit] = 0;
+            if (messages) {
+                // An entry of the value 0 is none. Of others it says what the row's sum counts.
+                ap_uint<COEFFICIENT_BITS> weight = coefficient(d, scored[unit], own_word[unit], node[unit], walk.head);
+                if (value == 0) weight = 0;
+                const Divisor before = fresh[unit] ? Divisor(0) : counted[unit].before(d.tiles);
+                divisor[unit] = before + counted_as(weight, ap_uint<ENTRY_VALUE_BITS>(value));
+                counted[unit].keep(counts, divisor[unit], at, following, divisors[unit]);
+                value = weight;
+            }
+            if (maxima) value = 1;
+            const NumberWord met = dots && maxima ? own_word[unit] : word;
+            Sums products = multiply(met, scores || queries ? values_of(own_word[unit]) : same(value));
+            if (scores) products = score(products, walk.lane());
+            Reduction rule(begins[unit], d.reduce != 0);
+            if (SOFTMAX && maxima) rule.keep_targets(begins[unit]);
+            if (symmetric && maxima && counts) rule.choose(best[unit].meet(node[unit], word, fresh[unit]));
+            after[unit] = accumulate(products, kept[unit].before(d.tiles), rule);
+            kept[unit].keep(counts, after[unit], at, following, sums[unit]);
         }
         // Rows that end go into the queues, and scores of edges when their last word is met.
         const UnitMask last = front.slot.last, every = ~UnitMask(0);
         const UnitMask results = !of_edges ? last : tile.last ? every : UnitMask(0);
         const UnitMask ends = multiplies && !front.drops ? UnitMask(results & groups.leads) : UnitMask(0);
-        const UnitMask makes = groups.members(d, ends);
+        const UnitMask makes = groups.members(ends);
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
             if (makes[unit]) {
@@ -441,7 +444,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
 
         // Results leave.
         const bool broken = breaks(d, front, back, limit);  // counts from the next iteration on: then nothing can leave
-        const UnitMask leaving = granted(d, back), popped = groups.members(d, leaving);
+        const UnitMask leaving = granted(d, back), popped = groups.members(leaving);
         Packed<ResultWord> head[UNITS];
         HLS_REGISTERS(head)
         UnitMask whole = 0, over = lacks & makes;
@@ -458,7 +461,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                     if (address < OWN_WORDS) own[unit][address] = numbers;
                 }
             }
-            whole[unit] = back.tile[unit] == d.tiles - 1;
+            whole[unit] = back.tile[unit] == last_tile;
         }
         if (d.target == TARGET_TABLE && write_tables(d, groups, leaving, back, head, table)) over[0] = true;
         beyond = beyond || over != 0;

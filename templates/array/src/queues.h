@@ -14,8 +14,10 @@ struct Groups {
     UnitMask writes;           ///< the units that make results: of the k with the same columns, the first
     UnitMask shares[RESULTS];  ///< to the tables: the groups that each of the words of a cycle may be of
     int places, log_n;         ///< units of a group; log2 of those with different columns
+    ap_uint<bits_of(UNITS - 1) + 1> sizes;  ///< bit b: a group has 2^b units
 
-    explicit Groups(const Descriptor& d) : leads(0), writes(0), places(mode_of(d).places()), log_n(mode_of(d).log_n) {
+    explicit Groups(const Descriptor& d)
+        : leads(0), writes(0), places(mode_of(d).places()), log_n(mode_of(d).log_n), sizes(places) {
         HLS_INLINE
         for (int mode = 0; mode < MODES; ++mode) {
             HLS_UNROLL
@@ -41,15 +43,17 @@ struct Groups {
         }
     }
     /// The units that make results, of the groups whose first units are given.
-    UnitMask members(const Descriptor& d, const UnitMask& groups) const {
+    UnitMask members(const UnitMask& groups) const {
         HLS_INLINE
         UnitMask found = 0;
-        for (int mode = 0; mode < MODES; ++mode) {
+        for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
-            for (int unit = 0; unit < UNITS; ++unit) {
+            bool belongs = false;
+            for (int log = 0; 1 << log <= UNITS; ++log) {
                 HLS_UNROLL
-                if (d.mode == mode) found[unit] = bool(groups[unit - unit % MODE[mode].places()]) && bool(writes[unit]);
+                belongs |= bool(sizes[log]) & bool(groups[unit & ~((1 << log) - 1)]);
             }
+            found[unit] = belongs & bool(writes[unit]);
         }
         return found;
     }

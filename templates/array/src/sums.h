@@ -19,9 +19,10 @@ struct Kept {
         if (IN_MEMORY && tiles > 2) found = ahead;
         return unpack<Kind>(found);
     }
-    /// Those of a tile; the tile that follows comes next.
-    void keep(const Kind& after, const Tile& tile, const Tile& following, Packed<Kind> words[TILES]) {
+    /// Those of a tile, if there are any; the tile that follows comes next.
+    void keep(bool any, const Kind& after, const Tile& tile, const Tile& following, Packed<Kind> words[TILES]) {
         HLS_INLINE
+        if (!any) return;
         if (IN_MEMORY) {
             ahead = words[following];
             words[tile] = pack(after);
@@ -59,17 +60,43 @@ inline Sums multiply(const NumberWord& word, const Values& values) {
     return here;
 }
 
-/// The sums of a row with one more entry; with `keeps` the lanes behind those of the heads stay the first entry's.
-inline Sums accumulate(const Sums& products, const Sums& before, bool first, bool maximum, bool keeps) {
+/// What becomes of a row's sums with one more entry. It is decided beside the sums, not behind them: between the sums of
+/// two entries lie an addition or a comparison, and one choice.
+struct Reduction {
+    bool adds;             ///< else the lanes that stay keep what is there, and the others get the entry's product
+    bool compares;         ///< ... but where what is there is larger
+    ap_uint<LANES> stays;
+
+    Reduction(bool first, bool maximum) : adds(!first && !maximum), compares(!first && maximum), stays(0) {}
+    /// The lanes behind those of the heads stay the first entry's.
+    void keep_targets(bool first) {
+        HLS_INLINE
+        for (int lane = HEADS; lane < LANES; ++lane) {
+            HLS_UNROLL
+            stays[lane] = !first;
+        }
+    }
+    /// Only the heads that an entry is the best source of yet get its scores.
+    void choose(const ap_uint<HEADS>& best) {
+        HLS_INLINE
+        compares = false;
+        for (int lane = 0; lane < LANES; ++lane) {
+            HLS_UNROLL
+            stays[lane] = !best[lane % HEADS];
+        }
+    }
+};
+
+/// The sums of a row with one more entry.
+inline Sums accumulate(const Sums& products, const Sums& before, const Reduction& rule) {
     HLS_INLINE
     Sums after;
     for (int lane = 0; lane < LANES; ++lane) {
         HLS_UNROLL
         const Sum there = before.lane[lane], here = products.lane[lane];
-        after.lane[lane] = there + here;
-        if (MAXIMUM && maximum) after.lane[lane] = there > here ? there : here;
-        if (SOFTMAX && keeps && lane >= HEADS) after.lane[lane] = there;
-        if (first) after.lane[lane] = here;
+        const bool larger = MAXIMUM && rule.compares && there > here, stays = SOFTMAX && rule.stays[lane];
+        const Sum chosen = larger || stays ? there : here;
+        after.lane[lane] = rule.adds ? Sum(there + here) : chosen;
     }
     return after;
 }
@@ -77,18 +104,7 @@ inline Sums accumulate(const Sums& products, const Sums& before, bool first, boo
 /// Sums that go on from partial ones.
 inline Sums onwards(const Sums& sums, const Sums& partial, bool maximum) {
     HLS_INLINE
-    return accumulate(sums, partial, false, maximum, false);
-}
-
-/// A row's words of scores with one more entry: the scores of the heads that it is the best source of yet.
-inline Sums chosen(const Sums& products, const Sums& before, const ap_uint<HEADS>& best) {
-    HLS_INLINE
-    Sums after;
-    for (int lane = 0; lane < LANES; ++lane) {
-        HLS_UNROLL
-        after.lane[lane] = best[lane % HEADS] ? products.lane[lane] : before.lane[lane];
-    }
-    return after;
+    return accumulate(sums, partial, Reduction(false, maximum));
 }
 
 /// The word at an address of a unit's table that no other unit reads.
