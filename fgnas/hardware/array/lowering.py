@@ -502,6 +502,8 @@ def plan_layers(
     for layer, n in zip(source.layers, chosen, strict=True):
         g, parts, heads = layer.geometry, 1 if plans else passes, averaged_heads(layer)
         _check_heads(layer, n, split if g.last else 1)
+        if units % n:
+            raise UserError(f"layer {layer.index}: {units} units are not whole groups of {n} side by side")
         before = plans[-1].aggregate if plans else None
         combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
         aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)

@@ -104,3 +104,12 @@ def test_rows_that_numbers_do_not_hold_are_refused() -> None:
     for kind, told in ((("gat", "add"), "attention gat"), (("gcn", "max"), "aggregation max")):
         with pytest.raises(UserError, match=f"layer 1: with {told} .* have 6 bits at most, not 7: choose one head"):
             fit(averaged(rng, 2, data, kind, 2, 7), data, 2, (1,))
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_units_that_are_not_groups_of_all_heads_are_refused(units: int) -> None:
+    """Eight heads take two units side by side, of which neither one unit nor three are groups."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 20, 9, 4, 50)
+    with pytest.raises(UserError, match=f"layer 0: {units} units are not whole groups of 2 side by side"):
+        fit(averaged(rng, 1, data, ("gat", "add"), 8), data, units)
