@@ -101,7 +101,11 @@ def write_step(
     further: Sequence[GraphData] = (),
 ) -> None:  # fmt: skip
     """Write one more use of a project's hardware below it: another programme and graph, as test vectors."""
-    encoded = encode_array(accelerator, data, further)
+    write_encoded_step(encode_array(accelerator, data, further), folder, specification, network)
+
+
+def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Specification, network: Network) -> None:
+    """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
     write_json(folder / "report" / "accelerator.json", summary(encoded))
     write_json(folder / "report" / "price.json", price(encoded, specification))

@@ -771,13 +771,18 @@ def self_first(graph: EncodedGraph, layer: int) -> Ints:
     return found
 
 
+def readout_fraction(rows: GraphData) -> int:
+    """The most fraction bits with which the coefficient of a readout's smallest graph is a value of any entry."""
+    return (int(rows.degrees.min()) * LARGEST_VALUE).bit_length() - 1
+
+
 def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
     """The fraction bits of the coefficients of a readout's mean: that of its smallest graph fills 9 bits.
 
     Raises UserError where the engine does not offer the shift, or the largest graph would have the coefficient 0.
     """
     smallest, largest, layer = int(rows.degrees.min()), int(rows.degrees.max()), plan.layer.index
-    most = (smallest * LARGEST_VALUE).bit_length() - 1
+    most = readout_fraction(rows)
     if np.rint(2.0**most / largest) == 0:
         raise UserError(f"layer {layer}: graphs of {smallest} and of {largest} nodes have no mean in one readout")
     shift = plan.aggregate_shift + most - wire.COEFFICIENT_FRACTION_BITS
