@@ -288,6 +288,32 @@ def test_refusals_have_their_documented_status(wide: Built) -> None:
         assert f"{what}: status {1 << STATUS_BITS['schedule_broken']:#x}" in log
 
 
+def with_descriptor(encoded: EncodedArray, place: int, **fields: int) -> EncodedArray:
+    """A descriptor with other fields."""
+    steps = list(encoded.programme)
+    steps[place] = replace(steps[place], **fields)
+    beats = programme.programme_beats(steps, encoded.accelerator.engine.beat_bits)
+    return replace(encoded, programme=tuple(steps), regions=encoded.regions | {"programme": beats})
+
+
+def test_words_behind_the_end_of_full_memories_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories have as many words as an address has values, and the word behind the last one is not the first: of
+    results for the tables, as the bench checks, of results for the own rows, and of own rows that are added."""
+    rng = np.random.default_rng(5)
+    data = random_data(rng)
+    array = random_array(rng, random_source(rng, 2, data), data)
+    array = array.on(replace(array.engine, table_words=1 << 14, own_words=1 << 14, residual=True))
+    built, encoded = compiled(array, data, tmp_path / "p"), encode_array(array, data)
+    golden = back_end.reference.run_region(encoded)
+    monkeypatch.setattr(back_end.reference, "run_region", lambda _: golden)
+    place = next(number for number, one in enumerate(encoded.programme)
+                 if one.operation == Operation.SPARSE and one.target == Target.OWN)  # fmt: skip
+    behind, wanted = (1 << 14) - 1, 1 << STATUS_BITS["memory_over_capacity"]
+    for fields in ({"target_base": behind}, {"residual": 1, "own_base": behind}):
+        report = built.run(with_descriptor(encoded, place, **fields), "behind")
+        assert report["first_mismatch"] == f"first run: refused with status {wanted:#x}", fields
+
+
 def with_last_stream(encoded: EncodedArray, ends: np.ndarray) -> EncodedArray:
     """The last descriptor reads a stream of its own, [slot rows, takers]: where rows end; all entries are 0."""
     engine, last = encoded.accelerator.engine, encoded.programme[-1]

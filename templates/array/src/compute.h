@@ -49,7 +49,7 @@ struct Back {
     UnitMask turn[RESULTS], after[RESULTS];  ///< to the tables: who may give each word, and who comes next
     UnitMask following;                      ///< logits: who is next
     Tile tile[UNITS];    ///< of the next word
-    Address row[UNITS];  ///< to the tables or the own rows: where its row begins
+    Place row[UNITS];    ///< to the tables or the own rows: where its row begins
     Rounds<TILES_BITS> leaving_tile;  ///< logits: of the rows that leave
     Countdown<RESULT_BEATS_BITS> beats;
     bool broken;
@@ -145,7 +145,7 @@ inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMa
     // A unit that reads holds one of so many tiles of those that write.
     const int spread = d.target_columns.to_int() - groups.log_n;
     Packed<ResultWord> bus[RESULTS][WIDEST];
-    ap_uint<ADDRESS_BITS + 1> address[RESULTS];
+    Place address[RESULTS];
     Tile tile[RESULTS];
     bool there[RESULTS], over = false;
     HLS_REGISTERS(bus)
@@ -163,7 +163,7 @@ inline bool write_tables(const Descriptor& d, const Groups& groups, const UnitMa
                 if (unit + column < UNITS && turn[unit]) bus[word][column] |= head[unit + column];
             }
         }
-        Address row = 0;
+        Place row = 0;
         tile[word] = 0;
         for (int unit = 0; unit < UNITS; ++unit) {
             HLS_UNROLL
@@ -285,8 +285,8 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
     NumberWord scored[UNITS];  // scores of the entry
     NumberWord node[UNITS];    // scores of the row's node, whose entry comes first
     Best best[UNITS];
-    Address row_at[UNITS];     // the first own word of the row
-    ap_uint<ADDRESS_BITS + 1> partial_at[UNITS];  // the next word of partial sums
+    Place row_at[UNITS];       // the first own word of the row
+    Place partial_at[UNITS];   // the next word of partial sums
     ap_uint<bits_of(QUEUE_WORDS - 1)> written[UNITS], taken[UNITS];
     HLS_REGISTERS(entry)
     HLS_REGISTERS(kept)
@@ -305,7 +305,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
         scored[unit] = zeros<NumberWord>();
         node[unit] = zeros<NumberWord>();
         // The largest scores of the rows lie behind those of the slot rows.
-        row_at[unit] = messages && dots ? Address(d.own_base + d.count) : Address(d.own_base);
+        row_at[unit] = messages && dots ? Place(d.own_base + d.count) : Place(d.own_base);
         partial_at[unit] = 0;
     }
     UnitMask fresh = ~UnitMask(0), pushed = 0;  // units whose row begins; groups that got a word an iteration ago
@@ -369,11 +369,11 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 const bool at_score = dots && (maxima || reads);
                 // Of a pair the second entry has a vector of its own.
                 const Address vector_at = pairs && !fresh[unit] ? Address(d.own_base + d.tiles) : Address(d.own_base);
-                const Address own_from = at_score ? own_at
-                                         : queries ? Address(vector_at + at)
-                                         : messages ? row_at[unit]
-                                         : of_edges ? Address(row_at[unit] + tile.at)
-                                         : residual ? Address(row_at[unit] + at) : own_at;
+                const Place own_from = at_score ? Place(own_at)
+                                       : queries ? Place(vector_at + at)
+                                       : messages ? row_at[unit]
+                                       : of_edges ? Place(row_at[unit] + tile.at)
+                                       : residual ? Place(row_at[unit] + at) : Place(own_at);
                 const bool within = (messages || residual || of_edges || at_score) && own_from < OWN_WORDS;
                 const bool there = dense || (scores && !of_edges) || queries || within;
                 if (there) own_word[unit] = unpack<NumberWord>(own[unit][own_from]);
@@ -415,7 +415,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
             HLS_UNROLL
             if (makes[unit]) {
                 Sums total = gather(d, unit, after);
-                const ap_uint<ADDRESS_BITS + 1> place = partial_at[unit];
+                const Place place = partial_at[unit];
                 const bool fits = place < PARTIAL_WORDS;
                 if (accumulates && fits) total = onwards(total, unpack<Sums>(partial[unit][place]), d.reduce != 0);
                 if (keeps && fits) partial[unit][place] = pack(total);
@@ -455,7 +455,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 head[unit] = queue[unit][taken[unit]];
                 ++taken[unit];
                 if (d.target == TARGET_OWN) {
-                    const ap_uint<ADDRESS_BITS + 1> address = back.row[unit] + back.tile[unit];
+                    const Place address = back.row[unit] + back.tile[unit];
                     if (address >= OWN_WORDS) over[unit] = true;
                     const Packed<NumberWord> numbers = pack(numbers_of(unpack<ResultWord>(head[unit])));
                     if (address < OWN_WORDS) own[unit][address] = numbers;

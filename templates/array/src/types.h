@@ -41,6 +41,7 @@ typedef Lanes<Result, LANES> ResultWord;
 
 /// What a descriptor counts with.
 typedef ap_uint<ADDRESS_BITS> Address;
+typedef ap_uint<ADDRESS_BITS + 1> Place;  // of a word that may lie behind the end of the largest memory
 typedef ap_uint<TILES_BITS> Tile;
 
 /// A step of a programme, or its end.
