@@ -22,7 +22,6 @@ from fgnas.hardware.array.encoding import (
     EncodedArray,
     encode_array,
     fit,
-    image_beats,
     own_rows,
     own_words,
     readout,
@@ -39,14 +38,17 @@ from fgnas.hardware.array.lowering import (
     plan_layers,
     programme_depth,
 )
+from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.programme import (
     BEAT_BITS,
     NARROW_BITS,
     Attention,
+    Beats,
     Descriptor,
     Operation,
     Region,
     Target,
+    entry_beats,
     programme_beats,
 )
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -73,6 +75,8 @@ RATES = (1.0, 0.6, 0.25)
 """Shares of the edges that a layer of a network with node sampling keeps."""
 MOST_GRAPHS = 12
 """Of a readout."""
+FILLING = 256
+"""Of the values of entries that fill own words."""
 MOST_BITS = {PAIR: 8}
 """Of features whose attention has a table of its own for each of their values: tables hold 2,048."""
 
@@ -374,14 +378,14 @@ def with_room_for_residuals(case: Case) -> ArrayAccelerator:
 
 
 def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedArray:
-    """Most aggregations without scores add own rows: those of the layer before, or loaded ones, aligned by any shift.
+    """Most aggregations without scores add own rows: those of the layer before, or others, aligned by any shift.
 
-    Layers write their rows to two areas in turn, so that none reads what it writes. All words are loaded, behind the
-    weights of the first descriptor.
+    Layers write their rows to two areas in turn, so that none reads what it writes. Both are filled at first, as soon
+    as there are weights.
     """
     plans, dealt, engine = encoded.accelerator.plans, encoded.dealt, encoded.accelerator.engine
     second, words = area_of_residuals(encoded)
-    load, parameters = loaded(encoded, rng, words)
+    filling, schedule, beats = filled(encoded, rng, words)
     programme: list[Descriptor] = []
     for d, layer in zip(encoded.programme, encoded.layers, strict=True):
         before, here = (place % 2 * second for place in (layer - 1, layer))
@@ -394,11 +398,12 @@ def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedAr
             programme.append(adding(d, here, added, rng, len(engine.shifts)))
         else:
             programme.append(d)
-    programme.insert(1, load)
-    regions = {"parameters": parameters, "programme": programme_beats(programme, engine.beat_bits)}
+    programme.insert(1, filling)
+    features = np.concatenate([encoded.regions["features"], beats])
+    regions = {"features": features, "programme": programme_beats(programme, engine.beat_bits)}
     return replace(
-        encoded, programme=tuple(programme), layers=(-1, *encoded.layers), regions=encoded.regions | regions,
-        schedules={number + 1: one for number, one in encoded.schedules.items()},
+        encoded, programme=tuple(programme), layers=(-1, 0, *encoded.layers[1:]), regions=encoded.regions | regions,
+        schedules={1: schedule} | {number + 1: one for number, one in encoded.schedules.items()},
     )  # fmt: skip
 
 
@@ -417,14 +422,19 @@ def adding(d: Descriptor, here: int, added: int, rng: np.random.Generator, shift
     return replace(placed, residual=1, own_base=added + part, residual_shift=int(rng.integers(shifts)))
 
 
-def loaded(encoded: EncodedArray, rng: np.random.Generator, words: int) -> tuple[Descriptor, np.ndarray]:
-    """A load of random own words, the same for as many units as possible, and the parameters with them."""
-    engine, before = encoded.accelerator.engine, encoded.regions["parameters"]
-    mode = min(engine.modes, key=lambda one: one.places)
-    most = 1 << (engine.bits - 1)
-    beats = image_beats(rng.integers(-most, most, (mode.places, words, LANES)), engine)
-    load = Descriptor(
-        operation=Operation.LOAD, mode=engine.mode_number(mode), tiles=1, count=words, target=Target.OWN,
-        region=Region.PARAMETERS, offset=len(before), beats=len(beats),
+def filled(encoded: EncodedArray, rng: np.random.Generator, words: int) -> tuple[Descriptor, Schedule, Beats]:
+    """A stream that gives all units random own words: rows of one entry each, which name words of W."""
+    engine, named = encoded.accelerator.engine, encoded.accelerator.results_base
+    mode = next(one for one in engine.modes if one.k == 1)
+    ends = np.ones((words, mode.m), np.int64)
+    # Units that share a table may read one word of it.
+    index = np.broadcast_to(rng.integers(0, named, (words, 1)), ends.shape)
+    value = rng.integers(-FILLING, FILLING, ends.shape)
+    beats = entry_beats(index, value, ends, mode.takers, engine.beat_bits, engine.bits)
+    shift = min(engine.shifts, key=lambda one: abs(one - FILLING.bit_length()))
+    descriptor = Descriptor(
+        operation=Operation.SPARSE, mode=engine.mode_number(mode), tiles=1, count=words, limit=named, target=Target.OWN,
+        region=Region.FEATURES, offset=len(encoded.regions["features"]), beats=len(beats), bits=engine.bits,
+        shift=engine.shift_number(shift),
     )  # fmt: skip
-    return load, np.concatenate([before, beats])
+    return descriptor, Schedule(np.zeros_like(ends), np.zeros_like(ends), ends), beats
