@@ -56,6 +56,8 @@ def test_networks_share_a_build(arrays, number: int, tmp_path: Path, monkeypatch
     both."""
     engine = arrays.measured(number, tmp_path, networks=3)
     assert engine["warnings"] == {"rtl": 0, "cpp": 0}
+    page = arrays.page({"shown": ["engine"], "engine": engine})
+    assert "| warnings of Verilator and slang; of g++ | 0 | 0 |" in page and "| graph: hub | 1 |" in page
     found = engine["networks"]
     assert [one["graph"] for one in found] == ["sparse", "dense", "hub"]
     assert [one["built"] for one in found] == [True, False, False]
@@ -78,6 +80,7 @@ def test_networks_share_a_build(arrays, number: int, tmp_path: Path, monkeypatch
     assert (changed["rtl_mismatches"], changed["cpp_mismatches"], changed["built"]) == (1, 1, False)
 
 
+@pytest.mark.slow
 def test_everything_is_drawn(arrays) -> None:
     """Of each operator and of each thing that an engine offers there are networks among those of all engines."""
     engines = []
