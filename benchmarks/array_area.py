@@ -23,7 +23,7 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.tools.characterise import code_digest
-from fgnas.tools.characterise_array import draw_array
+from fgnas.tools.characterise_array import draw_array, draw_sharing
 from fgnas.tools.synth import instance_totals, synthesise, tidy
 
 SEED = 4242
@@ -32,19 +32,24 @@ ATTENDING = 5
 """Of so many engines one has attention with scores."""
 MOST_UNITS = 24
 """Units of the engines: larger ones take long to map."""
+SHARING = (2, 4, 8, 4, 2, 16)
+"""Units that share a table in each further engine, which has FEW_UNITS at most, or as many as share."""
+SHARING_SEED = 4243
+FEW_UNITS = 8
 COMMAND = "make bench-array-area"
 NAME = "multiplier-array-area"
 
 
 def held_out() -> list[ArrayAccelerator]:
     """Arrays with random engines, none of which is among the points that the modules were measured on; every fifth has
-    attention with scores."""
+    attention with scores, and units of the last, one for each of SHARING, share tables."""
     rng, found = np.random.default_rng(SEED), []
     while len(found) < ENGINES:
         array = draw_array(rng, attending=len(found) % ATTENDING == ATTENDING - 1)
         if array.engine.units <= MOST_UNITS:
             found.append(array)
-    return found
+    further = np.random.default_rng(SHARING_SEED)
+    return found + [draw_sharing(further, shared, max(FEW_UNITS, shared)) for shared in SHARING]
 
 
 def measure(array: ArrayAccelerator, family: str, folder: Path) -> dict[str, Any]:
@@ -79,13 +84,15 @@ def page(record: dict[str, Any]) -> str:
         f"{NAME}.md", command=record["command"], seed=record["seed"], tool=record["tool"], summary=record["summary"],
         counts=counts, drawn=ENGINES, most=LANES * MOST_UNITS, designs=designs,
         attending=any("softmax" in one["engine"] for one in designs),
+        sharing=any("shared" in one["engine"] for one in designs), further=len(SHARING), further_seed=SHARING_SEED,
     )  # fmt: skip
 
 
 def main() -> None:
     """Synthesise what is missing, and write the page after each engine."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=ENGINES, help="engines that are synthesised; default: %(default)s")
+    every = ENGINES + len(SHARING)
+    parser.add_argument("--count", type=int, default=every, help="engines that are synthesised; default: %(default)s")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=Path("build") / NAME, help="default: %(default)s")
     options = parser.parse_args()

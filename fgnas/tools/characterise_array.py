@@ -16,6 +16,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -34,10 +35,14 @@ from fgnas.hardware.array.area import (
     ISSUED,
     LOGIC,
     MEASURED,
+    OWN_TABLE,
     PARTIAL,
     RESIDUAL,
     SEQUENCED,
     SEQUENCER,
+    SHARED_ISSUE,
+    SHARED_KERNEL,
+    TABLE,
     UNIT,
     WIDE,
     EngineColumns,
@@ -45,26 +50,34 @@ from fgnas.hardware.array.area import (
     sizes_of,
     terms,
 )
-from fgnas.hardware.array.engine import FINISHED, LANES, Engine, Softmax
-from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine
+from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS, SHARED, Engine, Softmax
+from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
+from fgnas.hardware.pipeline.sizes import Terms
 from fgnas.network import Network
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
 from fgnas.tools import measurements
 from fgnas.tools.characterise import FIRST_FAMILY, SHAPES, code_digest, fit_terms, random_network
 from fgnas.tools.synth import count_cells, synthesise
 
+OPTION_SHARED = 2
+"""Units that share a table where it is measured what a unit's own one takes, which does not depend on their number."""
+TABLES = tuple((turn, shared) for turn in range(5) for shared in SHARED[1:] if turn < 2 or shared < SHARED[-1])
+"""Turns of shared tables, and units that share one: of 16 take long to map, so that two of them are measured."""
+SHARING_SEED = 3
+"""Seed of the engines whose units share tables."""
 SEED = 1
 """Seed of the engines that points are drawn from; the accuracy benchmark uses another."""
 BATCH = 3
 """Points that one run of Yosys measures."""
 POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
-          "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6}  # fmt: skip
-OTHER_POINTS = {"array_unit": 9, "fixed": 6}
+          "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6,
+          TABLE: 17, OWN_TABLE: 12, SHARED_ISSUE: 8, SHARED_KERNEL: 8}  # fmt: skip
+OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
 """Modules whose size hardly depends on the number of units."""
@@ -84,7 +97,7 @@ LARGE_UNITS, LARGE_POINTS = 32, 4
 """Modules of many units take long to map: few of them are measured."""
 INSTANCE = re.compile(r"^ *(array_\w+) #\((.*?)\n? *\) (u_\w+) \(", re.MULTILINE | re.DOTALL)
 """A module of the array that the kernel instantiates, and the values of its parameters."""
-CONSTANT = re.compile(r"^  localparam .*;$", re.MULTILINE)
+CONSTANT = re.compile(r"^  localparam .*;(?:  //.*)?$", re.MULTILINE)
 LAYERS = (1, 2, 2, 2, 2, 3)
 SCALES = (-2, 4)
 
@@ -118,6 +131,29 @@ def _drawn(rng: np.random.Generator, attending: bool, wide: bool) -> ArrayAccele
     written = 1 << (nodes % engine.banks.bit_length())  # words of H a cycle: a power of two, up to the banks
     finished = FINISHED[max(0, nodes % 7 - 3)]  # the whole word in four of seven
     return ArrayAccelerator(source, replace(engine, results=written, finished=finished), plans)
+
+
+def draw_sharing(rng: np.random.Generator, shared: int, most_units: int = LARGEST_UNITS) -> ArrayAccelerator:
+    """A random network on random units, of which so many share a table; one of three has wide numbers."""
+    while True:
+        array = draw_array(rng, wide=bool(rng.integers(3) == 0))
+        if array.engine.units <= most_units:
+            with suppress(UserError):  # units that hold the same columns are fewer
+                return replace(array, engine=sharing(array.engine, shared))
+
+
+def draw_table(rng: np.random.Generator, number: int) -> ArrayAccelerator:
+    """A random array of any units: 2, 4, 8 and 16 that share a table take turns, and so do words of H a cycle."""
+    turn, shared = TABLES[number]
+    array = draw_sharing(rng, shared)
+    results = min(RESULTS[turn % len(RESULTS)], array.engine.banks)
+    return replace(array, engine=replace(array.engine, results=results))
+
+
+def sharing(engine: Engine, shared: int) -> Engine:
+    """The engine with a table for so many units, in whole block RAMs. Raises UserError where it cannot have one."""
+    words = int(table_depth(engine.table_words, engine.beat_bits, shared=shared))
+    return replace(engine, shared=shared, table_words=words)
 
 
 def _rounded(nodes: int, groups: int) -> int:
@@ -216,6 +252,16 @@ def _some(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
     return attends | {"residual": not attends or chance % 3 == 0, "partial_words": kept, "finished": LANES}
 
 
+def _owns_its_table(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    results = min(RESULTS[chance % len(RESULTS)], engine.banks)
+    return {"table_words": sharing(engine, OPTION_SHARED).table_words, "results": results}
+
+
+def _shares(engine: Engine, softmax: Softmax, chance: int) -> dict[str, Any]:
+    found = sharing(engine, SHARED[1:][chance % (len(SHARED) - 1)])
+    return {"shared": found.shared, "table_words": found.table_words}
+
+
 def _without_dot(engine: Engine) -> dict[str, Any]:
     assert engine.softmax is not None
     return {"softmax": replace(engine.softmax, dot=False)}
@@ -228,6 +274,9 @@ OPTIONS = {
     ISSUED: Option(ISSUE, (ISSUE,), _attends, lambda _: {"softmax": None}),
     SEQUENCED: Option(SEQUENCER, (SEQUENCER,), _some,
                       lambda _: {"softmax": None, "residual": False, "partial_words": 0}),
+    OWN_TABLE: Option(UNIT, (UNIT,), _owns_its_table, lambda _: {"shared": OPTION_SHARED}),
+    SHARED_ISSUE: Option(ISSUE, (ISSUE,), _shares, lambda _: {"shared": 1}),
+    SHARED_KERNEL: Option(KERNEL, (KERNEL,), _shares, lambda _: {"shared": 1}),
 }  # fmt: skip
 PARTIAL_WORDS = (16, 64, 512, 4096)
 
@@ -239,8 +288,9 @@ def draw_option(option: Option, rng: np.random.Generator) -> ArrayAccelerator:
     while True:
         array = draw_array(rng, wide=bool(rng.integers(3) == 0))
         if array.engine.units <= OPTION_UNITS:
-            given = option.given(array.engine, softmax, int(rng.integers(12)))
-            return replace(array, engine=replace(array.engine, **given))
+            with suppress(UserError):  # an engine that cannot have it
+                given = option.given(array.engine, softmax, int(rng.integers(12)))
+                return replace(array, engine=replace(array.engine, **given))
 
 
 def measure(batch: Batch, family: str, folder: Path) -> None:
@@ -317,6 +367,22 @@ def _option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
     return found
 
 
+def _kernel_option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
+    """The kernel's own cells with an option, less those without it; and those without it."""
+    option, found = OPTIONS[batch.module], list[dict[str, Any]]()
+    for number, array in enumerate(batch.arrays):
+        plain = replace(array, engine=replace(array.engine, **option.without(array.engine)))
+        sizes = []
+        for name, one in (("with", array), ("without", plain)):
+            folder = scratch / f"{number}-{name}"
+            write_rtl(one, folder)
+            modules = synthesise(["-f", "files.f"], KERNEL, family, folder / "rtl", folder / "log", [KERNEL])["modules"]
+            sizes.append(_size(modules[KERNEL]["cells"]))
+        beyond: dict[str, Any] = {name: sizes[0][name] - sizes[1][name] for name in ("lut", "ff")}
+        found.append(beyond | {"without": sizes[1]})
+    return found
+
+
 def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> dict[str, float]:
     """Own cells of these modules in the one named `top`: each counts once, however many instances it has."""
     below, reached = [top], {top}
@@ -328,9 +394,14 @@ def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> 
     return {name: sum(size[name] for size in sizes) for name in ("lut", "ff")}
 
 
+DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION),
+             **dict.fromkeys((TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL), TABLE)}  # fmt: skip
+"""Modules whose sources are those of an engine with attention, or of one whose units share tables."""
+IN_PROPORTION = (TABLE,)
+"""Entries whose largest point has a hundred times the LUTs of the smallest."""
 BEYOND = {ATTENTION: UNIT, WIDE: ISSUE}
 """Entries that count what a module takes beyond the entry that was fitted to others."""
-MEASURES = {"fixed": _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option)}
+MEASURES = {"fixed": _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option), SHARED_KERNEL: _kernel_option}
 """How modules are measured that are no instances of the kernel."""
 
 
@@ -378,6 +449,8 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
     for name, option in OPTIONS.items():
         chance = np.random.default_rng(OPTION_SEED)
         chosen[name] = [draw_option(option, chance) for _ in range(POINTS[name])]
+    readers = np.random.default_rng(SHARING_SEED)
+    chosen[TABLE] = [draw_table(readers, number) for number in range(POINTS[TABLE])]
     return chosen
 
 
@@ -385,7 +458,8 @@ def waiting(family: str, folder: Path) -> Iterator[Batch]:
     """The batches of points that neither the folder nor the shipped table holds yet."""
     table, counts = shipped(family), POINTS if family == FIRST_FAMILY else OTHER_POINTS
     for module, count in counts.items():
-        rows, arrays = measured(module, family, folder), draw_points()[module][: count + UNTABLED]
+        most = count + UNTABLED if module == UNIT else count
+        rows, arrays = measured(module, family, folder), draw_points()[module][:most]
         if not rows and is_current(module, table):
             continue
         known = [Engine.of(row["engine"]) for row in rows]
@@ -408,7 +482,7 @@ def place_of(module: str, family: str, folder: Path) -> Path:
 @functools.cache
 def source_digest(module: str) -> str:
     """Twelve hexadecimal digits of the code that a module's size depends on, packages included."""
-    array = draw_points()[ATTENTION if module in (ATTENTION, *OPTIONS) else "fixed"][0]
+    array = draw_points()[DRAWN_FOR.get(module, "fixed")][0]
     with tempfile.TemporaryDirectory() as scratch:
         texts = {path.stem: path.read_text(encoding="utf-8") for path in write_rtl(array, Path(scratch))}
     of_options = {name: option.counted for name, option in OPTIONS.items()}
@@ -454,7 +528,10 @@ def write_table(family: str, folder: Path) -> Path:
             found = terms(module, engines, family)
             if module in BEYOND:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
-            modules[module] = fit_terms(found, rows, like.get(module), LOGIC.get(module, ()))
+            if module in IN_PROPORTION:
+                found, rows = in_proportion(found, rows)
+            given = like.get(module), LOGIC.get(module, ())
+            modules[module] = fit_terms(found, rows, *given) | left_out(found, rows, *given)
         elif is_current(module, table):
             modules[module] = table["modules"][module]
         else:
@@ -471,6 +548,33 @@ def write_table(family: str, folder: Path) -> Path:
     place = MEASURED / f"{family}.json"
     place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return place
+
+
+def in_proportion(found: Terms, rows: list[dict[str, Any]]) -> tuple[Terms, list[dict[str, Any]]]:
+    """Terms and points divided by the points' LUTs, so that errors count in proportion to a size."""
+    luts = np.array([row["lut"] for row in rows])
+    share = luts.mean() / luts
+    scaled = [row | {name: row[name] * own for name in ("lut", "ff")} for row, own in zip(rows, share, strict=True)]
+    return {name: term * share for name, term in found.items()}, scaled
+
+
+def left_out(
+    found: Terms, rows: list[dict[str, Any]], like: dict[str, Any] | None, logic: Collection[str]
+) -> dict[str, float]:
+    """The mean error of every point by coefficients that are fitted to all others, beside the points' mean."""
+    errors = []
+    for place in range(len(rows)):
+        others = np.arange(len(rows)) != place
+        kept, own = (
+            {name: np.broadcast_to(term, len(rows))[chosen] for name, term in found.items()}
+            for chosen in (others, ~others)
+        )
+        entry = fit_terms(kept, [row for row, chosen in zip(rows, others, strict=True) if chosen], like, logic)
+        size = sizes_of(own, coefficients(entry), 1)[:, 0] / UNITS
+        errors.append([abs(size[at] - rows[place][name]) for at, name in enumerate(("lut", "ff"))])
+    mean = [max(float(np.mean([row[name] for row in rows])), 1) for name in ("lut", "ff")]
+    lut, ff = np.mean(errors, axis=0) / mean
+    return {"lut_left_out_error": round(float(lut), 4), "ff_left_out_error": round(float(ff), 4)}
 
 
 def _beyond(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, Engine, Softmax
+from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, SHARED, Engine, Softmax, copy_banks
 from fgnas.hardware.array.programme import (
     BEAT_BITS,
     ENTRY,
@@ -51,6 +51,12 @@ ISSUED, SEQUENCED = "attention in array_issue", "options in array_sequencer"
 """What options add to modules that an array has once."""
 WIDE = "wide numbers in array_issue"
 """What entries of wide numbers add to the issue."""
+TABLE = "array_table"
+"""A table that units share, without its memories."""
+OWN_TABLE = "own table"
+"""What its own table takes in a unit, beside its memories: units that share one have none."""
+SHARED_ISSUE, SHARED_KERNEL = "shared tables in array_issue", "shared tables in the kernel"
+"""What shared tables add to the issue, and to the kernel's own cells."""
 
 
 SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials", "dot")
@@ -79,7 +85,7 @@ class EngineColumns:
         denominator_bits, mean, symmetric: as of `Softmax`.
         exponentials: bits of a unit's table of exponentials where it is built from LUTs.
         dot: as of `Softmax`.
-        residual, partial_words: as of `Engine`.
+        residual, partial_words, shared: as of `Engine`.
     """
 
     units: Ints
@@ -108,11 +114,27 @@ class EngineColumns:
     dot: Ints | int = 0
     residual: Ints | int = 0
     partial_words: Ints | int = 0
+    shared: Ints | int = 1
 
     @property
     def banks(self) -> Ints:
         """Banks of a table."""
         return self.beat_bits // (2 * wire.MEMORY_WORD_BITS)
+
+    @property
+    def copy_banks(self) -> Ints:
+        """Banks of a table that units share; of other engines those of a unit's."""
+        return copy_banks(self.beat_bits, self.shared)
+
+    @property
+    def shares(self) -> Ints:
+        """1 where units share tables."""
+        return (np.asarray(self.shared) > 1).astype(np.int64)
+
+    @property
+    def place_bits(self) -> Ints:
+        """Bits of an address in a bank of a table."""
+        return ceil_log2(np.maximum(self.table_words // self.copy_banks, 2))
 
     @property
     def word_bits(self) -> Ints:
@@ -176,7 +198,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
 
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
              "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished", "residual",
-             "partial_words")  # fmt: skip
+             "partial_words", "shared")  # fmt: skip
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
     modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
@@ -281,6 +303,42 @@ def _partial(e: EngineColumns, family: str) -> Terms:
         "bits of totals": LANES * e.sum_bits + e.denominator_bits,
         "(maximum) * sum bits": e.maximum * e.sum_bits,
     }
+
+
+def _table(e: EngineColumns, family: str) -> Terms:
+    readers, banks, loaded = np.asarray(e.shared), e.copy_banks, e.banks * e.word_bits
+    return {
+        # A reader's word is chosen among the banks: a LUT takes three more. Of 32 banks Yosys finds no such tree.
+        "readers * word bits * luts of a choice": readers * e.word_bits * ceil_div(banks - 1, 3),
+        "readers * word bits * (readers = 16)": readers * e.word_bits * (readers == SHARED[-1]),
+        # A bank's address is the one that is read or the one that is written; it is known which readers ask.
+        "banks * place bits": banks * e.place_bits,
+        "banks * readers": banks * readers,
+        "readers * log2 banks": readers * ceil_log2(banks),
+        # A word that is written is one of a load, or of the results.
+        "loaded word bits": loaded,
+        "loaded word bits * (banks of a port = 4)": loaded * (e.banks == 4),
+        "loaded word bits * log2 results": loaded * ceil_log2(e.results),
+    }
+
+
+def _own_table(e: EngineColumns, family: str) -> Terms:
+    return {
+        "word bits": e.word_bits,
+        "word bits * (banks > 1)": e.word_bits * (e.banks > 1),
+        "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
+        "word bits * (results = 4)": e.word_bits * (e.results == 4),
+        "log2 banks": ceil_log2(e.banks),
+    }
+
+
+def _shared_issue(e: EngineColumns, family: str) -> Terms:
+    return {}  # some LUTs, whose number does not follow that of the units
+
+
+def _shared_kernel(e: EngineColumns, family: str) -> Terms:
+    # A unit is told whether its entry's value is 0.
+    return {"units": e.units, "units * wide value bits": e.units * (e.value_bits - NARROW_BITS)}
 
 
 def _wide_issue(e: EngineColumns, family: str) -> Terms:
@@ -402,6 +460,14 @@ LOGIC: dict[str, tuple[str, ...]] = {
     ),
     SEQUENCER: ("programme.luts",),
     PARTIAL: ("(maximum) * sum bits",),
+    TABLE: (
+        "readers * word bits * luts of a choice", "readers * word bits * (readers = 16)", "banks * place bits",
+        "banks * readers", "loaded word bits", "loaded word bits * (banks of a port = 4)",
+        "loaded word bits * log2 results",
+    ),
+    OWN_TABLE: (
+        "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)",
+    ),
 }  # fmt: skip
 """Terms of LUTs alone: the logic that they count holds no flip-flops."""
 
@@ -419,6 +485,10 @@ TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
     "array_writeback": _writeback,
     SEQUENCER: _sequencer,
     "fixed": _fixed,
+    TABLE: _table,
+    OWN_TABLE: _own_table,
+    SHARED_ISSUE: _shared_issue,
+    SHARED_KERNEL: _shared_kernel,
 }
 
 
@@ -444,9 +514,13 @@ def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
         UNIT: e.units, ATTENTION: e.units * e.attends, DOT: e.units * e.dot, RESIDUAL: e.units * e.residual,
         PARTIAL: e.units * _keeps(e), ISSUED: e.attends,
         SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
+        TABLE: e.shares * e.units // e.shared, OWN_TABLE: -e.shares * e.units, SHARED_ISSUE: e.shares,
+        SHARED_KERNEL: e.shares,
     }  # fmt: skip
     for module, weights in measured(family).items():
-        total += sizes_of(terms(module, e, family), weights, len(e.units)) * often.get(module, 1)
+        count = often.get(module, 1)
+        if np.any(count):
+            total += sizes_of(terms(module, e, family), weights, len(e.units)) * count
     total += e.units * (_shared(e, family) + e.attends * e.finished * _divider(e, family))
     lut, ff = np.rint(total / UNITS).astype(np.int64)
     return lut, ff
@@ -458,11 +532,12 @@ def _keeps(e: EngineColumns) -> Ints:
 
 
 def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories and its products."""
+    """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories, of a shared table its part,
+    and its products."""
     shared = characterisation(family)
-    table = {"Depth": e.table_words // e.banks, "Width": e.word_bits}
+    table = {"Depth": e.table_words // e.copy_banks, "Width": e.word_bits}
     return (
-        e.banks * _module("fgnas_block_ram", table, shared, family)
+        e.copy_banks // e.shared * _module("fgnas_block_ram", table, shared, family)
         + _rows(e.own_words, e.word_bits, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + LANES * _product(e, shared, family)

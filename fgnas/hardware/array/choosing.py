@@ -74,7 +74,7 @@ class Room:
 
 LARGER = 0.02
 """What each doubling of the words of H a cycle, or of the units that share a table, must save of the cycles: it takes
-LUTs, which no cost here counts."""
+LUTs, which count only where they are limited."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,9 @@ def fastest(
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
-    that take block RAMs instead of LUTs (`table_depth`); where block RAMs are and LUTs are not, tables that units share
-    (`in_shares`), of which twice as many readers must save LARGER. Only where none of them fits, the first layer's W
-    comes in slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network
-    fits no array.
+    that take block RAMs instead of LUTs (`table_depth`); where block RAMs are, tables that units share (`in_shares`),
+    of which twice as many readers must save LARGER. Only where none of them fits, the first layer's W comes in slices,
+    too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no array.
     """
     source = with_heads_apart(source)
     check_network(source)
@@ -120,7 +119,7 @@ def fastest(
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     graphs = (data, *further)
-    if "bram36" in room.limits and not modelled:
+    if "bram36" in room.limits:
         offered += in_shares(source, offered)
     try:
         return _fastest_of(source, graphs, room, offered)

@@ -208,11 +208,6 @@ class Engine:
         return self.units * self.lanes
 
     @property
-    def measured(self) -> bool:
-        """Whether its LUTs and flip-flops are modelled: those of tables that units share are not."""
-        return self.shared == 1
-
-    @property
     def parts(self) -> int:
         """Cycles that the epilogue takes for a word of results."""
         return self.lanes // self.finished
@@ -264,8 +259,8 @@ class Engine:
         return max((mode.places for mode in self.modes), default=1)
 
     def copy_of(self, unit: Ints) -> Ints:
-        """[n] the copies that units read: `shared` units that follow each other in steps of `places` have one."""
-        return unit // self.places // self.shared * self.places + unit % self.places
+        """[n] the copies that units read."""
+        return copy_of(unit, self.places, self.shared)
 
     def results_together(self, mode: Mode, tiles: int) -> int:
         """Words of logits that leave in one beat."""
@@ -364,10 +359,15 @@ def table_banks(beat_bits: int) -> int:
     return beat_bits // (2 * wire.MEMORY_WORD_BITS)
 
 
-def copy_banks(beat_bits: int, shared: Any) -> Any:
+def copy_banks(beat_bits: Any, shared: Any) -> Any:
     """Memories that a copy of the table is made of, which so many units read. Integers, or arrays of them."""
     return np.where(np.asarray(shared) > 1, np.maximum(table_banks(beat_bits), BANKS_OF_READER * np.asarray(shared)),
                     table_banks(beat_bits))  # fmt: skip
+
+
+def copy_of(unit: Ints, places: int, shared: int) -> Ints:
+    """[n] the copies that units read: `shared` units that follow each other in steps of `places` have one."""
+    return unit // places // shared * places + unit % places
 
 
 def results_together(groups: int, tiles: int, beat_bits: int) -> int:

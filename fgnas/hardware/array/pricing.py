@@ -32,6 +32,8 @@ from fgnas.hardware.array.engine import (
     LANES,
     MOST_TILES,
     QUEUE_WORDS,
+    copy_banks,
+    copy_of,
     load_steps,
     results_together,
     rows_held,
@@ -58,6 +60,7 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.array.resources import block_rams
+from fgnas.hardware.array.sharing import pack_shared
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
@@ -132,21 +135,18 @@ class Candidates:
     shared: Ints | int = 1
 
 
-UNKNOWN = -1
-"""LUTs and flip-flops of engines with shared tables, which are not characterised."""
-
-
 @dataclass(frozen=True, eq=False)
 class ArrayPrices:
     """Costs of n candidates, [n] each.
 
     Attributes:
-        cycles: from the accepted start write to the interrupt; where units share tables the least, as if none waited.
+        cycles: from the accepted start write to the interrupt; where units share tables the least, as if none waited,
+            unless the pricer counts what they wait.
         multipliers: P.
         multiplications: those that the network needs on the graph.
         table_words, own_words: words of a unit's table and own rows that are used.
         bram36: block RAMs of the smallest engine, halves counted.
-        lut, ff: those of the smallest engine, by the model of its modules; UNKNOWN where units share tables.
+        lut, ff: those of the smallest engine, by the model of its modules.
         tiles: words of the longest row that a unit holds or makes.
         activation_words: words of all activation tables.
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
@@ -175,15 +175,17 @@ class ArrayPricer:
     """Prices networks of one number of layers after the other, on one graph, behind a port of `beat_bits`.
 
     It prices engines with the usual entries, or with `wide` ones (see `Engine.wide`): streams have as many beats. With
-    `further`, the graphs of the layers behind the first, it prices networks of as many layers alone.
+    `further`, the graphs of the layers behind the first, it prices networks of as many layers alone. With `waits` it
+    packs every stream of units that share tables, without slices and blocks: that takes its time, and their cycles and
+    bytes are exact.
     """
 
     def __init__(
         self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
-        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (), wide: bool = False,
+        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (), wide: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
-        self.wide = wide
+        self.wide, self.waits = wide, waits
         self.graphs = (data, *further)
         self._deal = functools.cache(self._deal_rows)
         self._phase = functools.cache(self._phase_cycles)
@@ -196,6 +198,8 @@ class ArrayPricer:
         self._query = functools.cache(self._query_costs)
         self._edge_score = functools.cache(self._edge_score_cycles)
         self._pair = functools.cache(self._pair_costs)
+        self._first_of_shared = functools.cache(self._first_costs_of_shared)
+        self._messages_of_shared = functools.cache(self._message_costs_of_shared)
 
     def _graphs(self, seconds: Sequence[bool]) -> list[int]:
         """The graph of each layer, some of which are second products."""
@@ -244,6 +248,55 @@ class ArrayPricer:
         results = writes if kind == "first" else results_together(groups, tiles, self.beat_bits)
         stream = Stream(target, tiles, limit, parts, together, results, before, latency, spacing)
         return compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+
+    def _first_costs_of_shared(
+        self, groups: int, n: int, tiles: int, writes: int, latency: int, spacing: int, places: int, shared: int
+    ) -> tuple[int, int]:
+        """Cycles of a first combination whose groups of n units share tables, and the beats that it reads."""
+        if tiles > MOST_TILES:
+            return NEVER, 0
+        features = self.data.features
+        copies = copy_of(np.arange(groups) * n, places, shared)
+        banks = int(copy_banks(self.beat_bits, shared))
+        index = features.indices.astype(np.int64) * tiles
+        schedule = pack_shared(features.indptr, index, self._deal(FEATURES, groups), 1, copies, banks)
+        parts, together = self._packed(groups)
+        limit = rows_held(QUEUE_WORDS, tiles)
+        stream = Stream(Target.TABLE, tiles, limit, parts, together, writes, 0, latency, spacing)
+        return self._taken(stream, schedule)
+
+    def _message_costs_of_shared(
+        self, kind: str, graph: int, before: int, groups: int, n: int, combined_groups: int, tiles: int, heads: int,
+        latency: int, spacing: int, places: int, shared: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Cycles of an aggregation whose groups of n units share tables, and the beats that it reads and writes;
+        `before` is the graph whose rows its combination has, `heads` are those that are averaged."""
+        if tiles > MOST_TILES:
+            return NEVER, 0
+        combined, dealt = self._deal(before, combined_groups), self._deal(graph, groups)
+        sources, _ = self._edges(graph)
+        rows = combined.position[sources][:, None] + np.arange(heads) * combined.groups * combined.depth
+        indptr = heads * np.concatenate([[0], np.cumsum(self._lengths(graph))])
+        limit, logits = rows_held(QUEUE_WORDS, tiles), kind == "logits"
+        copies = copy_of(np.arange(groups) * n, places, shared)
+        banks = int(copy_banks(self.beat_bits, shared))
+        schedule = pack_shared(
+            indptr, rows.ravel() * tiles, dealt.backwards() if logits else dealt, 1, copies, banks,
+            limit - 1 if logits else 0,
+        )  # fmt: skip
+        parts, together = self._packed(groups)
+        results = results_together(groups, tiles, self.beat_bits)
+        target = Target.LOGITS if logits else Target.OWN
+        cycles, beats = self._taken(
+            Stream(target, tiles, limit, parts, together, results, 0, latency, spacing), schedule
+        )
+        return cycles, beats + (groups * dealt.depth * tiles // results if logits else 0)
+
+    def _taken(self, stream: Stream, schedule: Schedule) -> tuple[int, int]:
+        """Cycles of a stream, and the beats that it reads."""
+        cycles = compute_cycles(stream, schedule.last.astype(bool), self.read_latency)
+        parts, together = self._packed(schedule.last.shape[1])
+        return cycles, int(parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together))
 
     def _slice_costs(self, groups: int, tiles: int, slices: int, writes: int, latency: int) -> tuple[int, int]:
         """Cycles of a first combination in so many slices, and the beats that they read."""
@@ -438,6 +491,8 @@ class ArrayPricer:
         cycles, weights, biases, results, own = none + 0, none + 0, none + 0, none + 0, none + 0
         needed, read, longest, unmade = none + 0, none + 0, none + 0, none + 0
         places = functools.reduce(np.maximum, columns)
+        shared = none + candidates.shared
+        waits = (shared > 1) & self.waits
         heads = candidates.heads or [none] * layers
         dots = [one.astype(np.int64) for one in candidates.dots] or [none] * layers
         paired = [one.astype(np.int64) for one in candidates.pairs] or [none] * layers
@@ -476,6 +531,8 @@ class ArrayPricer:
                 elif candidates.slices is None:
                     taken = self._phases("first", FEATURES, groups, tiles, none, writes, *usual)
                     again = _by_case(functools.partial(self._beats, "first", FEATURES), groups, none)
+                    facts = (groups, n, tiles, writes, plain, spacing, places, shared)
+                    taken, again = _both_where(waits, self._first_of_shared, (taken, again), *facts)
                 else:
                     taken, again = self._combined(groups, tiles, slices, writes, plain)
                 cycles, read = cycles + averaged * parts * taken, read + averaged * parts * again
@@ -524,7 +581,14 @@ class ArrayPricer:
                 cycles = cycles + parts * self._phases(kind, graph, units // n, tiles, entries, none, *usual)
             if candidates.blocks is None:
                 held = tiles if kind == "logits" else none  # only the order of logits depends on it
-                read = read + parts * _by_case(functools.partial(self._beats, kind, graph), units // n, held, averaged)
+                again = _by_case(functools.partial(self._beats, kind, graph), units // n, held, averaged)
+                # Without scores: what takers of shared tables wait is beyond what was counted.
+                usual_of = self._phases(kind, graph, units // n, tiles, entries, none, plain, none, spacing)
+                before = FEATURES if layer == 0 else graphs[layer - 1]
+                messages_of = functools.partial(self._messages_of_shared, kind, graph, before)
+                of_shared = (units // n, n, groups, tiles, averaged, plain, spacing, places, shared)
+                taken, again = _both_where(waits, messages_of, (usual_of, again), *of_shared)
+                cycles, read = cycles + parts * (taken - usual_of), read + parts * again
             else:
                 before = FEATURES if layer == 0 else graphs[layer - 1]
                 gather = functools.partial(self._gathered_block, kind, graph, before)
@@ -565,9 +629,9 @@ class ArrayPricer:
             results=candidates.results, finished=finished, attends=scored,
             denominator_bits=candidates.denominator_bits, mean=candidates.mean, symmetric=candidates.symmetric,
             exponentials=candidates.exponentials, dot=candidates.dot, partial_words=partial_depth(partial),
-            **shift_columns(candidates.shifts),
+            shared=candidates.shared, **shift_columns(candidates.shifts),
         )  # fmt: skip
-        lut, ff = (np.where(np.asarray(candidates.shared) > 1, UNKNOWN, one) for one in lut_ff(built, self.family))
+        lut, ff = lut_ff(built, self.family)
         bram36 = block_rams(
             units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
             candidates.exponential_halves, built.partial_words, LANES * candidates.sum_bits, candidates.shared,
@@ -607,6 +671,18 @@ class _Attending:
 def _both(compute: Callable[..., tuple[int, int]], *columns: Ints) -> tuple[Ints, Ints]:
     """[n] each: both numbers of a cached function of the columns."""
     return _by_case(lambda *one: compute(*one)[0], *columns), _by_case(lambda *one: compute(*one)[1], *columns)
+
+
+def _both_where(
+    here: NDArray[np.bool_], compute: Callable[..., tuple[int, int]], others: tuple[Ints, Ints], *columns: Ints
+) -> tuple[Ints, Ints]:
+    """[n] each: both numbers of a cached function of the columns in some places, and `others` elsewhere."""
+    if not here.any():
+        return others
+    found = others[0] + 0, others[1] + 0
+    for one, values in zip(found, _both(compute, *(column[here] for column in columns)), strict=True):
+        one[here] = values
+    return found
 
 
 def _by_case(compute: Callable[..., int], *columns: Ints) -> Ints:

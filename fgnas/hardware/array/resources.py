@@ -50,12 +50,9 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 
 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
-    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates, which an engine that
-    is not `measured` has not."""
-    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
-    if not engine.measured:
-        return exact
+    """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
     lut, ff = lut_ff(engine_columns([engine]), family)
+    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
     return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 

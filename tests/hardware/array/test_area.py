@@ -16,9 +16,13 @@ from fgnas.hardware.array.area import (
     DOT,
     ISSUED,
     MEASURED,
+    OWN_TABLE,
     PARTIAL,
     RESIDUAL,
     SEQUENCED,
+    SHARED_ISSUE,
+    SHARED_KERNEL,
+    TABLE,
     TERMS,
     WIDE,
     engine_columns,
@@ -26,11 +30,14 @@ from fgnas.hardware.array.area import (
     measured,
     mode_columns,
     shift_columns,
+    sizes_of,
+    terms,
 )
-from fgnas.hardware.array.engine import LANES, Engine, Mode, Softmax
+from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode, Softmax
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
-from fgnas.tools.characterise_array import draw_array, source_digest
+from fgnas.hardware.pipeline.resources import UNITS
+from fgnas.tools.characterise_array import draw_array, draw_sharing, draw_table, sharing, source_digest
 from fgnas.tools.synth import instance_totals, synthesise
 
 ENGINE = Engine(
@@ -74,6 +81,7 @@ def test_every_table_was_measured_on_the_rtl_of_today(family: str) -> None:
 def test_many_engines_at_once_have_the_sizes_of_each(family: str) -> None:
     rng = np.random.default_rng(5)
     engines = [draw_array(rng, attending=number % 3 == 0).engine for number in range(20)]
+    engines += [draw_sharing(rng, shared).engine for shared in (*SHARED[1:], 2)]
     assert {engine.softmax is None for engine in engines} == {False, True}
     lut, ff = lut_ff(engine_columns(engines), family)
     for place, engine in enumerate(engines):
@@ -104,14 +112,55 @@ def test_every_option_takes_luts_and_flip_flops(family: str) -> None:
 
 def test_an_engine_without_options_has_none_of_theirs() -> None:
     """Its sizes do not depend on what entries of options say."""
-    own = [name for name in TERMS if name not in (ATTENTION, DOT, RESIDUAL, PARTIAL, ISSUED, SEQUENCED, WIDE)]
-    assert len(own) == len(TERMS) - 7
+    options = (ATTENTION, DOT, RESIDUAL, PARTIAL, ISSUED, SEQUENCED, WIDE)
+    options += (TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL)
+    own = [name for name in TERMS if name not in options]
+    assert len(own) == len(TERMS) - len(options)
     columns = engine_columns([ENGINE, replace(ENGINE, maximum=True)])
     weights = {name: measured("xc7")[name] for name in own}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(area, "measured", lambda family: weights)
         kept = lut_ff(columns)
     assert all(np.array_equal(one, other) for one, other in zip(kept, lut_ff(columns), strict=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shared", SHARED[1:])
+def test_a_shared_table_by_hand(shared: int, family: str) -> None:
+    """Flip-flops are the number of the bank that each reader reads, and whether a bank was asked twice. A reader's word
+    is chosen among the banks, three more with each LUT of a bit, and written words between loads and results."""
+    modes = (Mode(32, 1, 1), Mode(16, 1, 2))
+    for bits, beat_bits in ((8, 128), (6, 256), (16, 512)):
+        alone = replace(ENGINE, units=32, modes=modes, bits=bits, sum_bits=2 * bits + 12, beat_bits=beat_bits,
+                        table_words=16_384)  # fmt: skip
+        engine = sharing(alone, shared)
+        banks, copies = engine.copy_banks, 32 // shared
+        before, after = (engine_resources(one, family) for one in (alone, engine))
+        of_units = 32 * (alone.banks.bit_length() - 1)  # the number of the bank that a unit reads
+        flip_flops = copies * (shared * (banks.bit_length() - 1) + 1) - of_units
+        assert abs(after["ff"] - before["ff"] - flip_flops) <= 0.05 * (copies * shared + of_units) + 1
+        crossbar = shared * engine.word_bits * -(-(banks - 1) // 3)
+        own = 32 * 3 * alone.banks * alone.word_bits  # a unit's own table has a bank's multiplexers and one more
+        assert after["lut"] - before["lut"] > copies * crossbar - own
+        assert engine.word_bits < table_luts(engine, family) - crossbar < 2.5 * crossbar + 2_000
+
+
+def table_luts(engine: Engine, family: str) -> float:
+    """LUTs of one table that units share."""
+    columns = engine_columns([engine])
+    return float(sizes_of(terms(TABLE, columns, family), measured(family)[TABLE], 1)[0, 0]) / UNITS
+
+
+def test_tables_are_measured_for_all_numbers_of_readers() -> None:
+    """2, 4, 8 and twice 16 in turn, with one, two and four words of H a cycle where the port has banks for them."""
+    rng = np.random.default_rng(3)
+    engines = [draw_table(rng, number).engine for number in range(11)]
+    assert [engine.shared for engine in engines] == [2, 4, 8, 16, 2, 4, 8, 16, 2, 4, 8]
+    turns = [1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4]
+    assert [engine.results for engine in engines] == [
+        min(turn, engine.banks) for turn, engine in zip(turns, engines, strict=True)
+    ]
+    assert all(engine.table_words % (512 * engine.copy_banks) == 0 for engine in engines)
 
 
 def test_a_family_without_a_table_is_refused() -> None:

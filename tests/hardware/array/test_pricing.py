@@ -14,6 +14,7 @@ from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.engine import FINISHED, table_banks
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     averaged_heads,
@@ -67,6 +68,23 @@ def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> N
     assert_exact(source, data, arrays, beat_bits, [whole for _, whole in chosen])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_of_shared_tables_are_those_of_the_encoded_array(seed: int) -> None:
+    """Two to sixteen units share a table, in whole words and in parts, with memories as small as can be and whole, with
+    heads in the last layer that are averaged: what takers wait is in the cycles and in the bytes."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, 700, 500, 5, 2_000)
+    source = random_accelerator(rng, wide_design(rng, 16, 1 + seed % 2), data)
+    beat_bits, arrays, powers = BEAT_BITS[seed % 3], list[ArrayAccelerator](), list[bool]()
+    for units, columns, shared in ((4, 2, 2), (12, 1, 4), (16, 2, 8), (16, 1, 16), (4, 1, 1)):
+        for whole in (False, True):
+            results, finished = int(rng.choice([1, table_banks(beat_bits)])), int(rng.choice(FINISHED))
+            arrays.append(fit(source, data, units, (columns,), 1, beat_bits, results=results, finished=finished,
+                              whole=whole, shared=shared))  # fmt: skip
+            powers.append(whole)
+    assert_exact(source, data, arrays, beat_bits, powers)
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, ("cos", "gat"), ("gene-linear", "cos")])
 def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str, ...]) -> None:
@@ -118,21 +136,24 @@ def assert_exact(
         slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
         blocks=blocks if any(blocks > 1) else None, dots=[np.full(len(arrays), plan.dot) for plan in arrays[0].plans],
         pairs=[np.full(len(arrays), plan.pair) for plan in arrays[0].plans],
-        **{name: attending[name] for name in SOFTMAX},
+        shared=np.array([array.engine.shared for array in arrays]), **{name: attending[name] for name in SOFTMAX},
     )  # fmt: skip
     wide = arrays[0].engine.wide
-    prices = ArrayPricer(data, beat_bits=beat_bits, wide=wide).price(candidates)
+    prices = ArrayPricer(data, beat_bits=beat_bits, wide=wide, waits=True).price(candidates)
+    least = ArrayPricer(data, beat_bits=beat_bits, wide=wide).price(candidates).cycles
+    alone = np.array([array.engine.shared == 1 for array in arrays])
+    assert np.all(least <= prices.cycles) and np.array_equal(least[alone], prices.cycles[alone])
     for place, array in enumerate(arrays):
+        found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
+        assert found | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
         encoded = encode_array(array, data)
         assert prices.cycles[place] == total_cycles(encoded)
         assert prices.multipliers[place] == array.engine.multipliers
         assert prices.multiplications[place] == multiplications(encoded)
-        rest, step = array.engine.table_words - prices.table_words[place], 512 * array.engine.banks
+        rest, step = array.engine.table_words - prices.table_words[place], 512 * array.engine.copy_banks
         most = array.engine.table_words // 2 if powers[place] else 0
         assert 0 <= rest < max(step, most), "the depth is rounded up to whole block RAMs, or to a power of two"
         assert array.engine.own_words >= prices.own_words[place]
-        found = {name: getattr(prices, name)[place] for name in ("lut", "ff", "bram36")}
-        assert found | {"dsp": prices.multipliers[place]} == engine_resources(array.engine)
         assert array.engine.tiles == prices.tiles[place]
         moved = sum(region.size for region in (*encoded.regions.values(), reference.run_region(encoded)))
         reads = [one.beats for one in encoded.programme]
@@ -280,6 +301,6 @@ def test_blocks_are_taken_where_nothing_else_fits() -> None:
         fastest(scored, many, Room(16))
 
 
-def wide_design(rng: np.random.Generator, features: int = 64) -> Design:
+def wide_design(rng: np.random.Generator, features: int = 64, averaged: int = 1) -> Design:
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None}
-    return random_design(rng, 2, ({**gcn, "k": 1, "d": features}, {**gcn, "k": 1}))
+    return random_design(rng, 2, ({**gcn, "k": 1, "d": features}, {**gcn, "k": averaged}))

@@ -159,12 +159,14 @@ def test_a_stream_that_asks_a_bank_twice_is_found() -> None:
 
 
 def test_block_rams_by_hand() -> None:
-    """16 units, two side by side: 16 tables of 9 block RAMs, or 2 of 16 banks of one each; LUTs are not known."""
+    """16 units, two side by side: 16 tables of 9 block RAMs, or 2 of 16 banks of one each."""
     modes = (Mode(8, 1, 2), Mode(8, 2, 1), Mode(16, 1, 1))
     alone = Engine(16, 8, modes, 1, 9 * 512, 64, 1, 0, (0,), False, 28)
     shared = replace(alone, shared=8, table_words=16 * 512)
     assert engine_block_rams(alone) - engine_block_rams(shared) == 16 * 9 - 2 * 16
-    assert engine_resources(shared) == {"dsp": 128.0, "bram36": engine_block_rams(shared)}
+    found = engine_resources(shared)
+    assert (found["dsp"], found["bram36"]) == (128.0, engine_block_rams(shared))
+    assert found["lut"] > engine_resources(alone)["lut"], "two crossbars"
     assert Engine.of(shared.summary()) == shared and "shared" not in alone.summary()
 
 
@@ -192,7 +194,8 @@ def test_a_maximum_of_an_edge_of_the_coefficient_0_is_refused(monkeypatch: pytes
 
 
 def test_tables_are_shared_where_block_rams_are_few() -> None:
-    """Never without a limit; with one the fastest that keeps it, which is faster than any that shares none."""
+    """Never without a limit; with one the fastest that keeps it, which is faster than any that shares none. Where LUTs
+    are limited, too, both limits are kept."""
     rng = np.random.default_rng(6)
     data = random_graph(rng, 900, 1_300, 5, 2_000)
     source = network(rng, data, 8)
@@ -203,5 +206,10 @@ def test_tables_are_shared_where_block_rams_are_few() -> None:
     assert array.engine.shared > 1 and engine_block_rams(array.engine) <= limit
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
-    known = fastest(source, data, Room(64, limits={"bram36": limit, "lut": 1e6}))
-    assert known.engine.shared == 1 and total_cycles(encode_array(known, data)) > total_cycles(encoded)
+    many = fastest(source, data, Room(64, limits={"bram36": limit, "lut": 1e6}))
+    assert many.engine.shared > 1 and total_cycles(encode_array(many, data)) <= total_cycles(encoded)
+    luts = engine_resources(array.engine)["lut"]
+    few = fastest(source, data, Room(64, limits={"bram36": limit, "lut": 0.6 * luts}))
+    found = engine_resources(few.engine)
+    assert found["lut"] <= 0.6 * luts and found["bram36"] <= limit
+    assert np.array_equal(reference.run(encode_array(few, data)), pipeline.run(source, encode(source, data)))
