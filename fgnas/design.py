@@ -187,6 +187,7 @@ class Array(BaseModel):
     columns: tuple[int, ...] = Field(strict=False, description="units side by side, for each hidden layer")
     beat_bits: Literal[128, 256, 512] = Field(description="width of the memory port")
     results: Literal[1, 2, 4] = Field(default=1, description="words of H that go to the tables in a cycle")
+    shared: Literal[1, 2, 4, 8, 16] = Field(default=1, description="units that read one table")
 
 
 class Design(BaseModel):
@@ -229,13 +230,13 @@ class Design(BaseModel):
         return self.sampling or (1.0,) * len(self.layers)
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values; `array` and `sampling` only where there is one, an array's `results` where
-        there are several."""
+        """The design as plain JSON values; `array` and `sampling` only where there is one, an array's `results` and
+        `shared` where there are several."""
         absent: dict[str, Any] = {"sampling": True} if self.sampling is None else {}
         if self.array is None:
             absent |= {"array": True}
-        elif self.array.results == 1:
-            absent |= {"array": {"results"}}
+        elif single := {name for name in ("results", "shared") if getattr(self.array, name) == 1}:
+            absent |= {"array": single}
         return self.model_dump(mode="json", by_alias=True, exclude=absent)
 
     def to_json(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -53,8 +53,10 @@ BOUNDS: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 """Least and greatest value of each field that is a number."""
 ARRAY_OPTIONS: dict[str, tuple[int, ...]] = {
-    name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", "results")
+    name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", "results", "shared")
 }
+SEVERAL = ("results", "shared")
+"""Fields of an array that are absent where they are 1."""
 UNITS = tuple(getattr(one, side) for one, side in zip(Array.model_fields["units"].metadata, ("ge", "le"), strict=True))
 
 
@@ -63,28 +65,30 @@ class ArrayColumns:
     """The multiplier arrays of n designs with the same number of layers, [n] each.
 
     Attributes:
-        units, beat_bits, results: as in `Array`.
+        units, beat_bits, results, shared: as in `Array`.
         columns: those of each hidden layer.
     """
 
     units: NDArray[np.int64]
     beat_bits: NDArray[np.int64]
     results: NDArray[np.int64]
+    shared: NDArray[np.int64]
     columns: tuple[NDArray[np.int64], ...]
 
     def part(self, chosen: Any) -> ArrayColumns:
         """The arrays that a mask, a slice or places choose."""
         columns = tuple(one[chosen] for one in self.columns)
-        return ArrayColumns(self.units[chosen], self.beat_bits[chosen], self.results[chosen], columns)
+        return ArrayColumns(**{name: getattr(self, name)[chosen] for name in SIZES}, columns=columns)
 
     @classmethod
     def joined(cls, parts: Sequence[ArrayColumns]) -> ArrayColumns:
         """The arrays of several tables, one after the other."""
-        units, beat_bits, results = (
-            np.concatenate([getattr(one, name) for one in parts]) for name in ("units", "beat_bits", "results")
-        )
+        sizes = {name: np.concatenate([getattr(one, name) for one in parts]) for name in SIZES}
         columns = zip(*(one.columns for one in parts), strict=True)
-        return cls(units, beat_bits, results, tuple(np.concatenate(one) for one in columns))
+        return cls(**sizes, columns=tuple(np.concatenate(one) for one in columns))
+
+
+SIZES = tuple(one.name for one in fields(ArrayColumns) if one.name != "columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,20 +243,20 @@ def _parsed_group(rows: Sequence[dict[str, Any]], numbers: NDArray[np.int64]) ->
 
 def _array_columns(arrays: Sequence[dict[str, Any]], hidden: int) -> ArrayColumns:
     """The columns of arrays. Raises ValueError, TypeError or KeyError for anything but plain right ones."""
-    if not set(map(len, arrays)) <= {3, 4} or any(len(one) == 4 and "results" not in one for one in arrays):
+    if any(len(one) != 3 + sum(name in one for name in SEVERAL) for one in arrays):
         raise ValueError("not an array")
     lists = [one["columns"] for one in arrays]
     if any(len(one) != hidden for one in lists) or not {type(n) for one in lists for n in one} <= {int}:
         raise ValueError("columns")
-    units, beat_bits, results = (
-        np.array(_whole([one.get(name, absent) for one in arrays]), np.int64)
-        for name, absent in (("units", None), ("beat_bits", None), ("results", 1))
-    )
-    right = np.isin(beat_bits, ARRAY_OPTIONS["beat_bits"]) & np.isin(results, ARRAY_OPTIONS["results"])
-    if not right.all() or units.min() < UNITS[0] or units.max() > UNITS[1]:
-        raise ValueError("units, beat_bits or results")
+    sizes = {
+        name: np.array(_whole([one.get(name, 1 if name in SEVERAL else None) for one in arrays]), np.int64)
+        for name in SIZES
+    }
+    right = all(np.isin(sizes[name], options).all() for name, options in ARRAY_OPTIONS.items())
+    if not right or sizes["units"].min() < UNITS[0] or sizes["units"].max() > UNITS[1]:
+        raise ValueError("units, beat_bits, results or shared")
     columns = np.array(lists, np.int64).reshape(len(arrays), hidden)
-    return ArrayColumns(units, beat_bits, results, tuple(columns.T))
+    return ArrayColumns(**sizes, columns=tuple(columns.T))
 
 
 def _whole(values: list[Any]) -> list[int]:

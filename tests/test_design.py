@@ -44,6 +44,15 @@ def test_any_sample_survives_json(seed):
 ARRAY = {"units": 12, "columns": [2], "beat_bits": 512}
 
 
+def test_an_array_says_how_many_share_a_table_where_several_do():
+    """One of one unit a table has the JSON, and so the hash, that it had before."""
+    design = Design.from_dict(plain(array={**ARRAY, "shared": 1}))
+    assert design.to_dict() == plain(array=ARRAY)
+    sharing = Design.from_dict(plain(array={**ARRAY, "shared": 4}))
+    assert sharing.to_dict()["array"]["shared"] == 4 and Design.from_json(sharing.to_json()) == sharing
+    assert sharing.hash != design.hash
+
+
 def test_a_design_can_have_an_array():
     """Without one the JSON, and so the hash, is that of a pipeline; the array changes neither training nor score."""
     design = Design.from_dict(plain(array=ARRAY))
@@ -56,6 +65,7 @@ def test_a_design_can_have_an_array():
 @pytest.mark.parametrize("change, told", [
     ({"columns": [2, 1]}, "columns needs 1 numbers, one for each hidden layer"), ({"units": 0}, "array.units"),
     ({"beat_bits": 64}, "array.beat_bits"), ({"lanes": 8}, "unknown field"),
+    ({"shared": 3}, "array.shared"),
 ])  # fmt: skip
 def test_a_wrong_array_is_refused(change, told):
     with pytest.raises(UserError, match=told):

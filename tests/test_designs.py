@@ -132,7 +132,8 @@ ARRAY: dict[str, Any] = {"units": 4, "columns": [1], "beat_bits": 128}
 
 def with_array(rng: np.random.Generator, layers: int) -> Design:
     array = {"units": int(rng.integers(1, 129)), "columns": rng.choice([1, 2, 4], layers - 1).tolist(),
-             "beat_bits": int(rng.choice([128, 256, 512])), "results": int(rng.choice([1, 2, 4]))}  # fmt: skip
+             "beat_bits": int(rng.choice([128, 256, 512])), "results": int(rng.choice([1, 2, 4])),
+             "shared": int(rng.choice([1, 1, 2, 8]))}  # fmt: skip
     return random_design(rng, layers).model_copy(update={"array": Array.model_validate(array)})
 
 
@@ -155,7 +156,7 @@ def test_arrays_among_pipelines(block: int, tmp_path: Path, monkeypatch: pytest.
         own, read = Design.from_json(line).array, found[place]
         assert (own is None) == (read is None)
         if own is not None and read is not None:
-            given = {name: int(getattr(read, name)[0]) for name in ("units", "beat_bits", "results")}
+            given = {name: int(getattr(read, name)[0]) for name in ("units", "beat_bits", "results", "shared")}
             assert own == Array.model_validate(given | {"columns": [int(one[0]) for one in read.columns]})
 
 
@@ -165,14 +166,14 @@ def test_an_array_in_another_spelling(tmp_path: Path) -> None:
     lines = [json.dumps(plain | {"array": None}), json.dumps({"rank": 1, "design": plain | {"array": ARRAY}})]
     pipelines, arrays = read_tables(written(tmp_path / "d.jsonl", lines))
     assert (pipelines.array, pipelines.places.tolist(), arrays.places.tolist()) == (None, [0], [1])
-    assert arrays.array is not None and arrays.array.results.tolist() == [1]
+    assert arrays.array is not None and (arrays.array.results.tolist(), arrays.array.shared.tolist()) == ([1], [1])
 
 
 @pytest.mark.parametrize(
     "change",
     [{"units": 0}, {"units": 129}, {"units": 4.0}, {"units": True}, {"columns": []}, {"columns": [1, 1]},
      {"columns": ["x"]}, {"columns": 1}, {"beat_bits": 64}, {"beat_bits": "128"}, {"results": 3}, {"rows": 1},
-     {"results": 1, "rows": 1}, {"beat_bits": None}],
+     {"results": 1, "rows": 1}, {"beat_bits": None}, {"shared": 3}, {"shared": None}, {"shared": 2, "rows": 1}],
 )  # fmt: skip
 def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], tmp_path: Path) -> None:
     plain = random_design(np.random.default_rng(0), 2).to_dict()

@@ -86,8 +86,9 @@ def _made(
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
         return fit(
-            accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further
-        )
+            accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
+            shared=own.shared,
+        )  # fmt: skip
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
     limits = request.specification
     if request.bram36 is not None:

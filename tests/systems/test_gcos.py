@@ -29,7 +29,7 @@ from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.systems.gcos.jobs import array_accuracy, tied
-from fgnas.systems.gcos.space import find_space, most_columns
+from fgnas.systems.gcos.space import READERS, find_space, most_columns
 from fgnas.systems.gcos.target import ArrayTarget
 from fgnas.tasks.sampling import layer_graphs
 
@@ -103,6 +103,19 @@ def test_table_ii_has_more_operators_and_leaves_the_first_space_as_it_is() -> No
     )
 
 
+def test_units_share_tables_in_a_space_of_its_own() -> None:
+    """As many as hold the same columns, in every layer; the other spaces have the choices and draws that they had."""
+    found, first = find_space("shared-tables", 96, 512), find_space("g-cos", 96, 512)
+    assert set(found.choices) - set(first.choices) == {READERS} and set(first.choices) < set(found.choices)
+    designs = [found.candidate(row) for row in found.draw(300, np.random.default_rng(5))]
+    arrays = [design.array for design in designs if design.array is not None]
+    assert {array.shared for array in arrays} == {1, 2, 4, 8, 16}
+    assert all(array.shared == 1 or array.units % (array.shared * max(array.columns)) == 0 for array in arrays)
+    for name in ("g-cos", "table-ii", "gcn-16", "one-engine"):
+        space = find_space(name, 96, 512)
+        assert all("shared" not in space.candidate(row).to_json() for row in space.draw(20, np.random.default_rng(5)))
+
+
 def test_heads_are_as_many_as_features_and_units_allow() -> None:
     """Of a head there are four features at least; a unit holds four heads, and none is split."""
     space = find_space("table-ii", 12, 512)
@@ -119,12 +132,14 @@ def test_heads_are_as_many_as_features_and_units_allow() -> None:
     assert {design.layers[1].attention for design in designs} == {"constant", "gcn", "gat"}
 
 
-@pytest.mark.parametrize(("seed", "name"), [(0, "g-cos"), (1, "g-cos"), (2, "g-cos"), (3, "table-ii")])
+@pytest.mark.parametrize(
+    ("seed", "name"), [(0, "g-cos"), (1, "g-cos"), (2, "g-cos"), (3, "table-ii"), (4, "shared-tables")]
+)
 def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
     """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 80, 30, 5, 200)
-    space = find_space(name, 24, 512, (1, 2, 4, 1)[seed])
+    space = find_space(name, 24, 512, (1, 2, 4, 1, 2)[seed])
     target = ArrayTarget(space, data, "xc7", 100.0)
     rows = space.draw(25, rng)
     costs = target.price(rows)
@@ -137,8 +152,9 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         assert array.results == min(space.results, array.beat_bits // 128)
         first, *further = layer_graphs(data, design.rates)
         made = fit(
-            source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further
-        )
+            source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results,
+            further=further, shared=array.shared,
+        )  # fmt: skip
         encoded = encode_array(made, first, further)
         found = price(encoded, Specification())
         # A table of exponentials depends on the scale of the values, which a price does not know.
@@ -241,7 +257,7 @@ def test_a_search_of_more_operators(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("space", ["g-cos", "table-ii"])
+@pytest.mark.parametrize("space", ["g-cos", "table-ii", "shared-tables"])
 def test_the_rtl_of_a_search_is_right(folder: Path, space: str) -> None:
     run = fgnas.search(system="g-cos", workers=1, space=space, **SMALL)
     result = run.design("best").lower().write(folder / "built").simulate()

@@ -89,6 +89,14 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         "array: results must be at most 1, 2 or 4 behind a port of 128, 256 or 512 bits",
         lambda _, arrays: arrays.results > np.array([table_banks(bits) for bits in arrays.beat_bits.tolist()]),
     ),
+    (
+        "array: units that hold the same columns must be whole groups of those that share a table",
+        lambda columns, arrays: (arrays.shared > 1) & (arrays.units % (arrays.shared * places(columns, arrays)) != 0),
+    ),
+    (
+        "an array with attention by scores shares no tables",
+        lambda columns, arrays: (arrays.shared > 1) & np.any(attends(columns), axis=0),
+    ),
 )
 """Rules between a network and its array: a message, and where it is broken."""
 
@@ -109,6 +117,11 @@ def side_by_side(columns: Columns) -> Ints:
     followed = apart(columns) | (columns["aggregation"][-1] == MLP)
     scored = followed & attends(columns)[-1]
     return np.maximum(1, np.where(scored, columns["k"][-1].astype(np.int64) // HEADS, 1))
+
+
+def places(columns: Columns, arrays: ArrayColumns) -> Ints:
+    """[n] units side by side whose tables differ in some layer, see `Engine`."""
+    return functools.reduce(np.maximum, [np.maximum(one, 1) for one in arrays.columns], side_by_side(columns))
 
 
 def _not_dividing(n: Ints, units: Ints) -> NDArray[np.bool_]:
@@ -211,7 +224,7 @@ def candidates_of(
         columns=[none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]], weighted=weighted,
         bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1], seconds=seconds, added=heads_apart,
+        shifts=shifts, averaged=k[-1], seconds=seconds, added=heads_apart, shared=arrays.shared,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -280,7 +293,7 @@ class ArrayDesignPricer:
 
     def _pricer(self, beat_bits: int, wide: bool, sampling: tuple[float, ...]) -> ArrayPricer:
         first, *further = layer_graphs(self.data, sampling or (EVERY,))
-        return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further, wide=wide)
+        return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further, wide=wide, waits=True)
 
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
         """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""

@@ -91,8 +91,9 @@ def array_accuracy(
     source, array = lower(design, network, GraphShape.of(data), data.name), design.array
     first, *further = layer_graphs(data, design.rates)
     made = fit(
-        source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further
-    )
+        source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further,
+        shared=array.shared,
+    )  # fmt: skip
     predicted = predict(reference.run(encode_array(made, first, further)))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}

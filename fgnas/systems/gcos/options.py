@@ -24,7 +24,8 @@ class Options(SearchOptions):
     normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
     space: str = option(
         "g-cos",
-        "g-cos; table-ii: more operators; gcn-16: one network, every array; or one-engine: every network, one array",
+        "g-cos; table-ii: more operators; shared-tables: units share tables; gcn-16: one network, every array; "
+        "or one-engine: every network, one array",
         TEXT, "NAME",
     )
     objectives: str = option("val,latency_cycles", "scores and costs to search for", TEXT, "NAMES")

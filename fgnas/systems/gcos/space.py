@@ -5,6 +5,7 @@ Table II is offered as far as the array runs it; an operator that the array lear
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from fgnas.design import MLP, Array, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
-from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
@@ -55,13 +56,18 @@ ENGINE = (
 )
 
 
+READERS = Choice("shared", SHARED, "hardware", where="design", label="units that read a table")
+"""More of them take fewer block RAMs and more LUTs: a controller that bounds costs knows it before the units."""
+
+
 @dataclass(frozen=True)
 class ArraySpace(Space):
     """Networks with the array that runs each.
 
     No more units stand side by side than a row has words for, and than the number of units can be divided into; an
-    option that asks for more means as many as that. The features of a layer with attention are those of all heads
-    together; heads are so many that each has `LEAST_FEATURES`, and that units hold them as the array demands, or fewer.
+    option that asks for more means as many as that. So no more units share a table than hold the same columns. The
+    features of a layer with attention are those of all heads together; heads are so many that each has
+    `LEAST_FEATURES`, and that units hold them as the array demands, or fewer.
 
     Attributes:
         results: words of H that an array writes into its tables in a cycle, or as many as a port has banks for.
@@ -92,6 +98,11 @@ class ArraySpace(Space):
             most = np.where(heads > 0, np.minimum(units & -units, heads), most_columns(units, d))
             place = places["columns", layer]
             _clip(changed, place, self.decisions[place].options, ceil_div(heads, HEADS), most)
+        if (place := places.get(("shared", None))) is not None:
+            values = self.columns(changed)
+            units, side = values["units"][0], functools.reduce(np.maximum, values["columns"][: self.layers - 1])
+            alike = ((units & -units) // side).astype(np.int64)
+            _clip(changed, place, self.decisions[place].options, np.ones_like(alike), alike)
         return changed
 
     def designs(self, rows: Rows) -> tuple[Columns, ArrayColumns]:
@@ -102,7 +113,9 @@ class ArraySpace(Space):
         heads = values.pop("k", [np.zeros_like(bits)] * self.layers)
         numbers = {"ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
         written = np.array([self.written(one) for one in BEAT_BITS])[np.searchsorted(BEAT_BITS, beat_bits)]
-        arrays = ArrayColumns(values["units"][0], beat_bits, written, tuple(values["columns"][: self.layers - 1]))
+        shared = values.get("shared", [np.ones_like(bits)])[0]
+        columns = tuple(values["columns"][: self.layers - 1])
+        arrays = ArrayColumns(values["units"][0], beat_bits, written, shared, columns)
         several = {"k": [np.maximum(one, 1) for one in heads]}
         several["d"] = [d // k for d, k in zip(values["d"], several["k"], strict=True)]
         return values | several | {name: [one] * self.layers for name, one in numbers.items()}, arrays
@@ -129,6 +142,7 @@ class ArraySpace(Space):
         columns = tuple(int(values["columns"][place][0]) for place in hidden)
         array = Array.model_validate({
             "units": units, "columns": columns, "beat_bits": beat_bits, "results": self.written(beat_bits),
+            "shared": int(values.get("shared", [np.ones(1)])[0][0]),
         })  # fmt: skip
         return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array, sampling=self._sampling(values))
 
@@ -163,8 +177,15 @@ def table_ii(units: int, beat_bits: int) -> ArraySpace:
     return _with_arrays("table-ii", WIDER, units, beat_bits)
 
 
-def _with_arrays(name: str, network: tuple[Choice, ...], units: int, beat_bits: int) -> ArraySpace:
-    return ArraySpace(name, LAYERS, (*network, *ENGINE)).restrict(
+def sharing(units: int, beat_bits: int) -> ArraySpace:
+    """As `joint`, with arrays whose units share tables."""
+    return _with_arrays("shared-tables", TABLE_II, units, beat_bits, (READERS, *ENGINE))
+
+
+def _with_arrays(
+    name: str, network: tuple[Choice, ...], units: int, beat_bits: int, engine: tuple[Choice, ...] = ENGINE
+) -> ArraySpace:
+    return ArraySpace(name, LAYERS, (*network, *engine)).restrict(
         units=tuple(offered_units(units)), beat_bits=tuple(bits for bits in BEAT_BITS if bits <= beat_bits)
     )
 
@@ -182,7 +203,7 @@ def one_engine(units: int, beat_bits: int) -> ArraySpace:
 
 
 SPACES: dict[str, Callable[[int, int], ArraySpace]] = {
-    "g-cos": joint, "table-ii": table_ii, "gcn-16": gcn_16, "one-engine": one_engine
+    "g-cos": joint, "table-ii": table_ii, "shared-tables": sharing, "gcn-16": gcn_16, "one-engine": one_engine
 }  # fmt: skip
 """Name -> function of the most units and the widest port."""
 

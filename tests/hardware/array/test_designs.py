@@ -78,7 +78,9 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     assert design.array is not None
     source = lower(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
     own = design.array
-    array = fit(source, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results)
+    array = fit(
+        source, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, shared=own.shared
+    )
     return price(encode_array(array, data), Specification())
 
 
@@ -128,6 +130,21 @@ def test_prices_of_heads_apart_are_those_of_the_project(layers: int) -> None:
     designs += [with_array(rng, layers, ("gcn", "constant")) for _ in range(3)]
     built = priced_as_written(designs, data, rng)
     assert {(one.layers[-1].attention, one.layers[-1].aggregation) for one in built} >= set(APART)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_prices_of_shared_tables_are_those_of_the_project(layers: int) -> None:
+    """Two to sixteen units share a table, beside designs whose units share none or whose messages have scores."""
+    rng = np.random.default_rng(layers)
+    data = random_graph(rng, 60, 30, 9, 180)
+    designs = [with_array(rng, layers, attentions) for attentions in (*5 * (("gcn", "constant"),), ("gat", "gcn"))]
+    for shared in (2, 4, 8, 16, 2, 4):
+        design = with_array(rng, layers, ("gcn", "constant"))
+        assert design.array is not None
+        side = max(design.array.columns, default=1)
+        designs.append(changed(design, units=shared * side * (16 // (shared * side) or 1), shared=shared))
+    built = priced_as_written(designs, data, rng)
+    assert {one.array.shared for one in built if one.array is not None} == {1, 2, 4, 8, 16}
 
 
 def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Generator) -> list[Design]:
@@ -211,6 +228,8 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
         ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
+        ("must be whole groups of those that share a table", changed(right, shared=2)),
+        ("with attention by scores shares no tables", changed(narrow, columns=(1,), shared=2)),
     ]  # fmt: skip
     for message, design in wrong:
         (table,) = tables_of([right, design, right])
