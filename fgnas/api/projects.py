@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.project import MAPPING, MARK
+from fgnas.backends.project import CALL_LIST, MAPPING, MARK
 from fgnas.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,15 +33,19 @@ class Project:
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
-        Of a mapped network every step on every accelerator.
+        Of a mapped network every step on every accelerator, of one in several calls every call.
         If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
-        from fgnas.tools.simulate import run_other_rtl, run_simulation, run_steps
+        from fgnas.tools.simulate import run_calls, run_other_rtl, run_simulation, run_steps
 
         if self._is_mapped:
             if rtl is not None:
                 raise UserError(f"--rtl replaces one accelerator: name it, such as {self._accelerators()}")
             return run_steps(self.directory)
+        if self._is_called:
+            if rtl is not None:
+                raise UserError(f"--rtl runs a network that is one call; {self.directory} has buffer re-purposing off")
+            return run_calls(self.directory)
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
         report = run_simulation(self.directory)
@@ -59,6 +63,9 @@ class Project:
         from fgnas.tools.simulate import run_couplings
 
         self._needs_one()
+        if self._is_called:
+            raise UserError(f"--couplings runs a network that is one call; {self.directory} has buffer re-purposing "
+                            f"off")  # fmt: skip
         return run_couplings(self.directory, seeds)
 
     def simulate_bambu(self) -> dict[str, Any]:
@@ -121,6 +128,11 @@ class Project:
     def _is_mapped(self) -> bool:
         """Whether the folder is of a mapped network, and holds a project for each of its accelerators."""
         return (self.directory / MAPPING).is_file()
+
+    @property
+    def _is_called(self) -> bool:
+        """Whether the project runs its network in several calls."""
+        return (self.directory / CALL_LIST).is_file()
 
     def _accelerators(self) -> str:
         """The folders of a mapped network's accelerators."""

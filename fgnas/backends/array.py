@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.backends.project import (
+    CALL_LIST,
+    CALLS,
     DEFAULT_COMPILER,
     MARK,
     SPECIFICATION,
@@ -21,7 +23,8 @@ from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import KERNEL, TOP, write_package
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
-from fgnas.hardware.array.encoding import EncodedArray, encode_array
+from fgnas.hardware.array.calls import CalledArray, EncodedCall
+from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
@@ -49,6 +52,8 @@ OWN_OF_SHARED = ("array_table.sv",)
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
+OnEngine = ArrayAccelerator | CalledArray
+"""A network with the engine that runs it."""
 VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
 
 
@@ -72,12 +77,41 @@ def write_encoded(
 ) -> list[Path]:
     """`write_project` of what is encoded already."""
     given = specification or Specification()
-    return replace_project(directory, lambda built: _fill(encoded, built, given, network))
+    predicted = price(encoded, given)
+    return replace_project(
+        directory, lambda built: _fill(encoded.accelerator, encoded, predicted, built, given, network)
+    )
 
 
-def _fill(encoded: EncodedArray, built: Path, specification: Specification, network: Network | None) -> None:
+def write_calls(
+    called: CalledArray, directory: Path, specification: Specification | None = None, network: Network | None = None
+) -> list[Path]:
+    """`write_project` of a network as calls: a folder of vectors for each, and of the project those of the last one,
+    whose results are the logits."""
+    given = specification or Specification()
+    return replace_project(directory, lambda built: _fill_calls(called, built, given, network))
+
+
+def _fill_calls(called: CalledArray, built: Path, specification: Specification, network: Network | None) -> None:
+    """Write all files of the project and of its calls into the new folder `built`."""
+    calls = [call for call, _ in called.chain()]
+    listed = []
+    for number, call in enumerate(calls, 1):
+        place, predicted = f"{CALLS}/{number:02}", price_calls([call], specification)
+        write_vectors(call, built / place / "vectors")
+        write_json(built / place / "report" / "accelerator.json", summary(called))
+        write_json(built / place / "report" / "price.json", predicted)
+        listed.append({"call": call.part.name, "folder": place, "cycles": predicted["latency_cycles"],
+                       "bytes_read": call.bytes_read, "bytes_written": call.bytes_written})  # fmt: skip
+    _fill(called, calls[-1], price_calls(calls, specification), built, specification, network)
+    write_json(built / CALL_LIST, {"calls": listed})
+
+
+def _fill(
+    accelerator: OnEngine, encoded: Encoded, predicted: dict[str, Any], built: Path, specification: Specification,
+    network: Network | None,
+) -> None:  # fmt: skip
     """Write all files of the project into the new folder `built`."""
-    accelerator, predicted = encoded.accelerator, price(encoded, specification)
     write_rtl(accelerator, built)
     counts = write_vectors(encoded, built / "vectors")
     write_cpp(encoded, built, specification, counts)
@@ -89,7 +123,7 @@ def _fill(encoded: EncodedArray, built: Path, specification: Specification, netw
     (built / PACKAGER).write_text(render(f"project/{PACKAGER}.j2", **values), encoding="utf-8")
     shutil.copyfile(templates_directory() / "project" / "Makefile", built / "Makefile")
     write_json(built / MARK, accelerator.source.design.to_dict())
-    write_json(built / "report" / "accelerator.json", summary(encoded))
+    write_json(built / "report" / "accelerator.json", summary(accelerator))
     write_json(built / SPECIFICATION, specification.to_dict())
     write_json(built / "report" / "price.json", predicted)
     if network is not None:
@@ -107,18 +141,18 @@ def write_step(
 def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Specification, network: Network) -> None:
     """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
-    write_json(folder / "report" / "accelerator.json", summary(encoded))
+    write_json(folder / "report" / "accelerator.json", summary(accelerator))
     write_json(folder / "report" / "price.json", price(encoded, specification))
     network.save(folder / "weights.npz")
 
 
-def write_cpp(encoded: EncodedArray, directory: Path, specification: Specification, counts: dict[str, int]) -> None:
+def write_cpp(encoded: Encoded, directory: Path, specification: Specification, counts: dict[str, int]) -> None:
     """Write `src/` and `tb/` below `directory`, and the files that Vitis reads; `counts` are those of the vectors.
 
     The hardware depends on the engine alone: of the network and the graph the source names only sizes, for reports and
     co-simulations.
     """
-    engine, pipeline = encoded.accelerator.engine, templates_directory() / "hls"
+    engine, pipeline = encoded.engine, templates_directory() / "hls"
     steps = [one.count * max(1, one.entries) * one.tiles for one in encoded.programme]
     values: dict[str, Any] = {
         "engine": engine, "p": programme, "heads": HEADS, "counts": counts, "regions": REGIONS,
@@ -144,26 +178,44 @@ def _storage(words: int) -> str:
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
     """Cycles of every phase and of the whole, multipliers and their use, and resources."""
-    engine = encoded.accelerator.engine
-    phases = cycles.phase_cycles(encoded)
-    total = sum(phases)
+    phases = _phases(encoded, cycles.phase_names(encoded), cycles.multiplications_by_phase(encoded))
+    return _priced(encoded.engine, phases, cycles.multiplications(encoded), specification)
+
+
+def price_calls(calls: Sequence[EncodedCall], specification: Specification) -> dict[str, Any]:
+    """`price` of calls one after the other; of several the phases have the names of their calls."""
+    phases = []
+    for call in calls:
+        names = [name if name == call.part.name or len(calls) == 1 else f"{call.part.name}: {name}"
+                 for name in call.phase_names]  # fmt: skip
+        phases += _phases(call, names, call.multiplications)
+    needed = sum(phase["multiplications"] for phase in phases)
+    return _priced(calls[-1].engine, phases, needed, specification)
+
+
+def _phases(encoded: Encoded, names: Sequence[str], needed: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "cycles": taken, "multiplications": used}
+        for name, taken, used in zip(names, cycles.phase_cycles(encoded), needed, strict=True)
+    ]
+
+
+def _priced(
+    engine: Engine, phases: list[dict[str, Any]], multiplications: int, specification: Specification
+) -> dict[str, Any]:
+    total = sum(phase["cycles"] for phase in phases)
     return {
         "latency_cycles": total,
         "latency_ms": total / specification.clock_mhz / 1000.0,
-        "phases": [
-            {"name": name, "cycles": taken, "multiplications": needed}
-            for name, taken, needed in zip(
-                cycles.phase_names(encoded), phases, cycles.multiplications_by_phase(encoded), strict=True
-            )
-        ],
+        "phases": phases,
         "multipliers": engine.multipliers,
-        "multiplications": cycles.multiplications(encoded),
-        "busy": cycles.busy(encoded, total),
+        "multiplications": multiplications,
+        "busy": multiplications / (engine.multipliers * total),
         **engine_resources(engine, specification.family),
     }
 
 
-def write_rtl(accelerator: ArrayAccelerator, directory: Path) -> list[Path]:
+def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
     """Write `rtl/` below `directory`: the files in compile order, which files.f lists."""
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
@@ -199,7 +251,7 @@ def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
                   argument_offsets=offsets)  # fmt: skip
 
 
-def _kernel(accelerator: ArrayAccelerator) -> str:
+def _kernel(accelerator: OnEngine) -> str:
     engine = accelerator.engine
     return render(
         "rtl/array/array_kernel.sv.j2",
@@ -222,7 +274,7 @@ def most_left(engine: Engine) -> int:
     return max(0, -min(engine.shifts))
 
 
-def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
+def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
     """Write the regions, the golden logits, order.bin and vectors.json into `folder`; returns the sizes that it holds.
 
     order.bin has for each node, or for each graph of a readout, the row of the logit region that holds its logits.
@@ -230,27 +282,27 @@ def write_vectors(encoded: EncodedArray, folder: Path) -> dict[str, int]:
     regions = {**encoded.regions, wire.OUTPUT_REGION: reference.run_region(encoded)}
     sizes = {
         "nodes": encoded.outputs,
-        "edges": len(encoded.graph.sources),
-        "classes": encoded.accelerator.source.shape.classes,
+        "edges": encoded.edges,
+        "classes": encoded.leaving.width,
         "rows": encoded.logit_rows,
         "descriptors": len(encoded.programme),
-        "row_words": encoded.accelerator.plans[-1].tiles,
+        "row_words": encoded.leaving.tiles,
         "beat_words": encoded.words_together,
-        "beat_bytes": encoded.accelerator.engine.beat_bits // 8,
+        "beat_bytes": encoded.engine.beat_bits // 8,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, region in regions.items():
         (folder / f"{name}.bin").write_bytes(region.tobytes())
-    (folder / ORDER).write_bytes(encoded.dealt.layers[-1].position.astype("<i4").tobytes())
+    (folder / ORDER).write_bytes(encoded.leaving.deal.position.astype("<i4").tobytes())
     (folder / "vectors.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
     return sizes
 
 
-def summary(encoded: EncodedArray) -> dict[str, Any]:
+def summary(accelerator: OnEngine) -> dict[str, Any]:
     """The accelerator and its kernel interface as plain JSON values."""
     return {
-        **encoded.accelerator.summary(),
+        **accelerator.summary(),
         "registers": [vars(register) for register in programme.REGISTERS],
         "status_bits": programme.STATUS_BITS,
     }

@@ -15,6 +15,7 @@ from typing import Any
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.progress import seconds_before, step
+from fgnas.tools.calls import calls_of, together
 from fgnas.tools.find import find_ap_types, find_compiler
 
 # The default constructors of the ap_int headers read a member before they set it. Every use of ap_int gives these two
@@ -32,10 +33,14 @@ def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
     """Compile and run a project's C++ test bench, and write report/csim.json; `options` go to the compiler, last.
 
     Returns the content of the report: nodes, logits, mismatches, failed_checks (of the runs that must write nothing),
-    first_mismatch (a line, or None) and seconds. Raises UserError where it cannot run.
+    first_mismatch (a line, or None) and seconds; of a network in several calls also calls and results, see `together`.
+    Raises UserError where it cannot run.
     """
     directory = Path(directory).absolute()
-    report = run_bench(directory, options, directory / "build" / "csim")
+    work = directory / "build" / "csim"
+    calls = calls_of(directory)
+    each = [run_bench(directory, options, work, vectors=call["folder"] / "vectors") for call in calls]
+    report = together(each) if calls else run_bench(directory, options, work)
     (directory / "report").mkdir(exist_ok=True)
     replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
     return report

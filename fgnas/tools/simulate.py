@@ -7,6 +7,7 @@ port, whose address registers name the regions in vectors/.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import shutil
 import time
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.backends.project import MAPPING
+from fgnas.backends.project import CALL_LIST, MAPPING
 from fgnas.errors import CheckFailed, UserError
 from fgnas.files import replace_file
 from fgnas.hardware import wire
@@ -26,6 +27,7 @@ from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.hardware.port import STEPS
 from fgnas.hardware.ports import PAGE_BYTES
 from fgnas.progress import seconds_before, step
+from fgnas.tools.calls import calls_of, together
 from fgnas.tools.verilator import build, execute, flags_for, read_sources
 
 OUTPUT = wire.OUTPUT_REGION
@@ -196,6 +198,30 @@ def run_steps(directory: Path) -> dict[str, Any]:
     (directory / "report").mkdir(exist_ok=True)
     replace_file(directory / "report" / "sim.json", json.dumps(result, indent=2) + "\n")
     return result
+
+
+def run_calls(directory: Path) -> dict[str, Any]:
+    """Simulate a network in several calls one after the other on one build, and write report/sim.json.
+
+    Returns what `run_simulation` does but for phase_cycles, beat_cycles and cycles_per_second, see `together`; and by
+    call its own figures.
+    """
+    directory, reports, by_call = directory.resolve(), [], {}
+    calls = calls_of(directory)
+    for place, call in enumerate(calls, 1):
+        with step(f"call {place} of {len(calls)}: {call['call']}"):
+            reports.append(run_simulation(call["folder"], project=directory))
+        if reports[-1]["predicted_cycles"] != call["cycles"]:
+            raise UserError(f"{directory / CALL_LIST} contradicts the call {call['call']}: write the project again")
+        by_call[call["call"]] = {name: reports[-1][name] for name in SUMMED}
+    report = together(reports)
+    if all("phases" in one for one in reports):
+        names = [phase["name"] for phase in _read_json(directory / "report" / "price.json")["phases"]]
+        phases = itertools.chain(*(one["phases"] for one in reports))
+        report["phases"] = [phase | {"name": name} for name, phase in zip(names, phases, strict=True)]
+    report |= multiplier_use(directory, report["cycles"]) | {"by_call": by_call}
+    replace_file(directory / "report" / "sim.json", json.dumps(report, indent=2) + "\n")
+    return report
 
 
 def run_couplings(directory: Path, seeds: int) -> dict[str, Any]:

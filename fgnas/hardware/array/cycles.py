@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fgnas.design import PAIR, VECTORS
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import EncodedArray, block_rows
+from fgnas.hardware.array.encoding import Encoded, EncodedArray, block_rows
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.heads import adds_heads
 from fgnas.hardware.array.programme import (
@@ -143,10 +143,10 @@ def pair_ends(slot_rows: int, groups: int) -> NDArray[np.bool_]:
     return np.broadcast_to(np.arange(2 * slot_rows)[:, None] % 2 == 1, (2 * slot_rows, groups))
 
 
-def phase_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> list[int]:
+def phase_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> list[int]:
     """Cycles of the fetch of the programme and of each descriptor; the first begins with the start write, the last ends
     with the interrupt."""
-    engine, programme = encoded.accelerator.engine, encoded.programme
+    engine, programme = encoded.engine, encoded.programme
     if not programme:
         return [START_CYCLES + FINISH_CYCLES]
     fetched = descriptor_beats(engine.beat_bits)
@@ -198,8 +198,16 @@ def parts_of(programme: Sequence[Descriptor]) -> list[tuple[str, int]]:
 
 def _second(source: Accelerator, layer: int, work: str) -> str:
     """What a phase of a second product is called: its rows come back from the tables to their units."""
-    product = "mean of heads" if adds_heads(source, source.layers[layer]) else "second product"
-    return {"combine": product, "aggregate": "return"}[work]
+    return {"combine": product_name(source, source.layers[layer]), "aggregate": RETURN}[work]
+
+
+RETURN = "return"
+"""The phase in which the rows of a second product come back."""
+
+
+def product_name(source: Accelerator, layer: LayerAccelerator) -> str:
+    """What the product of a second product is called."""
+    return "mean of heads" if adds_heads(source, layer) else "second product"
 
 
 def _aggregates(descriptor: Descriptor) -> bool:
@@ -217,7 +225,7 @@ def _work(descriptor: Descriptor) -> str:
     return "aggregate" if _aggregates(descriptor) else "combine"
 
 
-def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
+def _ends(encoded: Encoded, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
     if not descriptor.streams:
         return dense_ends(descriptor.count, descriptor.entries, mode.m)
     if descriptor.scores_edges:
@@ -227,7 +235,7 @@ def _ends(encoded: EncodedArray, number: int, descriptor: Descriptor, mode: Mode
     return encoded.schedules[number].last.astype(bool)
 
 
-def total_cycles(encoded: EncodedArray, read_latency: int = READ_LATENCY) -> int:
+def total_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> int:
     """Cycles from the accepted start write to the interrupt."""
     return sum(phase_cycles(encoded, read_latency))
 

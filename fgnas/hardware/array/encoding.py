@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,11 +37,12 @@ from fgnas.hardware.array.programme import (
     Operation,
     Region,
     Target,
+    descriptor_beats,
     entry_beats,
     programme_beats,
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
-from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
@@ -78,7 +81,7 @@ def deal_graph(
 ) -> Dealt:
     """Deal the rows of every phase; `further` as in `encode_array`, `queue_words` those of the engine."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
-    graphs = graphs_of(plans, data, further)
+    graphs = graphs_of([plan.layer for plan in plans], data, further)
     aggregated = [
         (deal_for_logits if plan.last else deal)(one.degrees[:, None], plan.aggregate.m)
         for plan, one in zip(plans, graphs, strict=True)
@@ -96,15 +99,15 @@ def rows_ahead(plan: LayerPlan, queue_words: int) -> int:
 
 
 def graphs_of(
-    plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData]
+    layers: Sequence[LayerAccelerator], data: GraphData, further: Sequence[GraphData]
 ) -> tuple[GraphData, ...]:
     """The graph of every layer: that of the data for all, unless the further layers of the design have others; a second
     product has the rows of its sums, each alone."""
-    firsts = sum(not plan.layer.second for plan in plans)
+    firsts = sum(not layer.second for layer in layers)
     given = iter((data, *(further or (data,) * (firsts - 1))))
     found: list[GraphData] = []
-    for plan in plans:
-        found.append(alone(found[-1]) if plan.layer.second else next(given))
+    for layer in layers:
+        found.append(alone(found[-1]) if layer.second else next(given))
     return (*found, *given)
 
 
@@ -213,18 +216,102 @@ def fit(
     return lower(source, replace(engine, finished=finished), columns, split, passes, slices, blocks)
 
 
+class Leaving(NamedTuple):
+    """How a programme's results leave, as logits do.
+
+    Attributes:
+        deal: the dealing of their rows.
+        mode: of the descriptor that they leave from.
+        tiles: words of a row.
+        width: numbers of a row that mean something.
+    """
+
+    deal: Deal
+    mode: Mode
+    tiles: int
+    width: int
+
+
+class Encoded(ABC):
+    """A programme with everything that the host sends for it.
+
+    Attributes:
+        schedules: {descriptor number: slot rows} of the sparse descriptors.
+        programme: the descriptors.
+        regions: bytes of the regions that the kernel reads, as beats.
+    """
+
+    schedules: dict[int, Schedule]
+    programme: tuple[Descriptor, ...]
+    regions: dict[str, Beats]
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """The array that runs it."""
+
+    @property
+    @abstractmethod
+    def leaving(self) -> Leaving:
+        """How its results leave."""
+
+    @property
+    @abstractmethod
+    def edges(self) -> int:
+        """Edges of the first layer's graph."""
+
+    @property
+    def outputs(self) -> int:
+        """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
+        return len(self.leaving.deal.group)
+
+    @functools.cached_property
+    def logit_rows(self) -> int:
+        """Rows of the logit region: as many for every group as the fullest has."""
+        return self.leaving.deal.groups * self.leaving.deal.depth
+
+    @property
+    def words_together(self) -> int:
+        """Words of logits in a beat."""
+        return self.engine.results_together(self.leaving.mode, self.leaving.tiles)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that the kernel reads: the programme, and the beats of every descriptor."""
+        beats = descriptor_beats(self.engine.beat_bits) * len(self.programme) + sum(one.beats for one in self.programme)
+        return beats * self.engine.beat_bits // 8
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the results."""
+        return sum(one.result_beats for one in self.programme) * self.engine.beat_bits // 8
+
+    def logit_words(self, region: Beats) -> Codes:
+        """[words, LANES] the words of logits in a region, in the order in which they leave."""
+        return logit_words(region, self.engine, self.words_together)
+
+    def logit_region(self, words: Codes) -> Beats:
+        """The region of [words, LANES] words of logits."""
+        together, room = self.words_together, self.engine.beat_bits // RESULT_BITS
+        beats = words.astype("<i2").reshape(-1, together, LANES)
+        padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
+        return padded.reshape(-1, room * LANES).view(np.uint8)
+
+    def read_logits(self, region: Beats) -> Codes:
+        """[outputs, width] logits out of a logit region, in the order of the nodes or graphs."""
+        rows = self.logit_words(region).reshape(self.logit_rows, self.leaving.tiles * LANES)
+        return rows[self.leaving.deal.position, : self.leaving.width].astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
-class EncodedArray:
-    """Everything that the host sends to run a network on a graph.
+class EncodedArray(Encoded):
+    """Everything that the host sends to run a network on a graph; see `Encoded`.
 
     Attributes:
         accelerator: the network on its engine.
         graphs: the graph of every layer in the network's integers; the first has the features.
         dealt: the dealing of its rows.
-        schedules: {descriptor number: slot rows} of the sparse descriptors.
-        programme: the descriptors.
         layers: the layer of each descriptor; -1 of the loads before the first.
-        regions: bytes of the regions that the kernel reads, as beats.
     """
 
     accelerator: ArrayAccelerator
@@ -246,38 +333,20 @@ class EncodedArray:
         return self.graph.nodes
 
     @property
-    def outputs(self) -> int:
-        """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
-        return len(self.dealt.layers[-1].group)
-
-    @functools.cached_property
-    def logit_rows(self) -> int:
-        """Rows of the logit region: as many for every group as the fullest has."""
-        last = self.dealt.layers[-1]
-        return last.groups * last.depth
+    def engine(self) -> Engine:
+        """The array."""
+        return self.accelerator.engine
 
     @property
-    def words_together(self) -> int:
-        """Words of logits in a beat."""
-        plan = self.accelerator.plans[-1]
-        return self.accelerator.engine.results_together(plan.aggregate, plan.tiles)
+    def leaving(self) -> Leaving:
+        """How the logits leave."""
+        last = self.accelerator.plans[-1]
+        return Leaving(self.dealt.layers[-1], last.aggregate, last.tiles, self.accelerator.source.shape.classes)
 
-    def logit_words(self, region: Beats) -> Codes:
-        """[words, LANES] the words of logits in a region, in the order in which they leave."""
-        return logit_words(region, self.accelerator.engine, self.words_together)
-
-    def logit_region(self, words: Codes) -> Beats:
-        """The region of [words, LANES] words of logits."""
-        together, room = self.words_together, self.accelerator.engine.beat_bits // RESULT_BITS
-        beats = words.astype("<i2").reshape(-1, together, LANES)
-        padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
-        return padded.reshape(-1, room * LANES).view(np.uint8)
-
-    def read_logits(self, region: Beats) -> Codes:
-        """[outputs, classes] logits out of a logit region, in the order of the nodes or graphs."""
-        rows = self.logit_words(region).reshape(self.logit_rows, self.accelerator.plans[-1].tiles * LANES)
-        classes = self.accelerator.source.shape.classes
-        return rows[self.dealt.layers[-1].position, :classes].astype(np.int64)
+    @property
+    def edges(self) -> int:
+        """Edges of the first layer's graph."""
+        return len(self.graph.sources)
 
 
 def encode_array(
@@ -290,19 +359,11 @@ def encode_array(
     row for each of its rows.
     """
     engine, plans = accelerator.engine, accelerator.plans
-    if data.width_in != accelerator.source.shape.width_in:
-        raise UserError(f"the graph has {data.width_in} features a node, the network reads "
-                        f"{accelerator.source.shape.width_in}")  # fmt: skip
-    given = graphs_of(plans, data, further)
-    largest = max(int(one.degrees.max(initial=0)) for one in given)
-    if largest > accelerator.source.shape.degree_capacity:
-        raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
-                        f"{accelerator.source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
-    graphs = _encoded(accelerator, given)
+    given, graphs = encode_graphs(accelerator.source, data, further)
     dealt = deal_graph(plans, data, further, engine.queue_words)
     check_memories(accelerator, dealt)
     if not data.nodes:
-        empty = {name: _no_beats(engine) for name in ("parameters", "features", "edges")}
+        empty = {name: no_beats(engine) for name in ("parameters", "features", "edges")}
         return EncodedArray(accelerator, graphs, dealt, {}, (), (), {"programme": empty["edges"], **empty})
     encoder = _Encoder(accelerator, given, graphs, dealt)
     for plan in plans:
@@ -331,21 +392,38 @@ def readout(data: GraphData, graphs: Ints) -> GraphData:
     )  # fmt: skip
 
 
-def _encoded(accelerator: ArrayAccelerator, given: Sequence[GraphData]) -> tuple[EncodedGraph, ...]:
+def encode_graphs(
+    source: Accelerator, data: GraphData, further: Sequence[GraphData]
+) -> tuple[tuple[GraphData, ...], tuple[EncodedGraph, ...]]:
+    """The graph of every layer, as it is given and in the network's integers; `further` as in `encode_array`.
+
+    Raises UserError where the network does not read it.
+    """
+    if data.width_in != source.shape.width_in:
+        raise UserError(f"the graph has {data.width_in} features a node, the network reads {source.shape.width_in}")
+    given = graphs_of(source.layers, data, further)
+    largest = max(int(one.degrees.max(initial=0)) for one in given)
+    if largest > source.shape.degree_capacity:
+        raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
+                        f"{source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
+    return given, _encoded(source, given)
+
+
+def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[EncodedGraph, ...]:
     """The graph of every layer in the network's integers; layers share equal ones."""
     found: dict[int, EncodedGraph] = {}
     held = given[0].nodes
-    for plan, one in zip(accelerator.plans, given, strict=True):
+    for layer, one in zip(source.layers, given, strict=True):
         if len(one.sources) and one.sources.max() >= held:
-            raise UserError(f"layer {plan.layer.index}: its graph has a source beyond the {held} rows of the layer "
+            raise UserError(f"layer {layer.index}: its graph has a source beyond the {held} rows of the layer "
                             f"before")  # fmt: skip
-        weighted = plan.layer.geometry.gcn or plan.attends
+        weighted = layer.geometry.gcn or layer.geometry.gat
         if one.nodes != held and weighted:
-            raise UserError(f"layer {plan.layer.index}: the rows of a readout have no coefficients; choose attention "
+            raise UserError(f"layer {layer.index}: the rows of a readout have no coefficients; choose attention "
                             f"constant")  # fmt: skip
         if id(one) not in found:
-            plain = plan.layer.second or one.nodes != held
-            found[id(one)] = _unweighted(one) if plain else encode(accelerator.source, one)
+            plain = layer.second or one.nodes != held
+            found[id(one)] = _unweighted(one) if plain else encode(source, one)
         held = one.nodes
     return tuple(found[id(one)] for one in given)
 
@@ -362,7 +440,8 @@ def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
     return words[:, :together].reshape(-1, LANES)
 
 
-def _no_beats(engine: Engine) -> Beats:
+def no_beats(engine: Engine) -> Beats:
+    """A region of nothing."""
     return np.zeros((0, engine.beat_bits // 8), np.uint8)
 
 
@@ -408,7 +487,7 @@ class _Encoder:
         """The regions by name."""
         found = {"programme": programme_beats(self.programme, self.engine.beat_bits)}
         for region, parts in self.streams.items():
-            found[region.name.lower()] = np.concatenate([_no_beats(self.engine), *parts])
+            found[region.name.lower()] = np.concatenate([no_beats(self.engine), *parts])
         return found
 
     def _append(self, region: Region, beats: Beats) -> dict[str, int]:
@@ -592,7 +671,7 @@ class _Encoder:
             descriptor = replace(common, accumulate=int(piece > 0),
                            target=Target.TABLE if piece == plan.slices - 1 else Target.PARTIAL)  # fmt: skip
             entries = (columns * plan.write_tiles, values)
-            schedule = self._packed(indptr, entries[0], here, plan.combine)
+            schedule = packed(self.engine, indptr, entries[0], here, plan.combine)
             found.append(self._sparse(
                 descriptor, Region.FEATURES, schedule, here, plan.combine, indptr, entries, False
             ))  # fmt: skip
@@ -642,23 +721,16 @@ class _Encoder:
         place = combined.position[sources[here]] - block * held * combined.groups
         places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
-        weights = np.repeat(coefficients(plan, rows, graph, fraction)[here], plan.heads)
+        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
         if engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
             raise UserError(f"layer {index}: an edge of a maximum has a coefficient that is rounded to 0, which no "
                             f"unit reads where units share tables")  # fmt: skip
         entries = (places.ravel() * plan.pitch, weights)
-        schedule = self._packed(indptr, entries[0], deal, plan.aggregate, ordered)
+        schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
             repeats(plan) and engine.shared == 1, again if plan.attends else None,
         )  # fmt: skip
-
-    def _packed(self, indptr: Ints, index: Ints, deal: Deal, mode: Mode, ordered: int = 0) -> Schedule:
-        """Slot rows of rows of entries that name the words `index`, in which no two takers read one bank of a copy."""
-        if self.engine.shared == 1:
-            return pack(np.diff(indptr), deal, mode.k, ordered)
-        copies = copies_of_takers(self.engine, mode)
-        return pack_shared(indptr, index, deal, mode.k, copies, self.engine.copy_banks, ordered)
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:
         """The fields of a descriptor that weights messages by scores."""
@@ -688,6 +760,13 @@ class _Encoder:
         placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits, self.engine.bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
+
+
+def packed(engine: Engine, indptr: Ints, index: Ints, deal: Deal, mode: Mode, ordered: int = 0) -> Schedule:
+    """Slot rows of rows of entries that name the words `index`, in which no two takers read one bank of a copy."""
+    if engine.shared == 1:
+        return pack(np.diff(indptr), deal, mode.k, ordered)
+    return pack_shared(indptr, index, deal, mode.k, copies_of_takers(engine, mode), engine.copy_banks, ordered)
 
 
 def part_of(combined: Deal, rows: int, block: int) -> tuple[Ints, Deal]:
@@ -793,14 +872,14 @@ def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
 
 
 def coefficients(
-    plan: LayerPlan, data: GraphData, graph: EncodedGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+    layer: LayerAccelerator, data: GraphData, graph: EncodedGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 
     A mean divides them by the number of messages before they are rounded to so many fraction bits; with scores they say
     how often a row's sum of coefficients counts one: see `Softmax.counted`.
     """
-    g = plan.layer.geometry
+    g = layer.geometry
     if g.gat and g.mean:
         return 2 * np.repeat(np.diff(graph.indptr), np.diff(graph.indptr)) - 1
     if not g.mean:

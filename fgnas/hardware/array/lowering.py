@@ -328,14 +328,7 @@ class ArrayAccelerator:
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""
         return {
-            "name": self.source.name,
-            "dataset": self.source.dataset,
-            "target": "array",
-            "design": self.source.design.to_dict(),
-            "design_hash": self.source.design.hash,
-            "shape": vars(self.source.shape),
-            "input_scale": self.source.input_scale,
-            "engine": self.engine.summary(),
+            **network_summary(self.source, self.engine),
             "layers": [
                 {"combine": vars(plan.combine), "aggregate": vars(plan.aggregate), "tiles": plan.tiles,
                  "write_tiles": plan.write_tiles, "passes": plan.passes, "activation": plan.activation.name.lower(),
@@ -345,6 +338,20 @@ class ArrayAccelerator:
                 for plan in self.plans
             ],
         }  # fmt: skip
+
+
+def network_summary(source: Accelerator, engine: Engine) -> dict[str, Any]:
+    """A network and the engine that runs it as plain JSON values, without its layers."""
+    return {
+        "name": source.name,
+        "dataset": source.dataset,
+        "target": "array",
+        "design": source.design.to_dict(),
+        "design_hash": source.design.hash,
+        "shape": vars(source.shape),
+        "input_scale": source.input_scale,
+        "engine": engine.summary(),
+    }
 
 
 def check_network(source: Accelerator) -> None:

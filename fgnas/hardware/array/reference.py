@@ -13,7 +13,7 @@ import numpy as np
 from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import EncodedArray, read_image
+from fgnas.hardware.array.encoding import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
 from fgnas.hardware.array.programme import (
     Activation,
@@ -318,12 +318,12 @@ def _rows(last: Codes) -> tuple[slice, Ints]:
     return slice(0, int(ends[-1]) + 1), np.concatenate([[0], ends[:-1] + 1])
 
 
-def run(encoded: EncodedArray) -> Codes:
+def run(encoded: Encoded) -> Codes:
     """[N, classes] logits as integers."""
     return encoded.read_logits(run_region(encoded))
 
 
-def run_region(encoded: EncodedArray) -> Beats:
+def run_region(encoded: Encoded) -> Beats:
     """The logit region that the kernel writes, as beats."""
-    logits = Machine(encoded.accelerator.engine).execute(encoded.programme, encoded.regions)
+    logits = Machine(encoded.engine).execute(encoded.programme, encoded.regions)
     return encoded.logit_region(logits)

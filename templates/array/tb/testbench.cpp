@@ -168,8 +168,8 @@ static int check_refusals(const Vectors& v) {
     const unsigned last = v.descriptors - 1;
     unsigned first = 0;  // descriptor that computes
     while (field(v.programme, first, OPERATION_AT, OPERATION_BITS) == OPERATION_LOAD) ++first;
-    unsigned combination = first;  // the first one whose results go to the tables
-    while (field(v.programme, combination, TARGET_AT, TARGET_BITS) != TARGET_TABLE) ++combination;
+    unsigned combination = first;  // the first one whose results go to the tables, if any do
+    while (combination < last && field(v.programme, combination, TARGET_AT, TARGET_BITS) != TARGET_TABLE) ++combination;
     const struct {
         const char* what;
         int at, bits;
@@ -206,15 +206,19 @@ static int check_refusals(const Vectors& v) {
     failed += check("no beats to load", changed(v, 0, BEATS_AT, BEATS_BITS, 0), 1u << STREAM_TOO_SHORT);
     failed += check("a stream that ends early",
                     changed(v, first, BEATS_AT, BEATS_BITS, field(v.programme, first, BEATS_AT, BEATS_BITS) - 1),
-                    1u << STREAM_TOO_SHORT);
-    failed += check("an index beyond the limit", changed(v, first, LIMIT_AT, LIMIT_BITS, 0), 1u << INDEX_OUT_OF_RANGE);
+                    1u << STREAM_TOO_SHORT, first == last);  // it may have written what came before
+    failed += check("an index beyond the limit", changed(v, first, LIMIT_AT, LIMIT_BITS, 0), 1u << INDEX_OUT_OF_RANGE,
+                    first == last);
     failed += check("words beyond the table", changed(v, 0, TARGET_BASE_AT, TARGET_BASE_BITS, TABLE_WORDS - 1),
                     field(v.programme, 0, COUNT_AT, COUNT_BITS) > 1 ? 1u << MEMORY_OVER_CAPACITY : 0, true);
-    failed += check("results beyond the table",
-                    changed(v, combination, TARGET_BASE_AT, TARGET_BASE_BITS, (1u << TARGET_BASE_BITS) - 1),
-                    1u << MEMORY_OVER_CAPACITY);
+    if (field(v.programme, combination, TARGET_AT, TARGET_BITS) == TARGET_TABLE) {
+        failed += check("results beyond the table",
+                        changed(v, combination, TARGET_BASE_AT, TARGET_BASE_BITS, (1u << TARGET_BASE_BITS) - 1),
+                        1u << MEMORY_OVER_CAPACITY);
+    }
+    const bool several = field(v.programme, first, LIMIT_AT, LIMIT_BITS) > 1;  // else the last word holds them
     failed += check("entries beyond the table", changed(v, first, TABLE_BASE_AT, TABLE_BASE_BITS, TABLE_WORDS - 1),
-                    1u << MEMORY_OVER_CAPACITY);
+                    several ? 1u << MEMORY_OVER_CAPACITY : 0, !several);
     const unsigned beats = field(v.programme, last, RESULT_BEATS_AT, RESULT_BEATS_BITS);
     failed += check("a beat of logits too many", changed(v, last, RESULT_BEATS_AT, RESULT_BEATS_BITS, beats + 1),
                     1u << SCHEDULE_BROKEN, true);

@@ -352,7 +352,7 @@ def test_heads_of_the_last_layer_are_averaged(heads: int, attention: str, aggreg
     for before in source.layers[:-1]:
         x = pipeline.activate(before, pipeline.aggregate(before, graph, pipeline.linear(before, x)))
     h = pipeline.linear(layer, x).reshape(data.nodes, data.classes, heads).sum(axis=2)
-    weights = coefficients(encoded.accelerator.plans[-1], data, graph)
+    weights = coefficients(layer, data, graph)
     total = np.zeros_like(h)
     np.add.at(total, data.targets, weights[:, None] * h[data.sources])
     fraction = 0 if (attention, aggregation) == ("constant", "add") else wire.COEFFICIENT_FRACTION_BITS

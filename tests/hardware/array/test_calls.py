@@ -1,0 +1,259 @@
+"""Buffer re-purposing off: the results of every call are what the undivided programme keeps as H or Z."""
+
+import itertools
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from arrays import random_array, random_data, random_source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import random_accelerator, random_design, random_graph
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.calls import (
+    CalledArray,
+    EncodedCall,
+    Half,
+    Rows,
+    calls_engine,
+    filled,
+    fit_calls,
+    halves_of,
+    laid_out,
+    parts_of,
+)
+from fgnas.hardware.array.cycles import multiplications, total_cycles
+from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
+from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.programme import Activation, Operation, Region, Target
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
+
+ENGINE = Engine(
+    units=2, bits=8, modes=(Mode(2, 1, 1),), tiles=2, table_words=64, own_words=64, bias_words=2, activation_words=1,
+    shifts=(0, 1), maximum=True, sum_bits=20,
+)  # fmt: skip
+
+
+def half(**given: object) -> Half:
+    """Rows 2 T0, T0 - T1 and nothing of a table of two rows, plain but for what is given."""
+    rows = Rows(np.array([0, 1, 3, 3]), np.array([0, 0, 1]))
+    table = np.array([[3, -2, 5], [1, 4, -7]])
+    plain = {"name": "half 0", "layer": 0, "aggregates": False, "rows": rows, "value": np.array([2, 1, -1]),
+             "table": table, "depth": 2, "columns": 3, "shift": 0, "maximum": False, "bits": 8, "bias": None,
+             "bias_fine": False, "activation": Activation.NONE, "activation_table": None,
+             "multiplications": 3}  # fmt: skip
+    return Half(**plain | given)  # type: ignore[arg-type]
+
+
+def called(one: Half) -> EncodedCall:
+    ((part,),) = parts_of([one], 2)
+    return filled(laid_out(ENGINE, part, 0))
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ({}, [[6, -4, 10], [2, -6, 12], [0, 0, 0]]),
+    ({"bits": 4}, [[6, -4, 7], [2, -6, 7], [0, 0, 0]]),
+    ({"shift": 1}, [[3, -2, 5], [1, -3, 6], [0, 0, 0]]),
+    ({"bias": np.array([1, 0, -1])}, [[7, -4, 9], [3, -6, 11], [1, 0, -1]]),
+    ({"bias": np.array([1, 0, -1]), "bias_fine": True}, [[22, -4, -6], [18, -6, -4], [16, 0, -16]]),
+    ({"activation": Activation.RELU}, [[6, 0, 10], [2, 0, 12], [0, 0, 0]]),
+    ({"bits": 3, "activation": Activation.TABLE, "activation_table": np.arange(8) * 3}, [[9, 12, 9], [6, 12, 9],
+                                                                                         [0, 0, 0]]),
+])  # fmt: skip
+def test_a_call_by_hand(given: dict, expected: list) -> None:
+    assert reference.run(called(half(**given))).tolist() == expected
+
+
+def test_the_maximum_of_a_call_by_hand() -> None:
+    """Of T0 and -T1; a row without an entry does not come up."""
+    rows = Rows(np.array([0, 1, 3]), np.array([0, 0, 1]))
+    assert reference.run(called(half(rows=rows, maximum=True))).tolist() == [[6, -4, 10], [3, -2, 7]]
+
+
+def test_the_programme_of_a_call_by_hand() -> None:
+    """Two loads and a stream; what it loads fits the engine, and it writes a beat for each word of each row."""
+    call = called(half(bias=np.array([1, 0, -1])))
+    assert [(Operation(one.operation), Target(one.target), one.count) for one in call.programme] == [
+        (Operation.LOAD, Target.TABLE, 2), (Operation.LOAD, Target.BIAS, 1), (Operation.SPARSE, Target.LOGITS, 3),
+    ]  # fmt: skip
+    assert call.phase_names == ["fetch", "load table", "load bias", "half 0"]
+    assert call.multiplications == [0, 0, 0, 9]
+    # Three descriptors of two beats, a beat each to load two words, and three slot rows of two entries, two in a beat.
+    assert (call.bytes_read, call.bytes_written) == (16 * (6 + 1 + 1 + 2), 16 * 4)
+    ((part,),) = parts_of([half(depth=65)], 2)
+    with pytest.raises(UserError, match="half 0: 65 words are loaded into table, the engine has 64"):
+        laid_out(ENGINE, part, 0)
+
+
+def kept(encoded: EncodedArray) -> list[Codes]:
+    """[N, features] H and Z of every layer, and the logits, in the order in which an undivided programme makes them;
+    heads that are averaged side by side."""
+    machine = reference.Machine(encoded.engine)
+    made: dict[tuple[int, int], list[Codes]] = defaultdict(list)
+    for descriptor, layer in zip(encoded.programme, encoded.layers, strict=True):
+        machine.execute([descriptor], encoded.regions)
+        if not descriptor.computes or descriptor.target == Target.LOGITS:
+            continue
+        plan, combines = encoded.accelerator.plans[layer], descriptor.target == Target.TABLE
+        n, word = plan.aggregate.n, np.arange(plan.tiles * plan.aggregate.n)
+        if combines:
+            row = encoded.dealt.combined(layer).position[:, None]
+            found = machine.table[word % n, descriptor.target_base + row * plan.pitch + word // n]
+        else:
+            deal = encoded.dealt.layers[layer]
+            place = descriptor.target_base + deal.ordinal[:, None] * plan.row_tiles + word // n
+            found = machine.own[deal.group[:, None] * n + word % n, place]
+        made[layer, not combines].append(found.reshape(len(found), -1))
+    results = []
+    for (layer, aggregated), parts in sorted(made.items()):
+        plan = encoded.accelerator.plans[layer]
+        width = plan.layer.geometry.features // plan.heads
+        if plan.heads > 1 and not aggregated:
+            results.append(np.concatenate([part[:, :width] for part in parts], axis=1))
+        else:
+            results.append(np.concatenate(parts, axis=1)[:, :width])
+    return [*results, encoded.read_logits(encoded.logit_region(machine.logits))]
+
+
+def results_of(array: CalledArray) -> list[Codes]:
+    """The results of every half, of all of its parts."""
+    each = iter(found for _, found in array.chain())
+    return [np.concatenate([next(each) for _ in parts], axis=1) for parts in array.parts]
+
+
+def assert_same(source: Accelerator, data: GraphData, encoded: EncodedArray, rng: np.random.Generator) -> CalledArray:
+    """Any engine, and parts of any width; also the engine of the undivided programme, where it has the mode."""
+    units, tiles = int(rng.choice([1, 2, 3, 5, 8, 16])), int(rng.integers(1, 9))
+    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits)
+    found, expected = results_of(array), kept(encoded)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
+    calls = [call for call, _ in array.chain()]
+    assert sum(sum(call.multiplications) for call in calls) == multiplications(encoded)
+    for call, before in zip(calls, array.laid_out(), strict=True):
+        assert call.programme == before.programme, "no value changes a programme"
+        assert total_cycles(call) == total_cycles(before)
+        for region in Region:
+            read = sum(one.beats for one in call.programme if one.region == region)
+            assert len(call.regions[region.name.lower()]) == read
+        assert len(call.logit_region(np.zeros((call.logit_rows * call.part.tiles, LANES)))) == (
+            call.programme[-1].result_beats
+        )
+    return array
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 100_000), layers=st.integers(1, 3))
+def test_every_call_gives_what_the_undivided_programme_keeps(seed: int, layers: int) -> None:
+    """Sums, means and maxima, with coefficients and without; hidden heads, and heads that are averaged; every
+    activation; the undivided programme in any passes and with any columns side by side."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, layers, data, ("add", "mean", "max"), heads=(1, 2, 4))
+    assert_same(source, data, encode_array(random_array(rng, source, data), data), rng)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_second_products_and_heads_with_a_maximum(seed: int) -> None:
+    """Layers that are two of the array's."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, 30, 12, 5, 60)
+    hidden = {"attention": "constant", "aggregation": "mlp", "t_attn": None, "k": 1, "d": 12}
+    last = {"attention": "gcn", "aggregation": "max", "t_attn": None, "k": 4, "ai": 1, "af": 4}
+    source = random_accelerator(rng, random_design(rng, 2, (hidden, last)), data)
+    array = assert_same(source, data, encode_array(fit(source, data, 4), data), rng)
+    names = [parts[0].half.name for parts in array.parts]
+    assert names == ["combine 0", "aggregate 0", "second product 0", "return 0", "combine 1", "aggregate 1",
+                     "mean of heads 1", "return 1"]  # fmt: skip
+
+
+def test_layers_with_graphs_of_their_own() -> None:
+    rng = np.random.default_rng(2)
+    data = random_graph(rng, 40, 12, 5, 90)
+    source = random_source(rng, 2, data)
+    first, *further = layer_graphs(data, (0.5, 0.1))
+    array = fit_calls(source, first, 4, further=further)
+    *_, (_, logits) = array.chain()
+    assert np.array_equal(logits, reference.run(encode_array(fit(source, first, 4, further=further), first, further)))
+
+
+def test_one_engine_runs_the_whole_and_the_calls() -> None:
+    """An engine with the mode of the last aggregation, and tables and shifts for both."""
+    rng = np.random.default_rng(7)
+    data = random_graph(rng, 50, 20, 6, 120)
+    source = random_source(rng, 2, data)
+    whole, apart = fit(source, data, 4), fit_calls(source, data, 4)
+    both = replace(whole.engine, table_words=max(whole.engine.table_words, apart.engine.table_words),
+                   tiles=max(whole.engine.tiles, apart.engine.tiles))  # fmt: skip
+    assert set(apart.engine.modes) <= set(both.modes) and set(apart.engine.shifts) <= set(both.shifts)
+    *_, (_, logits) = apart.on(both).chain()
+    assert np.array_equal(logits, reference.run(encode_array(whole.on(both), data)))
+
+
+def test_no_nodes() -> None:
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 5, 6, 3, 4)
+    source = random_source(rng, 2, data)
+    nobody = replace(
+        data, features=sp.csr_matrix((0, data.width_in), dtype=np.float32), indptr=np.zeros(1, np.int64),
+        **{name: getattr(data, name)[:0] for name in ("sources", "labels", "train", "val", "test")},
+    )  # fmt: skip
+    for call, results in fit_calls(source, nobody, 2).chain():
+        assert not call.programme and results.shape == (0, call.part.width)
+
+
+def test_parts_have_all_columns() -> None:
+    """20 columns are three words: in parts of two words one of two, and one of the last four columns."""
+    wide = half(columns=20, table=np.zeros((2, 20), np.int64))
+    first, last = parts_of([wide, half()], 2)
+    assert [(part.name, part.here, part.tiles) for part in first] == [
+        ("half 0, part 1", slice(0, 16), 2), ("half 0, part 2", slice(16, 20), 1),
+    ]  # fmt: skip
+    assert [(part.name, part.width) for part in last] == [("half 0", 3)]
+
+
+def test_networks_that_need_their_rows_on_the_chip_are_refused() -> None:
+    rng = np.random.default_rng(1)
+    data = random_graph(rng, 20, 6, 3, 30)
+    scored = random_source(rng, 2, data, attentions=("gat",))
+    with pytest.raises(UserError, match="layer 0: attention gat keeps scores on the chip, which needs buffer"):
+        fit_calls(scored, data, 4)
+    plain = random_source(rng, 2, data, ("add",), ("constant",))
+    graphs = readout(data, np.arange(data.nodes) // 4)
+    with pytest.raises(UserError, match="a readout has other rows than the layer before it"):
+        fit_calls(plain, data, 4, further=(graphs,))
+    many = random_source(rng, 1, random_graph(rng, 20, 6, 65, 30))
+    with pytest.raises(UserError, match="off a network has 64 classes at most, not 65"):
+        fit_calls(many, random_graph(rng, 20, 6, 65, 30), 4)
+
+
+def test_tables_that_hold_no_part_are_refused() -> None:
+    parts = parts_of([half(depth=20_000)], 1)
+    with pytest.raises(UserError, match="lie whole in a table, 20000 words of it; it has 16384 at most"):
+        calls_engine(random_source(np.random.default_rng(1), 1, random_graph(np.random.default_rng(1), 9, 6, 3, 9)),
+                     parts, 2, 128)  # fmt: skip
+
+
+def test_the_engine_is_as_large_as_its_largest_call() -> None:
+    """Each half takes the table alone: W, or H of all rows."""
+    rng = np.random.default_rng(4)
+    data = random_graph(rng, 700, 90, 5, 900)
+    hidden = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 16}
+    last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
+    source = random_accelerator(rng, random_design(rng, 2, (hidden, last)), data)
+    halves = halves_of(source, data)
+    assert [(one.depth, one.columns) for one in halves] == [(90, 16), (700, 16), (16, 5), (700, 5)]
+    assert (fit_calls(source, data, 4).engine.table_words, fit_calls(source, data, 4).engine.own_words) == (1536, 64)
+    assert fit_calls(source, data, 4, 1).engine.table_words == 1024
+    assert [len(parts) for parts in fit_calls(source, data, 4, 1).parts] == [2, 2, 1, 1]
+    assert [len(list(group)) for _, group in itertools.groupby(
+        fit_calls(source, data, 4, 1).laid_out(), lambda call: id(call.order)
+    )] == [2, 2, 1, 1]  # the parts of a half have the same slot rows
