@@ -131,6 +131,8 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--beat-bits", POSITIVE, about)
     about = "most block RAMs of an array; default: the design's own array, or those of the search or device"
     _add_number(sub, "--bram36", POSITIVE, about)
+    about = "whether H and Z stay on an array's chip; else each half of a layer is a call of its own; default: on"
+    sub.add_argument("--repurposing", choices=("on", "off"), default="on", help=about)
     _add_json(sub)
 
 
@@ -495,7 +497,7 @@ def _hls(options: argparse.Namespace) -> int:
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(
         directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
-        options.beat_bits, options.bram36,
+        options.beat_bits, options.bram36, options.repurposing == "on",
     )  # fmt: skip
     if options.json:
         data = accelerator.data
@@ -510,7 +512,7 @@ def _hls(options: argparse.Namespace) -> int:
 
 ONE_DESIGN = {
     "fpga": None, "clock_mhz": None, "compiler": "vitis", "target": None, "multipliers": None, "beat_bits": None,
-    "bram36": None, "dataset": None, "split": None, "normalise": None,
+    "bram36": None, "repurposing": "on", "dataset": None, "split": None, "normalise": None,
 }  # fmt: skip
 """Options of `fgnas hls`, with their defaults, that a run with several accelerators does not take."""
 
@@ -546,6 +548,8 @@ def _sim(options: argparse.Namespace) -> int:
         report = project.simulate(options.rtl)
         if "by_step" in report and not options.json:
             _show_steps(report.pop("by_step"))
+        if "by_call" in report and not options.json:
+            _show_calls(report.pop("by_call"))
         return _show_check(report, options.json)
     if options.rtl is not None:
         raise UserError("--couplings simulates the project's own RTL: leave out --rtl")
@@ -557,11 +561,20 @@ def _sim(options: argparse.Namespace) -> int:
     return _show_check(report, options.json)
 
 
+COMPARED = ("logits", "mismatches", "cycles", "predicted_cycles")
+"""What is shown of each of several simulations."""
+
+
 def _show_steps(by_step: dict[str, dict[str, Any]]) -> None:
     """The simulated steps of a mapped network."""
-    names = ("logits", "mismatches", "cycles", "predicted_cycles")
-    rows = [(name, one["unit"], *(f"{one[key]:,}" for key in names)) for name, one in by_step.items()]
-    _show_table("Steps on accelerators", ("step", "unit", *(key.replace("_", " ") for key in names)), rows)
+    rows = [(name, one["unit"], *(f"{one[key]:,}" for key in COMPARED)) for name, one in by_step.items()]
+    _show_table("Steps on accelerators", ("step", "unit", *(key.replace("_", " ") for key in COMPARED)), rows)
+
+
+def _show_calls(by_call: dict[str, dict[str, Any]]) -> None:
+    """The simulated calls of a network."""
+    rows = [(name, *(f"{one[key]:,}" for key in COMPARED)) for name, one in by_call.items()]
+    _show_table("Calls", ("call", *(key.replace("_", " ") for key in COMPARED)), rows)
 
 
 def _synth(options: argparse.Namespace) -> int:

@@ -278,6 +278,7 @@ class Accelerator:
         multipliers: int | None = None,
         beat_bits: int | None = None,
         bram36: int | None = None,
+        repurposing: bool = True,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
@@ -285,7 +286,8 @@ class Accelerator:
         (docs/array.md) the network runs on the design's own one, or, where `multipliers`, `bram36` or another
         `beat_bits` is given or it has none, on the fastest one for this graph with up to `multipliers`, by default the
         design's DSP budget, behind a memory port of `beat_bits` (128, 256 or 512; default 128), that takes `bram36`
-        block RAMs at most, by default as many as the specification allows.
+        block RAMs at most, by default as many as the specification allows. Without `repurposing` H and Z go to main
+        memory: the network is several calls of the fastest array for them.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -297,7 +299,7 @@ class Accelerator:
             wanted = replace(wanted, **limits_of(find_device(fpga), {}))
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
-        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36)
+        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36, repurposing)
         with step("write the project"):
             made_for = find_target(target or target_of(self.design.choices))
             made_for.write(self.hardware, self.data, Path(directory), request)

@@ -14,7 +14,7 @@ from fgnas.design import Design
 from fgnas.designs import DesignTable
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -43,6 +43,7 @@ class Request:
         multipliers: the most that an array may have; None for the design's own array, else for its DSP budget.
         beat_bits: width of an array's memory port; None for that of the design's own array, else for the pipeline's.
         bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
+        repurposing: whether H and Z stay on an array's chip; else a network is several calls.
     """
 
     specification: Specification
@@ -51,6 +52,7 @@ class Request:
     multipliers: int | None = None
     beat_bits: int | None = None
     bram36: int | None = None
+    repurposing: bool = True
 
 
 def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, request: Request) -> list[Path]:
@@ -62,6 +64,8 @@ def _pipeline(accelerator: Accelerator, data: GraphData, directory: Path, reques
         raise UserError(f"--beat-bits is for --target array: a pipeline's port has {wire.BEAT_BITS} bits")
     if request.bram36 is not None:
         raise UserError("--bram36 is for --target array: the design and the graph say how many a pipeline takes")
+    if not request.repurposing:
+        raise UserError("--repurposing is for --target array: a pipeline has buffers for each layer")
     return project.write_project(
         accelerator, data, directory, request.specification, request.network, request.compiler
     )
@@ -74,6 +78,9 @@ def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: 
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
     first, *further = layer_graphs(data, accelerator.design.rates)
+    if not request.repurposing:
+        calls = fastest_calls(accelerator, first, _room(accelerator, request), further)
+        return array.write_calls(calls, directory, limits, request.network)
     made = _made(accelerator, first, request, further)
     return array.write_project(made, first, directory, limits, request.network, further)
 
@@ -89,13 +96,18 @@ def _made(
             accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
             shared=own.shared,
         )  # fmt: skip
+    return fastest(accelerator, data, _room(accelerator, request), further)
+
+
+def _room(accelerator: Accelerator, request: Request) -> Room:
+    """What an array may take that is not the design's own."""
+    own, limits = accelerator.design.array, request.specification
     most = accelerator.design.dsp if request.multipliers is None else request.multipliers
-    limits = request.specification
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
     beat_bits = request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)
     guarded = {name: limit for name, limit in limits.limits().items() if name in LIMITED}
-    return fastest(accelerator, data, Room(most, beat_bits, guarded, limits.family), further)
+    return Room(most, beat_bits, guarded, limits.family)
 
 
 TablePricer = Callable[[DesignTable], Priced]

@@ -23,6 +23,7 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import RETURN, product_name
 from fgnas.hardware.array.dealing import Deal, Ints, deal_for_logits
 from fgnas.hardware.array.encoding import (
+    ROUNDED_AWAY,
     Encoded,
     Leaving,
     coefficients,
@@ -292,23 +293,25 @@ class CalledArray:
 
 def fit_calls(
     source: Accelerator, data: GraphData, units: int, tiles: int = MOST_TILES, beat_bits: int = wire.BEAT_BITS,
-    further: Sequence[GraphData] = (),
+    further: Sequence[GraphData] = (), shared: int = 1,
 ) -> CalledArray:  # fmt: skip
     """A network on a graph as calls of the smallest engine of so many units that runs them, in parts of up to `tiles`
-    words of a row; `further` as in `encode_array`."""
+    words of a row; `further` as in `encode_array`, `shared` as in `Engine`."""
     source = with_heads_apart(source)
-    return called(source, halves_of(source, data, further), units, tiles, beat_bits, len(data.sources))
+    return called(source, halves_of(source, data, further), units, tiles, beat_bits, len(data.sources), shared)
 
 
 def called(
-    source: Accelerator, halves: Sequence[Half], units: int, tiles: int, beat_bits: int, edges: int
+    source: Accelerator, halves: Sequence[Half], units: int, tiles: int, beat_bits: int, edges: int, shared: int = 1
 ) -> CalledArray:
     """`fit_calls` of halves that are known."""
     parts = parts_of(halves, tiles)
-    return CalledArray(source, calls_engine(source, parts, units, beat_bits), parts, edges)
+    return CalledArray(source, calls_engine(source, parts, units, beat_bits, shared), parts, edges)
 
 
-def calls_engine(source: Accelerator, parts: Sequence[Sequence[Part]], units: int, beat_bits: int) -> Engine:
+def calls_engine(
+    source: Accelerator, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
+) -> Engine:
     """The smallest engine of so many units that runs all parts. Raises UserError where no table holds one."""
     each = list(itertools.chain(*parts))
     depth = max(max(1, one.half.depth) * one.tiles for one in each)
@@ -317,10 +320,11 @@ def calls_engine(source: Accelerator, parts: Sequence[Sequence[Part]], units: in
                         f"{LARGEST_INDEX + 1} at most")  # fmt: skip
     return Engine(
         units=units, bits=widest(source), modes=(Mode(units, 1, 1),), tiles=max(one.tiles for one in each),
-        table_words=int(table_depth(depth, beat_bits)), own_words=int(own_depth(0)),
+        table_words=int(table_depth(depth, beat_bits, shared=shared)), own_words=int(own_depth(0)),
         bias_words=max(one.tiles for one in each), activation_words=max(_activation_words(one.half) for one in each),
         shifts=tuple(sorted({one.half.shift for one in each})), maximum=any(one.half.maximum for one in each),
         sum_bits=sum_bits(source), programme=int(programme_depth(DESCRIPTORS)), beat_bits=beat_bits,
+        shared=shared,
     )  # fmt: skip
 
 
@@ -337,7 +341,7 @@ class CallOrder:
     schedule: Schedule
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=32)
 def order_of(engine: Engine, rows: Rows, tiles: int) -> CallOrder:
     """Groups of one unit each; results leave row by row across them. The parts of a half have the same order."""
     mode = Mode(engine.units, 1, 1)
@@ -399,7 +403,10 @@ def laid_out(engine: Engine, part: Part, edges: int) -> EncodedCall:
 
     Raises UserError where the engine does not hold it.
     """
-    half, order = part.half, order_of(engine, part.half.rows, part.tiles)
+    half = part.half
+    if engine.shared > 1 and half.maximum and half.value is not None and not half.value.all():
+        raise UserError(f"layer {half.layer}: {ROUNDED_AWAY}")
+    order = order_of(engine, half.rows, part.tiles)
     if not order.deal.depth:
         return EncodedCall(part, engine, order, edges, {}, (), {})
     mode, held = engine.mode_number(order.mode), {

@@ -15,9 +15,19 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
+from fgnas.hardware.array.calls import CalledArray, called, halves_of
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, LARGEST_UNITS, MOST_PROGRAMME, SHARED, table_banks
+from fgnas.hardware.array.engine import (
+    FINISHED,
+    HEADS,
+    LANES,
+    LARGEST_UNITS,
+    MOST_PROGRAMME,
+    MOST_TILES,
+    SHARED,
+    table_banks,
+)
 from fgnas.hardware.array.heads import adds_heads, with_heads_apart
 from fgnas.hardware.array.lowering import (
     LOADS,
@@ -39,7 +49,7 @@ from fgnas.hardware.array.lowering import (
 )
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
-from fgnas.hardware.array.resources import exponential_halves
+from fgnas.hardware.array.resources import engine_resources, exponential_halves
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
@@ -119,7 +129,7 @@ def fastest(
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
     graphs = (data, *further)
-    if "bram36" in room.limits:
+    if shares(room):
         offered += in_shares(source, offered)
     try:
         return _fastest_of(source, graphs, room, offered)
@@ -165,6 +175,55 @@ def _fastest_of(
     limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
                        for name, limit in room.limits.items())  # fmt: skip
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
+
+
+def fastest_calls(
+    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+) -> CalledArray:
+    """A network with buffer re-purposing off: the units and parts with the fewest cycles on this graph, among equals
+    those with fewer units; `further` as in `encode_array`.
+
+    Compares the `offered_units` of the budget, and rows in parts of 1, 2, 4 and 8 words: with more parts the streams
+    are read more often, but tables are smaller, and several rows of one word leave in a beat. Units share tables where
+    those of `fastest` do. Raises UserError where the network fits no array.
+    """
+    source = with_heads_apart(source)
+    halves = halves_of(source, data, further)
+    widest_row = min(MOST_TILES, max(half.words for half in halves))
+    problem: UserError | None = None
+    found: list[tuple[float, int, CalledArray]] = []
+    offered = itertools.product(
+        offered_units(min(LARGEST_UNITS, room.multipliers // LANES)), powers(2 * widest_row - 1),
+        SHARED if shares(room) else SHARED[:1],
+    )  # fmt: skip
+    for units, tiles, shared in offered:
+        if units % shared:
+            continue
+        try:
+            array = called(source, halves, units, tiles, room.beat_bits, len(data.sources), shared)
+            _check_limits(array, room)
+            cycles = sum(map(total_cycles, array.laid_out()))
+            found.append((cycles * (1 + LARGER) ** (shared.bit_length() - 1), units, array))
+        except UserError as error:
+            problem = problem or error
+    if not found:
+        assert problem is not None, "one unit is always offered"
+        raise problem
+    return min(found, key=lambda one: one[:2])[2]
+
+
+def shares(room: Room) -> bool:
+    """Whether units may share tables: where block RAMs are limited."""
+    return "bram36" in room.limits
+
+
+def _check_limits(array: CalledArray, room: Room) -> None:
+    """Raise UserError where the engine of calls exceeds a limit."""
+    needed = engine_resources(array.engine, room.family)
+    for name, limit in room.limits.items():
+        if needed[name] > limit:
+            raise UserError(f"with buffer re-purposing off the network takes {LABELS[name]} {needed[name]:g}, of "
+                            f"{limit:g}")  # fmt: skip
 
 
 def arrangements(

@@ -55,6 +55,9 @@ REPEATED = 2
 """The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
 NOTHING = 0
 """The value of an entry that adds nothing; an attention still reads its score."""
+ROUNDED_AWAY = (
+    "an edge of a maximum has a coefficient that is rounded to 0, which no unit reads where units share tables"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -723,8 +726,7 @@ class _Encoder:
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
         weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
         if engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
-            raise UserError(f"layer {index}: an edge of a maximum has a coefficient that is rounded to 0, which no "
-                            f"unit reads where units share tables")  # fmt: skip
+            raise UserError(f"layer {index}: {ROUNDED_AWAY}")
         entries = (places.ravel() * plan.pitch, weights)
         schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(

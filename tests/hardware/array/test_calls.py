@@ -29,7 +29,7 @@ from fgnas.hardware.array.calls import (
 )
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
-from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode
 from fgnas.hardware.array.programme import Activation, Operation, Region, Target
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.tasks.nodes import GraphData
@@ -129,9 +129,10 @@ def results_of(array: CalledArray) -> list[Codes]:
 
 
 def assert_same(source: Accelerator, data: GraphData, encoded: EncodedArray, rng: np.random.Generator) -> CalledArray:
-    """Any engine, and parts of any width; also the engine of the undivided programme, where it has the mode."""
+    """Any number of units, some of which may share a table, and parts of any width."""
     units, tiles = int(rng.choice([1, 2, 3, 5, 8, 16])), int(rng.integers(1, 9))
-    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits)
+    shared = int(rng.choice([one for one in SHARED if units % one == 0]))
+    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, shared=shared)
     found, expected = results_of(array), kept(encoded)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):

@@ -1,0 +1,166 @@
+"""A network with buffer re-purposing off: RTL and C++ run every call on one build, each as long as predicted."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arrays import random_data, random_source
+from levels import quick
+from support import random_graph, random_network
+
+from fgnas.api import Project
+from fgnas.backends.targets import Request, find_target
+from fgnas.cli import main
+from fgnas.design import Design
+from fgnas.errors import UserError
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.report.record import ArrayRecord
+from fgnas.systems.gcos.jobs import tied
+from fgnas.tasks.nodes import GraphData
+from fgnas.tools.csim import run_csim
+
+
+def write(
+    source: Accelerator, data: GraphData, folder: Path, multipliers: int, beat_bits: int, bram36: int | None = None
+) -> dict:
+    """A project with re-purposing off; returns its price."""
+    request = Request(Specification(), None, "vitis", multipliers, beat_bits, bram36, repurposing=False)
+    find_target("array").write(source, data, folder, request)
+    return json.loads((folder / "report" / "price.json").read_text())
+
+
+def assert_right(folder: Path, data: GraphData, capsys: pytest.CaptureFixture[str]) -> dict:
+    """Every result of every call in RTL and C++, and the cycles of every phase; returns what `fgnas sim` says."""
+    assert main(["sim", str(folder), "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    faults = ("mismatches", "protocol_errors", "status", "cycle_difference", "phase_differences")
+    assert [found[name] for name in faults] == [0] * 5, found
+    price = json.loads((folder / "report" / "price.json").read_text())
+    listed = json.loads((folder / "report" / "calls.json").read_text())["calls"]
+    assert found["cycles"] == price["latency_cycles"] == sum(one["cycles"] for one in listed)
+    assert [one["name"] for one in found["phases"]] == [one["name"] for one in price["phases"]]
+    assert sorted(found["by_call"]) == sorted(one["call"] for one in listed)
+    assert found["logits"] == data.nodes * data.classes
+    report = run_csim(folder, quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+    assert (report["calls"], report["results"]) == (found["calls"], found["results"]) == (len(listed), sum(
+        one["logits"] for one in found["by_call"].values()))  # fmt: skip
+    return found
+
+
+def test_a_random_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two layers, some heads; the simulator is built once, and the page has the logits and the phases of all calls."""
+    rng = np.random.default_rng(5)
+    data = random_data(rng)
+    source = random_source(rng, 2, data, ("add", "mean", "max"), heads=(1, 2, 4))
+    write(source, data, tmp_path / "p", 32, 256)
+    found = assert_right(tmp_path / "p", data, capsys)
+    built = (tmp_path / "p" / "build" / "sim" / "built").stat().st_mtime_ns
+    assert main(["sim", str(tmp_path / "p"), "--quiet"]) == 0
+    assert "aggregate 1" in capsys.readouterr().out
+    assert (tmp_path / "p" / "build" / "sim" / "built").stat().st_mtime_ns == built
+    record = ArrayRecord.read(tmp_path / "p")
+    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, 4), data)))
+    assert record.has_graph(data)
+    assert main(["report", str(tmp_path / "p"), "--quiet"]) == 0
+    page = (tmp_path / "p" / "report.html").read_text()
+    assert "aggregate 0: load bias" in page and f"{found['cycles']:,} cycles, as predicted" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "multipliers", "beat_bits"), [(0, 8, 512), (1, 24, 128), (2, 128, 512), (3, 40, 256)])
+def test_random_networks_on_engines_of_all_sizes(
+    seed: int, multipliers: int, beat_bits: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows in parts of their columns, graphs of a few nodes, and one, two and three layers."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = random_source(rng, 1 + seed % 3, data, ("add", "mean", "max"), heads=(1, 2, 4))
+    write(source, data, tmp_path / "p", multipliers, beat_bits)
+    assert_right(tmp_path / "p", data, capsys)
+
+
+def test_what_runs_one_call_alone_is_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    data = random_graph(rng, 12, 6, 3, 20)
+    source = random_source(rng, 2, data, ("add",), ("constant",))
+    write(source, data, tmp_path / "p", 8, 128)
+    project = Project(tmp_path / "p")
+    for wrong in (lambda: project.simulate(tmp_path), lambda: project.couplings(1)):
+        with pytest.raises(UserError, match="runs a network that is one call; .* has buffer re-purposing off"):
+            wrong()
+    (tmp_path / "p" / "report" / "calls.json").write_text("{}")
+    with pytest.raises(UserError, match="is damaged: write the project again"):
+        project.simulate()
+    with pytest.raises(UserError, match="--repurposing is for --target array"):
+        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, repurposing=False))
+
+
+def test_the_fastest_calls() -> None:
+    """Of all units and parts; fewer block RAMs where they are limited, none where there are too few."""
+    rng = np.random.default_rng(2)
+    data = random_graph(rng, 900, 300, 5, 2000)
+    source = random_source(rng, 2, data, ("add",), ("gcn",))
+    best = fastest_calls(source, data, Room(64, 512))
+    taken = engine_resources(best.engine)["bram36"]
+    fewer = fastest_calls(source, data, Room(64, 512, {"bram36": taken - 1}))
+    assert engine_resources(fewer.engine)["bram36"] < taken
+    cycles = [sum(map(total_cycles, one.laid_out())) for one in (best, fewer)]
+    assert cycles[0] <= cycles[1] and (best.engine.shared, fewer.engine.shared) == (1, 2)
+    with pytest.raises(UserError, match="with buffer re-purposing off the network takes block RAM .*, of 1"):
+        fastest_calls(source, data, Room(64, 512, {"bram36": 1}))
+
+
+TABLE = [
+    ("cora", 64, (23_315, 119.5, 277_312, 43_520), (26_147, 71.5, 818_624, 260_992)),
+    ("cora", 128, (11_982, 215.5, 328_128, 43_520), (14_826, 135.5, 820_160, 261_120)),
+    ("citeseer", 64, (38_769, 151.5, 486_336, 53_376), (42_632, 71.5, 1_345_984, 319_872)),
+    ("citeseer", 128, (20_107, 279.5, 581_312, 53_504), (24_224, 135.5, 1_348_736, 320_256)),
+]
+"""Cycles, block RAMs, and bytes that are read and written, with re-purposing and without: a table of docs/array.md."""
+
+
+def two_layers(data: GraphData) -> Accelerator:
+    """Two layers of gcn with 16 hidden features in 8 bits."""
+    gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
+           "ai": 3, "af": 4, "wi": 1, "wf": 6}  # fmt: skip
+    layers = [{**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]
+    design = Design.from_dict({"schema": 1, "dsp": 128, "layers": layers})
+    network = tied(design, random_network(np.random.default_rng(1), design, data))
+    return lower(design, network, GraphShape.of(data), data.name)
+
+
+@pytest.mark.parametrize(("name", "multipliers", "on", "off"), TABLE)
+def test_prices_on_whole_graphs(
+    name: str, multipliers: int, on: tuple, off: tuple, request: pytest.FixtureRequest
+) -> None:
+    data = request.getfixturevalue(name)
+    source, room = two_layers(data), Room(multipliers, 512)
+    whole, calls = encode_array(fastest(source, data, room), data), fastest_calls(source, data, room)
+    each = calls.laid_out()
+    found = [
+        (total_cycles(whole), engine_resources(whole.engine)["bram36"], whole.bytes_read, whole.bytes_written),
+        (sum(map(total_cycles, each)), engine_resources(calls.engine)["bram36"], sum(one.bytes_read for one in each),
+         sum(one.bytes_written for one in each)),
+    ]  # fmt: skip
+    assert found == [on, off]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "multipliers"), [row[:2] for row in TABLE])
+def test_whole_graphs(
+    name: str, multipliers: int, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every H, Z and logit of two layers of gcn, in RTL and C++."""
+    data = request.getfixturevalue(name)
+    write(two_layers(data), data, tmp_path / "p", multipliers, 512)
+    assert_right(tmp_path / "p", data, capsys)
