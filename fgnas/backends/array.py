@@ -116,7 +116,8 @@ def _fill(
     counts = write_vectors(encoded, built / "vectors")
     write_cpp(encoded, built, specification, counts)
     values = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
-              "counts": counts, "weights": network is not None, **clock_and_part(specification)}  # fmt: skip
+              "counts": counts, "weights": network is not None, "several": isinstance(accelerator, CalledArray),
+              **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
     values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}
     write_driver(built, "array", regions=REGIONS, status_bits=programme.STATUS_BITS, **values)
