@@ -10,11 +10,13 @@ from levels import quick
 from support import random_graph, random_network
 
 from fgnas.api import Project
+from fgnas.backends.array import write_calls
 from fgnas.backends.targets import Request, find_target
 from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.calls import fit_calls
 from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -86,6 +88,16 @@ def test_random_networks_on_engines_of_all_sizes(
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, ("add", "mean", "max"), heads=(1, 2, 4))
     write(source, data, tmp_path / "p", multipliers, beat_bits)
+    assert_right(tmp_path / "p", data, capsys)
+
+
+@pytest.mark.slow
+def test_calls_of_units_that_share_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four units read one table; a factor of Z that is 0 reads none."""
+    rng = np.random.default_rng(6)
+    data = random_graph(rng, 60, 20, 6, 150)
+    source = random_source(rng, 2, data, ("add", "max"))
+    write_calls(fit_calls(source, data, 8, 1, 512, shared=4), tmp_path / "p")
     assert_right(tmp_path / "p", data, capsys)
 
 
