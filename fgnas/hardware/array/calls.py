@@ -97,11 +97,11 @@ class Half:
             `columns` numbers of each head that is averaged.
         depth, columns: of the table.
         shift: right shift behind the sums.
-        maximum: whether rows are reduced by their maximum.
         bits: width that results saturate to.
+        multiplications: those that the network needs for a column.
+        maximum: whether rows are reduced by their maximum.
         bias: [columns] codes, or None; bias_fine: whether they have fewer fraction bits than the results.
         activation: the function behind the bias; activation_table: [2**bits] codes, or None.
-        multiplications: those that the network needs for a column.
     """
 
     name: str
@@ -113,13 +113,13 @@ class Half:
     depth: int
     columns: int
     shift: int
-    maximum: bool
     bits: int
-    bias: Codes | None
-    bias_fine: bool
-    activation: Activation
-    activation_table: Codes | None
     multiplications: int
+    maximum: bool = False
+    bias: Codes | None = None
+    bias_fine: bool = False
+    activation: Activation = Activation.NONE
+    activation_table: Codes | None = None
 
     @property
     def words(self) -> int:
@@ -161,27 +161,44 @@ def _combination(source: Accelerator, layer: LayerAccelerator, graph: EncodedGra
         indptr = np.arange(graph.nodes + 1) * g.input_width
         index, value = np.tile(np.arange(g.input_width), graph.nodes), None
     weight = layer.weight.reshape(g.input_width, -1, heads).transpose(0, 2, 1).reshape(g.input_width, -1)
-    added = adds_heads(source, layer)
+    work = product_name(source, layer) if layer.second else "combine"
     return Half(
-        f"{product_name(source, layer) if layer.second else 'combine'} {source.design_layer(layer.index)}", layer.index,
-        False, Rows(indptr, index), value, weight, g.input_width, weight.shape[1], layer.linear_shift, False,
-        layer.value_format.width, None, False, Activation.NONE, None, 0 if added else len(index),
-    )  # fmt: skip
+        name=f"{work} {source.design_layer(layer.index)}",
+        layer=layer.index,
+        aggregates=False,
+        rows=Rows(indptr, index),
+        value=value,
+        table=weight,
+        depth=g.input_width,
+        columns=weight.shape[1],
+        shift=layer.linear_shift,
+        bits=layer.value_format.width,
+        multiplications=0 if adds_heads(source, layer) else len(index),
+    )
 
 
 def _aggregation(source: Accelerator, layer: LayerAccelerator, rows: GraphData, graph: EncodedGraph) -> Half:
     """A H, bias and activation; a row has an entry of every averaged head for each edge."""
-    g, heads = layer.geometry, averaged_heads(layer)
+    g, heads, activation = layer.geometry, averaged_heads(layer), activation_of(layer)
     index = (graph.sources[:, None] * heads + np.arange(heads)).ravel()
-    activation = activation_of(layer)
     return Half(
-        f"{RETURN if layer.second else 'aggregate'} {source.design_layer(layer.index)}", layer.index, True,
-        Rows(heads * graph.indptr, index),
-        np.repeat(coefficients(layer, rows, graph), heads), None, heads * graph.nodes, g.features // heads,
-        aggregate_shift(layer), bool(g.maximum), wire.LOGIT_BITS if g.last else layer.argument_format.width, layer.bias,
-        bool(g.last and layer.value_format.fraction_bits < source.logit_format.fraction_bits), activation,
-        layer.activation_table if activation is Activation.TABLE else None, len(index) * bool(g.gcn),
-    )  # fmt: skip
+        name=f"{RETURN if layer.second else 'aggregate'} {source.design_layer(layer.index)}",
+        layer=layer.index,
+        aggregates=True,
+        rows=Rows(heads * graph.indptr, index),
+        value=np.repeat(coefficients(layer, rows, graph), heads),
+        table=None,
+        depth=heads * graph.nodes,
+        columns=g.features // heads,
+        shift=aggregate_shift(layer),
+        bits=wire.LOGIT_BITS if g.last else layer.argument_format.width,
+        multiplications=len(index) * bool(g.gcn),
+        maximum=bool(g.maximum),
+        bias=layer.bias,
+        bias_fine=bool(g.last and layer.value_format.fraction_bits < source.logit_format.fraction_bits),
+        activation=activation,
+        activation_table=layer.activation_table if activation is Activation.TABLE else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)

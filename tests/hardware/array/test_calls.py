@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from arrays import random_array, random_data, random_source
+from arrays import random_array, random_data, random_source, wide_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import random_accelerator, random_design, random_graph
@@ -46,9 +46,7 @@ def half(**given: object) -> Half:
     rows = Rows(np.array([0, 1, 3, 3]), np.array([0, 0, 1]))
     table = np.array([[3, -2, 5], [1, 4, -7]])
     plain = {"name": "half 0", "layer": 0, "aggregates": False, "rows": rows, "value": np.array([2, 1, -1]),
-             "table": table, "depth": 2, "columns": 3, "shift": 0, "maximum": False, "bits": 8, "bias": None,
-             "bias_fine": False, "activation": Activation.NONE, "activation_table": None,
-             "multiplications": 3}  # fmt: skip
+             "table": table, "depth": 2, "columns": 3, "shift": 0, "bits": 8, "multiplications": 3}  # fmt: skip
     return Half(**plain | given)  # type: ignore[arg-type]
 
 
@@ -174,6 +172,16 @@ def test_second_products_and_heads_with_a_maximum(seed: int) -> None:
     names = [parts[0].half.name for parts in array.parts]
     assert names == ["combine 0", "aggregate 0", "second product 0", "return 0", "combine 1", "aggregate 1",
                      "mean of heads 1", "return 1"]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 100_000))
+def test_wide_numbers(seed: int) -> None:
+    """Up to 16 bits, which results have room for; entries are wider, too."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    source = wide_source(rng, 2, data, heads=(1, 2))
+    assert_same(source, data, encode_array(random_array(rng, source, data), data), rng)
 
 
 def test_layers_with_graphs_of_their_own() -> None:
