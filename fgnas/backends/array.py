@@ -142,7 +142,7 @@ def write_step(
 def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Specification, network: Network) -> None:
     """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
-    write_json(folder / "report" / "accelerator.json", summary(accelerator))
+    write_json(folder / "report" / "accelerator.json", summary(encoded.accelerator))
     write_json(folder / "report" / "price.json", price(encoded, specification))
     network.save(folder / "weights.npz")
 
