@@ -394,16 +394,19 @@ def fit(
 
 
 def fit_terms(
-    found: Terms, rows: list[dict[str, Any]], like: dict[str, Any] | None = None, logic: Collection[str] = ()
-) -> dict[str, Any]:
+    found: Terms, rows: list[dict[str, Any]], like: dict[str, Any] | None = None, logic: Collection[str] = (),
+    differing: Collection[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     """Least squares: a coefficient for each term, for LUTs and for FFs, with the error over the points.
 
-    What the points leave open is as in the entry `like` of another family, or 0. Terms of `logic` alone hold no FFs.
+    What the points leave open is as in the entry `like` of another family, or 0; where `differing` names terms, so are
+    all others. Terms of `logic` alone hold no FFs.
     """
     matrix = np.stack([np.broadcast_to(column, len(rows)) for column in columns(found)], axis=-1).astype(float)
     result: dict[str, Any] = {"points": len(rows)}
     for resource in ("lut", "ff"):
-        counted = np.array([resource == "lut" or name not in logic for name in by_column(found)])
+        free = set(found if not (like and differing) else differing) - set(() if resource == "lut" else logic)
+        counted = np.array([name in free for name in by_column(found)])
         size = np.array([row[resource] for row in rows])
         prior = np.hstack([*like[resource].values()]) if like else np.zeros(matrix.shape[1])
         weights = prior + least_squares(matrix * counted, size - matrix @ prior)

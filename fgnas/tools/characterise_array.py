@@ -30,6 +30,7 @@ from fgnas.design import MOST_BITS, OF_NODES, Design
 from fgnas.errors import UserError
 from fgnas.hardware.array.area import (
     ATTENTION,
+    DIFFERING,
     DOT,
     ISSUE,
     ISSUED,
@@ -530,8 +531,10 @@ def write_table(family: str, folder: Path) -> Path:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
             if module in IN_PROPORTION:
                 found, rows = in_proportion(found, rows)
-            given = like.get(module), LOGIC.get(module, ())
-            modules[module] = fit_terms(found, rows, *given) | left_out(found, rows, *given)
+            fitted = functools.partial(
+                fit_terms, like=like.get(module), logic=LOGIC.get(module, ()), differing=DIFFERING.get(module, ())
+            )
+            modules[module] = fitted(found, rows) | left_out(found, rows, fitted)
         elif is_current(module, table):
             modules[module] = table["modules"][module]
         else:
@@ -559,9 +562,9 @@ def in_proportion(found: Terms, rows: list[dict[str, Any]]) -> tuple[Terms, list
 
 
 def left_out(
-    found: Terms, rows: list[dict[str, Any]], like: dict[str, Any] | None, logic: Collection[str]
+    found: Terms, rows: list[dict[str, Any]], fitted: Callable[[Terms, list[dict[str, Any]]], dict[str, Any]]
 ) -> dict[str, float]:
-    """The mean error of every point by coefficients that are fitted to all others, beside the points' mean."""
+    """The mean error of every point by coefficients that are `fitted` to all others, beside the points' mean."""
     errors = []
     for place in range(len(rows)):
         others = np.arange(len(rows)) != place
@@ -569,7 +572,7 @@ def left_out(
             {name: np.broadcast_to(term, len(rows))[chosen] for name, term in found.items()}
             for chosen in (others, ~others)
         )
-        entry = fit_terms(kept, [row for row, chosen in zip(rows, others, strict=True) if chosen], like, logic)
+        entry = fitted(kept, [row for row, chosen in zip(rows, others, strict=True) if chosen])
         size = sizes_of(own, coefficients(entry), 1)[:, 0] / UNITS
         errors.append([abs(size[at] - rows[place][name]) for at, name in enumerate(("lut", "ff"))])
     mean = [max(float(np.mean([row[name] for row in rows])), 1) for name in ("lut", "ff")]

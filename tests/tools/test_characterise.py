@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
-from fgnas.tools.characterise import MEASURES, code_digest, source_digest
+from fgnas.tools.characterise import MEASURES, code_digest, fit_terms, source_digest
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -40,3 +41,15 @@ def test_comments_and_white_space_do_not_change_a_digest() -> None:
 )
 def test_code_changes_a_digest(one: str, other: str) -> None:
     assert code_digest([one]) != code_digest([other])
+
+
+def test_a_family_differs_from_another_in_the_terms_that_are_named() -> None:
+    """By hand: sizes 10 + 3 a + 2 b in one family; in the other 10 + 4 a + 2 b, of which two points cannot tell a
+    constant from b."""
+    terms = {"1": np.array([1, 1]), "a": np.array([1, 2]), "b": np.array([1, 1])}
+    like = {"lut": {"1": 10.0, "a": 3.0, "b": 2.0}, "ff": {"1": 1.0, "a": 1.0, "b": 1.0}}
+    rows = [{"lut": 16.0, "ff": 3.0}, {"lut": 20.0, "ff": 4.0}]
+    found = fit_terms(terms, rows, like, ("b",), differing=("a",))
+    assert found["lut"] == pytest.approx({"1": 10, "a": 4, "b": 2}, abs=0.01) and found["lut_error"] < 1e-3
+    assert found["ff"] == pytest.approx(like["ff"], abs=0.01)
+    assert fit_terms(terms, rows)["lut"]["a"] == pytest.approx(4, abs=0.1)

@@ -443,6 +443,10 @@ def _fixed(e: EngineColumns, family: str) -> Terms:
     return is_one_of("beat bits", e.beat_bits, 256, 512)
 
 
+DIFFERING = {UNIT: ("luts of memories", "finished * y bits")}
+"""The terms in which families differ, by entry: memories, and the multiplexers that round and shift. The few points of
+another family than the first would leave more terms open."""
+
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
         "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
