@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from memory import digest_of_files
 from pages import render, write_page
 
 from fgnas.backends.array import write_project
-from fgnas.design import Design, Layer
+from fgnas.design import VECTORS, Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -30,10 +32,11 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Pricer
-from fgnas.network import LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import Columns
 from fgnas.systems.fgnas.space import find_space
+from fgnas.systems.gcos.space import find_space as gcos_space
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation
 
@@ -47,11 +50,14 @@ HIDDEN = 16
 RANDOM = {"cora": 30, "citeseer": 10}
 """Random networks that are simulated on each graph."""
 SEED = 2024
+SCALES = ("weight_scale", "value_scale", "output_scale")
 LIMITS = (
     ({"dsp": 100, "lut": 100_000, "ff": 100_000}, (BEAT_BITS[-1], BEAT_BITS[0])),
     ({"dsp": 100, "lut": 10_000, "ff": 10_000}, (BEAT_BITS[-1], BEAT_BITS[0])),
 )
 """Limits of the paper's Table IV, and the ports of the arrays that are compared within them."""
+SPACE, PRICED = "g-cos", 100_000
+"""The designs that are priced, and how many."""
 UNLIMITED = 10_000
 """DSPs that no pipeline of the space needs."""
 
@@ -76,8 +82,11 @@ def random_network(chosen: Design, data: GraphData, rng: np.random.Generator, sc
         d = layer.d or data.classes
         biases = layer.k * d if layer.d else d
         weight, bias = (rng.normal(size=shape).astype(np.float32) for shape in ((width, layer.k, d), (biases,)))
-        scales = rng.integers(-2, 4, 3).tolist() if scaled else []
-        layers.append(LayerParameters(weight, bias, None, None, *scales))
+        vectors = [rng.normal(size=(layer.k, d)).astype(np.float32) for _ in range(VECTORS.get(layer.attention, 0))]
+        named: dict[str, Any] = dict(zip(ATTENTION_VECTORS, vectors, strict=False))
+        if scaled:
+            named |= dict(zip(SCALES, rng.integers(-2, 4, len(SCALES)).tolist(), strict=True))
+        layers.append(LayerParameters(weight, bias, **named))
         width = layer.k * d
     return Network(tuple(layers), int(rng.integers(0, 4)))
 
@@ -147,8 +156,6 @@ def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, Arr
     space = find_space("fgnas")
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
-        if any(layer.attention == "gat" for layer in chosen.layers) or chosen.layers[-1].k > 1:
-            continue
         multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(BEAT_BITS))
         try:
             return chosen, fastest(lowered(chosen, data, rng), data, Room(multipliers, beat_bits))
@@ -183,6 +190,19 @@ def within(dataset: str, limits: dict[str, int], beat_bits: int) -> dict[str, An
         | {name: int(prices.named()[name][pipeline]) for name in limits},
     }
     return {"dataset": dataset, "limits": limits, "beat_bits": beat_bits, **found}
+
+
+def priced(dataset: str) -> dict[str, Any]:
+    """Designs of G-CoS's space that are priced in a second of processor time, phases known or not."""
+    space, target = gcos_space(SPACE, LARGEST_UNITS, BEAT_BITS[-1]), ArrayDesignPricer(load(dataset))
+    rng, seconds = np.random.default_rng(SEED), []
+    for _ in range(2):
+        columns, arrays = space.designs(space.draw(PRICED, rng))
+        begun = time.process_time()
+        target.price(columns, arrays)
+        seconds.append(time.process_time() - begun)
+    first, again = (PRICED / taken for taken in seconds)
+    return {"dataset": dataset, "space": SPACE, "designs": PRICED, "first": first, "again": again}
 
 
 def pipelines(dataset: str) -> list[dict[str, Any]]:
@@ -223,7 +243,7 @@ def page(record: dict[str, Any]) -> str:
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
         randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
-        within=record.get("within", []),
+        within=record.get("within", []), priced=record["priced"],
         bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=BEAT_BITS[-1],
     )  # fmt: skip
 
@@ -237,7 +257,8 @@ def main() -> None:
         modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, BEAT_BITS)
     ], within=[
         within(dataset, limits, beat_bits) for limits, ports in LIMITS for beat_bits in ports for dataset in DATASETS
-    ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)])  # fmt: skip
+    ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)],
+       priced=[priced(dataset) for dataset in DATASETS])  # fmt: skip
     shown = []
     for dataset, multipliers in itertools.product(DATASETS, SIMULATED):
         key = f"{dataset} {multipliers}"
