@@ -548,24 +548,24 @@ class Dependences:
             for condition in self.choosing(one.origins, self.conditions[one.block]):
                 self.add_edge(condition, one.name, 0, selects=True)
 
-    def choosing(self, origins: Iterable[str], settled: set[str]) -> set[str]:
+    def choosing(self, origins: Iterable[str], settled: set[str]) -> list[str]:
         """The conditions that decide from which block a phi is reached, without those that are settled before."""
         found: set[str] = set()
         for block in origins:
             found |= self.conditions[block] - settled
             found |= {condition for condition in [self.loop.condition(block)] if condition}
-        return found & self.inside.keys()
+        return sorted(found & self.inside.keys())
 
     def add_conditions(self, one: Instruction) -> None:
         """Edges from the conditions under which a stream or a memory is accessed."""
-        conditions = self.conditions[one.block] & self.inside.keys()
+        conditions = sorted(self.conditions[one.block] & self.inside.keys())
         gate = f"gate of {one.block}"
         self.gates[gate] = len(conditions)
         for condition in conditions:
             self.add_edge(condition, gate, 0)
             self.add_edge(gate, one.name, 0)
         # The next iteration begins only if this one took no exit.
-        for block in self.loop.natural.blocks:
+        for block in sorted(self.loop.natural.blocks):
             leaves = any(to not in self.loop.natural.blocks for to in self.loop.control.edges.successors(block))
             condition = self.loop.condition(block)
             if leaves and condition in self.inside:
@@ -777,7 +777,9 @@ def worst_recurrence(loop: Loop, delays: Delays) -> Recurrence:
     graph = dependences.graph
     best, worst = 0.0, []
     for component in nx.strongly_connected_components(graph):
-        part = graph.subgraph(component)
+        part = nx.DiGraph()
+        for tail in sorted(component):  # each run takes the same steps
+            part.add_edges_from((tail, head, edge) for head, edge in graph.adj[tail].items() if head in component)
         while best < math.inf and (cycle := longer_cycle(part, best)):
             best, worst = ratio(graph, cycle), cycle
     file, line = loop.place()
