@@ -142,8 +142,7 @@ def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     builds = [record[key] for key in record["shown"]]
     networks = [network for one in builds for network in one["networks"]]
-    counted = [one["warnings"] for one in builds if "warnings" in one]  # older records have none
-    warnings = {name: sum(one[name] for one in counted) for name in ("rtl", "cpp")} if counted else None
+    warnings = {name: sum(one["warnings"][name] for one in builds) for name in ("rtl", "cpp")}
     return render(
         f"{NAME}.md", builds=builds, networks=networks, drawn=drawn(builds), seed=SEED, hub=HUB, warnings=warnings
     )  # fmt: skip
