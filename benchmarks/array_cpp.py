@@ -80,8 +80,6 @@ def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tu
     rng, space = np.random.default_rng([SEED, number]), find_space("fgnas")
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
-        if any(layer.attention == "gat" for layer in chosen.layers) or chosen.layers[-1].k > 1:
-            continue
         try:
             array = fit(lowered(chosen, data, rng), data, units, beat_bits=beat_bits, results=table_banks(beat_bits))
         except UserError:

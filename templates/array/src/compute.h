@@ -350,7 +350,7 @@ inline Status compute(const Descriptor& d, TableMemory table, OwnMemory own, Par
                 HLS_UNROLL
                 if (tile.first) entry[unit] = unpack<Entry>(entries[unit].read());
                 address[unit] = entry[unit].address + tile.at;
-                absent[unit] = !dense && entry[unit].value == 0;
+                absent[unit] = !dense & (entry[unit].value == 0);
             }
             shared_words(table, address, absent, shared);
             waits = absent & ~front.slot.last;

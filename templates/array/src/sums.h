@@ -131,7 +131,9 @@ inline void shared_words(const TableMemory table, const Address address[UNITS], 
         for (int reader = 0; reader < SHARED; ++reader) {
             HLS_UNROLL
             const int unit = first_reader(one / TABLE_BANKS) + reader * SIDE_BY_SIDE;
-            if (!absent[unit] && address[unit] % TABLE_BANKS == one % TABLE_BANKS) asked |= address[unit];
+            // Values, not branches: what follows in an iteration does not wait for an address.
+            const bool asks = !bool(absent[unit]) & (address[unit] % TABLE_BANKS == one % TABLE_BANKS);
+            asked |= asks ? address[unit] : Address(0);
         }
         read[one] = table[one][asked / TABLE_BANKS];
     }
@@ -140,7 +142,8 @@ inline void shared_words(const TableMemory table, const Address address[UNITS], 
         words[unit] = 0;
         for (int bank = 0; bank < TABLE_BANKS; ++bank) {
             HLS_UNROLL
-            if (address[unit] % TABLE_BANKS == bank) words[unit] = read[table_of(unit) * TABLE_BANKS + bank];
+            const Packed<NumberWord> there = read[table_of(unit) * TABLE_BANKS + bank];
+            words[unit] |= address[unit] % TABLE_BANKS == bank ? there : Packed<NumberWord>(0);
         }
     }
 }
