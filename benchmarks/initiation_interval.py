@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import math
 import re
@@ -21,7 +22,8 @@ from typing import Any
 
 import numpy as np
 import recurrence
-from array_cpp import random_array
+from array_networks import UNITS
+from array_random import cases_of
 from block_ram import SHAPE, lowered, random_designs
 from memory import digest_of_files
 from pages import RESULTS, read_record, render, write_page, write_record
@@ -29,8 +31,8 @@ from pages import RESULTS, read_record, render, write_page, write_record
 from fgnas.backends import array as array_project
 from fgnas.backends.project import write_project
 from fgnas.design import Design
-from fgnas.hardware.array.lowering import lower
-from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX
+from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.devices import FAMILIES
 from fgnas.tasks.nodes import GraphData, build
 
@@ -38,8 +40,10 @@ CLOCK_NS, UNCERTAINTY = 10.0, 0.27
 """100 MHz, and the share of it that Vitis HLS keeps by default (UG1399, Specifying the Clock Frequency)."""
 BUDGET = CLOCK_NS * (1 - UNCERTAINTY)
 DESIGNS, ARRAYS = 200, 10
-UNITS = (4, 8)
-"""Of the arrays: more units repeat the same loops, and clang takes minutes for them."""
+MOST_UNITS = 6
+"""Of the arrays."""
+NETWORKS = 2
+"""That an array is made for."""
 COMMAND = "make bench-ii"
 NAME = "initiation-interval"
 
@@ -66,14 +70,18 @@ def write_pipeline(design: Design, project: Path) -> None:
 
 
 def write_array(number: int, project: Path) -> None:
-    """Write the project of a random network on an array, whose memories are small where `number` is odd, else large."""
-    data = graph()
-    array, _ = random_array(data, number, UNITS[number % len(UNITS)], BEAT_BITS[number % len(BEAT_BITS)])
-    if number % 2 == 0:
-        columns = [plan.aggregate.n for plan in array.plans[:-1]]
-        most = LARGEST_INDEX + 1
-        array = lower(array.source, replace(array.engine, table_words=most, own_words=most), columns)
-    array_project.write_project(array, data, project)
+    """Write the project of random engine `number`; the memories of every other one are the largest that there are."""
+    engine, cases = cases_of(number, NETWORKS)
+    case = cases[0]
+    if number % 2:
+        deepest = replace(engine, table_words=LARGEST_INDEX + 1, own_words=LARGEST_INDEX + 1)
+        case = replace(case, array=case.array.on(deepest))
+    array_project.write_encoded(case.encoded(), project)
+
+
+def few_units(count: int) -> list[int]:
+    """The first `count` numbers of random engines of few units: of larger ones clang takes minutes."""
+    return list(itertools.islice((one for one in itertools.count() if UNITS[one % len(UNITS)] <= MOST_UNITS), count))
 
 
 def measured(write: Callable[[Path], None], folder: Path) -> Measured:
@@ -166,8 +174,9 @@ def main() -> None:
         designs = [functools.partial(write_pipeline, one) for one in random_designs(options.count)]
         record[options.state] = {"designs": len(designs), "stages": worst_of(pool, designs, options.folder)}
         if options.state == "now":
-            arrays = [functools.partial(write_array, number) for number in range(options.arrays)]
-            record["arrays"] = {"count": len(arrays), "stages": worst_of(pool, arrays, options.folder)}
+            arrays = [functools.partial(write_array, number) for number in few_units(options.arrays)]
+            record["arrays"] = {"count": len(arrays), "most": LANES * MOST_UNITS}
+            record["arrays"]["stages"] = worst_of(pool, arrays, options.folder)
     write_record(NAME, record)
     if "now" in record:
         write_page(f"{NAME}.md", page(record))
