@@ -256,10 +256,8 @@ class ArrayPricer:
         if tiles > MOST_TILES:
             return NEVER, 0
         features = self.data.features
-        copies = copy_of(np.arange(groups) * n, places, shared)
-        banks = int(copy_banks(self.beat_bits, shared))
         index = features.indices.astype(np.int64) * tiles
-        schedule = pack_shared(features.indptr, index, self._deal(FEATURES, groups), 1, copies, banks)
+        schedule = self._pack_shared(features.indptr, index, self._deal(FEATURES, groups), n, places, shared)
         parts, together = self._packed(groups)
         limit = rows_held(QUEUE_WORDS, tiles)
         stream = Stream(Target.TABLE, tiles, limit, parts, together, writes, 0, latency, spacing)
@@ -278,10 +276,8 @@ class ArrayPricer:
         rows = combined.position[sources][:, None] + np.arange(heads) * combined.groups * combined.depth
         indptr = heads * np.concatenate([[0], np.cumsum(self._lengths(graph))])
         limit, logits = rows_held(QUEUE_WORDS, tiles), kind == "logits"
-        copies = copy_of(np.arange(groups) * n, places, shared)
-        banks = int(copy_banks(self.beat_bits, shared))
-        schedule = pack_shared(
-            indptr, rows.ravel() * tiles, dealt.backwards() if logits else dealt, 1, copies, banks,
+        schedule = self._pack_shared(
+            indptr, rows.ravel() * tiles, dealt.backwards() if logits else dealt, n, places, shared,
             limit - 1 if logits else 0,
         )  # fmt: skip
         parts, together = self._packed(groups)
@@ -291,6 +287,13 @@ class ArrayPricer:
             Stream(target, tiles, limit, parts, together, results, 0, latency, spacing), schedule
         )
         return cycles, beats + (groups * dealt.depth * tiles // results if logits else 0)
+
+    def _pack_shared(
+        self, indptr: Ints, index: Ints, dealt: Deal, n: int, places: int, shared: int, ordered: int = 0
+    ) -> Schedule:
+        """Slot rows of groups of n units that share tables, whose entries name the words `index`."""
+        copies = copy_of(np.arange(dealt.groups) * n, places, shared)
+        return pack_shared(indptr, index, dealt, 1, copies, int(copy_banks(self.beat_bits, shared)), ordered)
 
     def _taken(self, stream: Stream, schedule: Schedule) -> tuple[int, int]:
         """Cycles of a stream, and the beats that it reads."""
