@@ -26,6 +26,7 @@ from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.pipeline import accelerator as hardware
 from fgnas.hardware.pipeline import lowering, reference
 from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
@@ -262,7 +263,7 @@ class Accelerator:
 
     def predict(self, data: Data | None = None) -> NDArray[np.int64]:
         """[N] predicted classes, equal to the hardware's; among equal logits the lowest class wins."""
-        return reference.predict(self.logits(data))
+        return predict(self.logits(data))
 
     def price(self, **specification: Any) -> dict[str, Any]:
         """Price the design as `Design.price` does, on the accelerator's own data."""

@@ -13,26 +13,28 @@ from torch import Tensor
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.interpreter import predict
+from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.tables import argument_format
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
 ENCODINGS_KEPT = 32
-_encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
+_encodings: dict[tuple[GraphData, FixedPoint], IntegerGraph] = {}
 
 
 def quantised_accuracy(
     design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
 ) -> dict[str, float]:
     """Accuracy, 0 to 1, on each of the named splits; a search only asks for "val"."""
-    predicted = reference.predict(quantised_logits(design, network, data))
+    predicted = predict(quantised_logits(design, network, data))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
 
@@ -49,7 +51,7 @@ def _shape(data: GraphData) -> GraphShape:
     return GraphShape.of(data)
 
 
-def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
+def _encode(accelerator: Accelerator, data: GraphData) -> IntegerGraph:
     """The encoded graph, cached by the input format, because no other choice of a design changes it."""
     key = (data, accelerator.layers[0].input_format)
     if key not in _encodings:

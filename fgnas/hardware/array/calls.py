@@ -61,8 +61,8 @@ from fgnas.hardware.array.programme import (
     programme_beats,
     slot_rows_per_beat,
 )
+from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
@@ -152,7 +152,7 @@ def halves_of(source: Accelerator, data: GraphData, further: Sequence[GraphData]
     return tuple(found)
 
 
-def _combination(source: Accelerator, layer: LayerAccelerator, graph: EncodedGraph) -> Half:
+def _combination(source: Accelerator, layer: LayerAccelerator, graph: IntegerGraph) -> Half:
     """X W or Z W; of heads that are averaged one behind the other, as the aggregation reads them."""
     g, heads, x = layer.geometry, averaged_heads(layer), graph.features
     if g.first:
@@ -177,7 +177,7 @@ def _combination(source: Accelerator, layer: LayerAccelerator, graph: EncodedGra
     )
 
 
-def _aggregation(source: Accelerator, layer: LayerAccelerator, rows: GraphData, graph: EncodedGraph) -> Half:
+def _aggregation(source: Accelerator, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph) -> Half:
     """A H, bias and activation; a row has an entry of every averaged head for each edge."""
     g, heads, activation = layer.geometry, averaged_heads(layer), activation_of(layer)
     index = (graph.sources[:, None] * heads + np.arange(heads)).ravel()

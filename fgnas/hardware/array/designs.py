@@ -30,11 +30,10 @@ from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, un
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
+from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.lowering import largest_difference
 from fgnas.hardware.pipeline.pricing import Priced, Specification
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
-from fgnas.hardware.pipeline.tables import exponential_table
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import EVERY, layer_graphs

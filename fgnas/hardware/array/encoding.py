@@ -42,8 +42,9 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
+from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
+from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
@@ -318,7 +319,7 @@ class EncodedArray(Encoded):
     """
 
     accelerator: ArrayAccelerator
-    graphs: tuple[EncodedGraph, ...]
+    graphs: tuple[IntegerGraph, ...]
     dealt: Dealt
     schedules: dict[int, Schedule]
     programme: tuple[Descriptor, ...]
@@ -326,7 +327,7 @@ class EncodedArray(Encoded):
     regions: dict[str, Beats]
 
     @property
-    def graph(self) -> EncodedGraph:
+    def graph(self) -> IntegerGraph:
         """That of the first layer."""
         return self.graphs[0]
 
@@ -397,7 +398,7 @@ def readout(data: GraphData, graphs: Ints) -> GraphData:
 
 def encode_graphs(
     source: Accelerator, data: GraphData, further: Sequence[GraphData]
-) -> tuple[tuple[GraphData, ...], tuple[EncodedGraph, ...]]:
+) -> tuple[tuple[GraphData, ...], tuple[IntegerGraph, ...]]:
     """The graph of every layer, as it is given and in the network's integers; `further` as in `encode_array`.
 
     Raises UserError where the network does not read it.
@@ -412,9 +413,9 @@ def encode_graphs(
     return given, _encoded(source, given)
 
 
-def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[EncodedGraph, ...]:
+def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:
     """The graph of every layer in the network's integers; layers share equal ones."""
-    found: dict[int, EncodedGraph] = {}
+    found: dict[int, IntegerGraph] = {}
     held = given[0].nodes
     for layer, one in zip(source.layers, given, strict=True):
         if len(one.sources) and one.sources.max() >= held:
@@ -431,10 +432,10 @@ def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[EncodedGr
     return tuple(found[id(one)] for one in given)
 
 
-def _unweighted(rows: GraphData) -> EncodedGraph:
+def _unweighted(rows: GraphData) -> IntegerGraph:
     """A graph without features and coefficients."""
     features = sp.csr_matrix(rows.features.shape, dtype=np.int64)
-    return EncodedGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
+    return IntegerGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
 
 
 def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
@@ -470,7 +471,7 @@ class _Encoder:
     """Builds the programme and the streams, phase by phase."""
 
     def __init__(
-        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[EncodedGraph], dealt: Dealt
+        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[IntegerGraph], dealt: Dealt
     ) -> None:
         self.accelerator, self.given, self.graphs, self.dealt = accelerator, given, graphs, dealt
         self.engine: Engine = accelerator.engine
@@ -840,7 +841,7 @@ def repeats(plan: LayerPlan) -> bool:
     return plan.attends or bool(plan.layer.geometry.maximum)
 
 
-def self_first(graph: EncodedGraph, layer: int) -> Ints:
+def self_first(graph: IntegerGraph, layer: int) -> Ints:
     """[edges] `graph.sources` with every node's edge to itself in front of its row, where the unit reads its score.
 
     Raises UserError where a node has none.
@@ -874,7 +875,7 @@ def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
 
 
 def coefficients(
-    layer: LayerAccelerator, data: GraphData, graph: EncodedGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+    layer: LayerAccelerator, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 

@@ -13,8 +13,8 @@ from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
+from fgnas.hardware.integer.tables import exponentials
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.tables import exponentials
 
 LANES = 8
 """Multipliers of a unit."""

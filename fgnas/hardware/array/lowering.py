@@ -20,9 +20,9 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, copy_banks
 from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
+from fgnas.hardware.integer.tables import is_plain
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
-from fgnas.hardware.pipeline.tables import is_plain
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""

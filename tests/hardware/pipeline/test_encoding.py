@@ -8,12 +8,12 @@ from support import plain_layer, random_accelerator, random_design, random_graph
 
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.hardware.integer.graph import gcn_coefficients
 from fgnas.hardware.pipeline.encoding import (
     check_capacity,
     edge_beats,
     encode,
     feature_beats,
-    gcn_coefficients,
     logit_rows,
     parameter_region,
     read_logits,
