@@ -29,9 +29,9 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import Columns

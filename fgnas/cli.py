@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fgnas.api import Run
-    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.hardware.specification import Specification
     from fgnas.mapping.study import Answer, Point
     from fgnas.tasks.nodes import GraphData
 

@@ -9,8 +9,8 @@ from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData
 

@@ -30,8 +30,8 @@ from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.pipeline import accelerator as hardware
 from fgnas.hardware.pipeline import lowering, reference
 from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
-from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options

@@ -16,7 +16,7 @@ from fgnas.api.data import Data, data_of
 from fgnas.backends.targets import TablePricer, find_target, target_of
 from fgnas.designs import DesignTable, read_tables
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 
 
 def specification(fpga: str | None = None, **limits: Any) -> Specification:

@@ -30,8 +30,8 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.memories import reader_buffer
-from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.ports import longest_burst, ports_of
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData

@@ -21,9 +21,10 @@ from fgnas.hardware.devices import find_device
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import NO_MLP, check_scores, check_widths
 from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
-from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
+from fgnas.hardware.pipeline.pricing import price_accelerator
 from fgnas.hardware.pipeline.stages import placed_stages
 from fgnas.hardware.pipeline.traffic import peak_rows
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData

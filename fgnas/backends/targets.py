@@ -21,8 +21,10 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES, TOO_WIDE
-from fgnas.hardware.pipeline.pricing import Priced, Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.hardware.pipeline.pricing import written_resources as pipeline_resources
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs

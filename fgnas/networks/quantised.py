@@ -19,8 +19,8 @@ from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fgnas.hardware.devices import Device
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.pipeline.pricing import written_layers
 from fgnas.hardware.pipeline.traffic import peak_rows
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.project import ProjectPage, project_page

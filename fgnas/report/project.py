@@ -8,7 +8,8 @@ from typing import Any
 
 from fgnas.backends.targets import described_target
 from fgnas.hardware.devices import Device
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
+from fgnas.hardware.pipeline.resources import characterised
+from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.report.record import ProjectRecord
 from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
 from fgnas.tasks.nodes import GraphData

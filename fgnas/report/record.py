@@ -24,7 +24,7 @@ from fgnas.hardware.array.dealing import deal_for_logits
 from fgnas.hardware.array.encoding import logit_words
 from fgnas.hardware.array.engine import LANES, Engine, Mode
 from fgnas.hardware.pipeline.encoding import row_lengths
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.mapping.options import MAPPINGS
 from fgnas.space import Decision
 from fgnas.tasks.nodes import GraphData

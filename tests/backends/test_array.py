@@ -20,9 +20,9 @@ from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, train

@@ -22,9 +22,9 @@ from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.report.record import ArrayRecord
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData

@@ -25,7 +25,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
 from fgnas.hardware.array.programme import STATUS_BITS, Attention, Descriptor, Operation, Target, entry_beats
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.wire import Layout
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.csim import run_bench, run_csim

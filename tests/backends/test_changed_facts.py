@@ -16,9 +16,10 @@ from fgnas.backends.project import write_project
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware import wire
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape, ceil_div
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.wire import Field, Layout
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim

@@ -14,8 +14,8 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim

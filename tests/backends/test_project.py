@@ -14,9 +14,9 @@ from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
 

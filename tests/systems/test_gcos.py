@@ -25,9 +25,9 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.systems.gcos.jobs import array_accuracy, tied
 from fgnas.systems.gcos.space import READERS, find_space, most_columns
 from fgnas.systems.gcos.target import ArrayTarget

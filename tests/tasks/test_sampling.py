@@ -22,9 +22,9 @@ from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import fine_tuned
 from fgnas.networks.quantised import fake_quantised_logits, quantised_logits

@@ -29,17 +29,12 @@ from fgnas.hardware.array.programme import (
     stored_bits,
 )
 from fgnas.hardware.memories import DISTRIBUTED, build
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.resources import (
-    DEFAULT_FAMILY,
-    UNITS,
-    Characterisation,
-    characterisation,
-    coefficients,
-)
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.resources import UNITS, Characterisation, characterisation, coefficients
 from fgnas.hardware.pipeline.sizes import Coefficients, Terms, is_one_of, weighted_sum
 from fgnas.hardware.pipeline.sizes import terms as pipeline_terms
 from fgnas.hardware.pipeline.tables import table_of
+from fgnas.hardware.specification import DEFAULT_FAMILY
 
 MEASURED = Path(__file__).parent / "characterisation"
 STORED_IN_LUTRAM = (2, 3, 5)

@@ -62,8 +62,8 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 DESCRIPTORS = 4

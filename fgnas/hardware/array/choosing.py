@@ -50,9 +50,9 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import ceil_div
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
 
 LABELS = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "block RAM"}

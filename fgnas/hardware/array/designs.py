@@ -31,9 +31,10 @@ from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
-from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.pricing import Priced, Specification
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import EVERY, layer_graphs

@@ -43,9 +43,9 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
 from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}

@@ -14,7 +14,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
 from fgnas.hardware.integer.tables import exponentials
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
 
 LANES = 8
 """Multipliers of a unit."""

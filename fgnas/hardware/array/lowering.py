@@ -21,8 +21,8 @@ from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LU
 from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.integer.tables import is_plain
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""

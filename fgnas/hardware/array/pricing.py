@@ -61,9 +61,9 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.array.resources import block_rams
 from fgnas.hardware.array.sharing import pack_shared
-from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
 
 NEVER = 1 << 40

@@ -16,8 +16,8 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, copy_banks
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.hardware.pipeline.tables import table_of
+from fgnas.hardware.specification import DEFAULT_FAMILY
 
 
 def dsps(engine: Engine) -> int:

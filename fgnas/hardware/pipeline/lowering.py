@@ -20,7 +20,8 @@ from fgnas.hardware.integer.tables import (
 )
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
+from fgnas.hardware.pipeline.geometry import OneDesign, geometry, of_one_design
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 
 

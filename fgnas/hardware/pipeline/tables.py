@@ -15,7 +15,8 @@ from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.integer.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.memories import BLOCK, rom_units
-from fgnas.hardware.pipeline.geometry import OneDesign, ceil_log2
+from fgnas.hardware.numbers import ceil_log2
+from fgnas.hardware.pipeline.geometry import OneDesign
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fgnas import progress
 from fgnas.costs import Quantity
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.training import check_device, recipe_for
 from fgnas.systems.fgnas.narrowed import Narrowed
 from fgnas.systems.fgnas.options import SPECIFICATION, Options

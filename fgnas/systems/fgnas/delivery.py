@@ -8,9 +8,9 @@ from typing import Any
 
 from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.design import Design
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 

@@ -11,7 +11,8 @@ import numpy as np
 from fgnas.costs import Costs, Quantity
 from fgnas.engine.contracts import Target
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.specification import Specification
 from fgnas.space import Rows
 from fgnas.systems.fgnas.solved import NarrowedHardware, SolvedTarget
 from fgnas.systems.fgnas.space import DesignSpace

@@ -8,7 +8,7 @@ from fgnas import progress
 from fgnas.engine.contracts import Composition
 from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.supernet import SupernetRecipe
 from fgnas.networks.training import recipe_for
 from fgnas.systems.fgnas.composition import objectives_of

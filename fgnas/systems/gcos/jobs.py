@@ -15,8 +15,8 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.integer.interpreter import predict
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.networks import supernet
 from fgnas.networks.calibration import calibrate, observe

@@ -20,9 +20,9 @@ from fgnas.hardware.array.designs import (
 )
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 

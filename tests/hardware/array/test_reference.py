@@ -30,8 +30,8 @@ from fgnas.hardware.array.refill import feature_refill
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import build

@@ -14,8 +14,8 @@ from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.graph import integer_graph
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 

@@ -19,8 +19,8 @@ from fgnas.hardware.pipeline.encoding import (
     read_logits,
     row_lengths,
 )
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 
 
