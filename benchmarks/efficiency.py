@@ -17,7 +17,7 @@ from common import search as run_search
 from pages import render, write_page
 from search import Plain
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
 from fgnas.engine.jobs import process_pool
 from fgnas.engine.run import cpu_name

@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support import late_rows, random_graph, random_network
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.backends.vectors import write_vectors
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes

@@ -14,6 +14,7 @@ from fgnas.backends.project import (
     DEFAULT_COMPILER,
     MARK,
     SPECIFICATION,
+    Request,
     clock_and_part,
     replace_project,
     write_driver,
@@ -21,11 +22,13 @@ from fgnas.backends.project import (
 )
 from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import KERNEL, TOP, write_package
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine
+from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
@@ -55,6 +58,15 @@ REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == 
 OnEngine = ArrayAccelerator | CalledArray
 """A network with the engine that runs it."""
 VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
+
+
+def write(fitted: FittedArray, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    """The project of a design on an array, or as calls of one; returns the files."""
+    if request.compiler != DEFAULT_COMPILER:
+        raise UserError(f"an array's C++ is for {DEFAULT_COMPILER} alone, not for {request.compiler}")
+    if isinstance(fitted.made, CalledArray):
+        return write_calls(fitted.made, directory, request.specification, fitted.network)
+    return write_encoded(fitted.encoded(data), directory, request.specification, fitted.network)
 
 
 def write_project(

@@ -33,6 +33,8 @@ class DesignPage(ProjectPage):
     are measured and `rows` compares them with the latency model; without one they are the model's, and `rows` is None.
     """
 
+    template = "design.html.j2"
+
     peaks: list[tuple[str, float, float]]
     phases: list[PhaseBox]
     cycles: int
@@ -79,3 +81,7 @@ def compared_rows(seen: Timeline, modelled: Timeline) -> RowsSeen:
         for mine, other in zip(phase.stages, expected.stages, strict=True)
     ]
     return RowsSeen(sum(len(mine) for mine, _ in pairs), sum(int((mine == other).sum()) for mine, other in pairs))
+
+
+RECORD, PAGE = PipelineRecord, design_page
+"""How a project of this kind is read and shown: see `fgnas.hardware.kind.Kind.page`."""

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import random_data, random_source
+from arrays import random_data, random_source, write_array
 from levels import quick
 from support import random_graph, random_network
 
 from fgnas.api import Project
 from fgnas.backends.array import write_calls
-from fgnas.backends.targets import Request, find_target
 from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.errors import UserError
@@ -21,12 +20,14 @@ from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import PIPELINE
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
-from fgnas.hardware.specification import Specification
+from fgnas.network import Network
+from fgnas.networks.calibration import tied
 from fgnas.report.record import ArrayRecord
-from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 
@@ -35,8 +36,8 @@ def write(
     source: Accelerator, data: GraphData, folder: Path, multipliers: int, beat_bits: int, bram36: int | None = None
 ) -> dict:
     """A project with re-purposing off; returns its price."""
-    request = Request(Specification(), None, "vitis", multipliers, beat_bits, bram36, repurposing=False)
-    find_target("array").write(source, data, folder, request)
+    sizes = {"multipliers": multipliers, "beat_bits": beat_bits, "bram36": bram36}
+    write_array(source, data, folder, **sizes, repurposing=False)
     return json.loads((folder / "report" / "price.json").read_text())
 
 
@@ -114,7 +115,7 @@ def test_what_runs_one_call_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is damaged: write the project again"):
         project.simulate()
     with pytest.raises(UserError, match="--repurposing is for --target array"):
-        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, repurposing=False))
+        PIPELINE.fit(source.design, Network(()), data, Wanted(repurposing=False))
 
 
 def test_the_fastest_calls() -> None:

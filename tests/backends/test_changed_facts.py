@@ -12,7 +12,7 @@ from elaboration import elaborated
 from levels import quick
 from support import plain_layer, random_graph, random_network
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware import wire

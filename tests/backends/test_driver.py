@@ -14,7 +14,7 @@ from board import Simulated
 from support import random_accelerator, random_design, random_graph, random_network
 
 import fgnas
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator

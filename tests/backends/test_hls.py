@@ -8,7 +8,7 @@ import pytest
 from levels import quick
 from support import Choices, plain_layer, random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference

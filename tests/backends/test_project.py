@@ -9,7 +9,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from fgnas.backends import project, render
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware import wire

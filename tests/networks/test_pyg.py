@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.lowering import lower

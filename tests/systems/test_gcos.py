@@ -28,7 +28,8 @@ from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
-from fgnas.systems.gcos.jobs import array_accuracy, tied
+from fgnas.networks.calibration import tied
+from fgnas.networks.quantised import quantised_accuracy
 from fgnas.systems.gcos.space import READERS, find_space, most_columns
 from fgnas.systems.gcos.target import ArrayTarget
 from fgnas.tasks.sampling import layer_graphs
@@ -167,7 +168,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         assert costs["memory_bytes"][place] == sum(region.size for region in moved) + again * array.beat_bits // 8
         logits = reference.run(encoded)
         share = float((logits.argmax(axis=1) == data.labels)[data.val].mean())
-        assert array_accuracy(design, network, data, ("val",)) == {"val": share}
+        assert quantised_accuracy(design, network, data, ("val",)) == {"val": share}
 
 
 def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
@@ -191,7 +192,7 @@ def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
         assert predicted[name] == cheapest["costs"][name]
     design = whole.design("cheapest")
     assert design.network is not None
-    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    accuracy = quantised_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
     assert accuracy == cheapest["delivered"]["quantised"]
     assert main(["hls", "runs/whole/best.json", "--out", "again", "--quiet"]) == 0
     assert json.loads(Path("again/design.json").read_text()) == whole.best["design"]
@@ -252,7 +253,7 @@ def test_a_search_of_more_operators(folder: Path) -> None:
     assert "mlp" in {layer["aggregation"] for trial in run.trials() for layer in trial.design["layers"]}
     design = run.design("best")
     assert design.network is not None
-    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    accuracy = quantised_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
     assert accuracy == run.best["delivered"]["quantised"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.lowering import lower

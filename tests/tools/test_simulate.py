@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import price as project_price
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import price as project_price
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device, limits_of

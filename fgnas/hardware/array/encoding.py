@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -290,6 +290,16 @@ class Encoded(ABC):
         """Bytes of the results."""
         return sum(one.result_beats for one in self.programme) * self.engine.beat_bits // 8
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
+        regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
+        return {
+            "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
+            "beat_words": self.words_together,
+            "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
+            "order": self.leaving.deal.position, **regions,
+        }  # fmt: skip
+
     def logit_words(self, region: Beats) -> Codes:
         """[words, LANES] the words of logits in a region, in the order in which they leave."""
         return logit_words(region, self.engine, self.words_together)
@@ -403,6 +413,12 @@ def encode_graphs(
 
     Raises UserError where the network does not read it.
     """
+    given = _checked_graphs(source, data, further)
+    return given, _encoded(source, given)
+
+
+def _checked_graphs(source: Accelerator, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
+    """The graph of every layer. Raises UserError for other features, or more neighbours, than the network reads."""
     if data.width_in != source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads {source.shape.width_in}")
     given = graphs_of(source.layers, data, further)
@@ -410,7 +426,13 @@ def encode_graphs(
     if largest > source.shape.degree_capacity:
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
                         f"{source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
-    return given, _encoded(source, given)
+    return given
+
+
+def check_graph(accelerator: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()) -> None:
+    """Raise UserError where `encode_array` would, without its streams."""
+    _checked_graphs(accelerator.source, data, further)
+    check_memories(accelerator, deal_graph(accelerator.plans, data, further, accelerator.engine.queue_words))
 
 
 def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.integer.apply import Apply
-from fgnas.hardware.integer.arithmetic import Arithmetic
 from fgnas.hardware.integer.attend import Attend
 from fgnas.hardware.integer.combine import Combine
 from fgnas.hardware.integer.gather import Gather, Mean, Reduction

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fgnas.backends import project
+from fgnas.backends import pipeline as project
 from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes

@@ -33,7 +33,7 @@ from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
-from fgnas.systems.gcos.jobs import tied
+from fgnas.networks.calibration import tied
 from fgnas.tasks.nodes import build
 
 

@@ -6,10 +6,10 @@ from arrays import SCORED, SCORES_OF_ALL_KINDS, few_bits
 from support import random_design, random_graph, random_network
 
 from fgnas.design import Design
+from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array import reference as array
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.integer import interpreter
-from fgnas.hardware.integer.arithmetic import Arithmetic
 from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.graph import integer_graph
 from fgnas.hardware.pipeline import reference as pipeline

@@ -10,7 +10,7 @@ import pytest
 from support import random_accelerator as lowered
 from support import random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline import memories
