@@ -84,13 +84,13 @@ def test_a_design_may_be_lowered_for_other_hardware(data: GraphData) -> None:
 
 
 def test_calibration_ties_what_an_array_needs_no_table_for(data: GraphData) -> None:
-    for kind, tied in (("pipeline", False), ("array", True)):
+    for kind, ties in (("pipeline", False), ("array", True)):
         design = design_of(kind, "gcn", "add", 8)
         trained = train(data, design.architecture(), 1, Recipe(epochs=20)).network
         # A far scale of the results, which calibration would keep where it may.
         first = calibrated(design, Network(trained.layers, trained.input_scale), data).layers[0]
-        assert find_kind(kind).ties is tied
-        if tied:
+        assert find_kind(kind).ties is ties
+        if ties:
             assert first.output_scale == first.value_scale
 
 
