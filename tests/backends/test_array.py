@@ -399,6 +399,21 @@ def test_h_in_blocks(tmp_path: Path) -> None:
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
 
 
+@pytest.mark.parametrize("shared", [1, 2])
+def test_a_maximum_in_blocks(shared: int, tmp_path: Path) -> None:
+    """Rows without an entry in a block name the least row, with and without coefficients, in RTL and C++."""
+    rng = np.random.default_rng(13)
+    data = random_graph(rng, 70, 31, 5, 90)
+    largest = {"aggregation": "max", "t_attn": None, "k": 1}
+    layers = (largest | {"attention": "gcn", "d": 16}, largest | {"attention": "constant"})
+    source = random_accelerator(rng, random_design(rng, 2, layers), data)
+    array = fit(source, data, 4, (1,), 1, 256, 2, 2, blocks=3, shared=shared)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    report = run_csim(tmp_path / "p", quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+
+
 @pytest.mark.slow
 def test_more_columns_of_x_than_a_table_has_words(tmp_path: Path) -> None:
     """17,000, for tables of 16,384 words: `--target array` writes the network in slices."""

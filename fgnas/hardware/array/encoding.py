@@ -711,6 +711,7 @@ class _Encoder:
         combined = self.dealt.combined(index)
         attention = self._messages(plan) if plan.attends else {}
         rows = self.given[index]
+        ahead = self.accelerator.results_base - self.accelerator.least_base if plan.least_words else 0
         # As many rows as the layer before: the coefficients of a graph, which the network was lowered with.
         fraction = (
             mean_fraction(plan, engine, rows)
@@ -722,9 +723,10 @@ class _Encoder:
             mode=engine.mode_number(plan.aggregate),
             tiles=plan.tiles,
             count=0,
-            # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any.
-            table_base=self.accelerator.results_base - plan.dot,
-            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot,
+            # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any; and one of
+            # a maximum in blocks may name the least row in front of all.
+            table_base=self.accelerator.results_base - plan.dot - ahead,
+            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot + ahead,
             target=Target.PARTIAL if block < blocks - 1 else Target.LOGITS if plan.last else Target.OWN,
             accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
@@ -738,24 +740,36 @@ class _Encoder:
             bits=wire.LOGIT_BITS if plan.last else plan.layer.argument_format.width,
             **attention,
         )
+        indptr, entries = self._gathered(plan, block, ahead, fraction)
         ordered = rows_ahead(plan, engine.queue_words)
-        sources = self_first(graph, index) if plan.attends else graph.sources
-        held = block_rows(plan, combined)
-        here = combined.ordinal[sources] // held == block
-        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
-        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets[here], minlength=graph.nodes))])
-        place = combined.position[sources[here]] - block * held * combined.groups
-        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
-        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
-        if engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
-            raise UserError(f"layer {index}: {ROUNDED_AWAY}")
-        entries = (places.ravel() * plan.pitch, weights)
         schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
             repeats(plan) and engine.shared == 1, again if plan.attends else None,
         )  # fmt: skip
+
+    def _gathered(self, plan: LayerPlan, block: int, ahead: int, fraction: int) -> tuple[Ints, tuple[Codes, Codes]]:
+        """Where rows of an aggregation's entries begin, [N + 1], and the words and coefficients of these: of one block
+        of H, which lies `ahead` words behind the first that an entry may name."""
+        index = plan.layer.index
+        graph, rows, combined = self.graphs[index], self.given[index], self.dealt.combined(index)
+        sources = self_first(graph, index) if plan.attends else graph.sources
+        held = block_rows(plan, combined)
+        here = combined.ordinal[sources] // held == block
+        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))[here]
+        place = combined.position[sources[here]] - block * held * combined.groups
+        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
+        if self.engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
+            raise UserError(f"layer {index}: {ROUNDED_AWAY}")
+        words = ahead + places.ravel() * plan.pitch
+        if plan.least_words:
+            targets, entry = with_least(targets, np.diff(graph.indptr))
+            words = np.append(words, 0)[entry]
+            weights = np.append(weights, largest_coefficient(plan.layer))[entry]
+        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=graph.nodes))])
+        return indptr, (words, weights)
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:
         """The fields of a descriptor that weights messages by scores."""
@@ -800,6 +814,24 @@ def part_of(combined: Deal, rows: int, block: int) -> tuple[Ints, Deal]:
     group = combined.group[nodes]
     counts = np.bincount(group, minlength=combined.groups)
     return nodes, Deal(group, combined.ordinal[nodes] - block * rows, counts)
+
+
+def with_least(rows: Ints, degrees: Ints) -> tuple[Ints, Ints]:
+    """The rows [n] of a block's entries, in order, and their places among these; and an entry more, with the place -1,
+    for each row that has entries in other blocks alone.
+
+    It names a row of H that is no larger than any, with the largest coefficient: a maximum does not notice it.
+    """
+    absent = np.flatnonzero((degrees > 0) & (np.bincount(rows, minlength=len(degrees)) == 0))
+    every = np.concatenate([rows, absent])
+    entry = np.concatenate([np.arange(len(rows)), np.full(len(absent), -1)])
+    order = np.argsort(every, kind="stable")
+    return every[order], entry[order]
+
+
+def largest_coefficient(layer: LayerAccelerator) -> int:
+    """The largest that an entry of a maximum may have."""
+    return 1 << wire.COEFFICIENT_FRACTION_BITS if layer.geometry.gcn else 1
 
 
 def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:
