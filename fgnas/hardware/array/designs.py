@@ -25,7 +25,7 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
-from fgnas.hardware.array.heads import EXTRA
+from fgnas.hardware.array.heads import FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
@@ -56,11 +56,6 @@ HELD = (
 """What any array holds."""
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
-    (
-        f"an array averages the heads of a last layer with scores or aggregation max where its features have "
-        f"{NARROW_BITS - EXTRA} bits at most; choose one head, or fewer bits",
-        lambda columns, _: apart(columns) & (columns["ai"][-1] + columns["af"][-1] + 1 > NARROW_BITS - EXTRA),
-    ),
     (
         f"array: with attention by scores a head stays in one unit, and a unit holds those of {HEADS} heads: "
         f"columns must be at most the heads, and at least a quarter of them",
@@ -112,6 +107,13 @@ def apart(columns: Columns) -> NDArray[np.bool_]:
     return own & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP)
 
 
+def bits_apart(columns: Columns) -> FurtherBits:
+    """[n] the further fraction bits of last layers whose heads are `apart`."""
+    width = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1
+    exact = (columns["attention"][-1] == "constant") & (columns["aggregation"][-1] == "max")
+    return further_bits(width, _logit_extra_bits(width), ceil_log2(columns["k"][-1].astype(np.int64)), exact)
+
+
 def side_by_side(columns: Columns) -> Ints:
     """[n] units that share the heads of the last layer, see `last_columns`."""
     followed = apart(columns) | (columns["aggregation"][-1] == MLP)
@@ -153,7 +155,8 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apar
         elif last and heads_apart:
             halvings = ceil_log2(k)  # a weight of 1 / k has two bits
             mean = {"k": k // k, "d": d, "aggregation": add, "attention": constant, "wi": 1 - halvings, "wf": halvings}
-            halves = [own | {"d": d, "activation": linear}, own | mean | {"af": own["af"].astype(np.int64) + EXTRA}]
+            finer = own["af"].astype(np.int64) + bits_apart(columns).mean
+            halves = [own | {"d": d, "activation": linear}, own | mean | {"af": finer}]
         for half in halves:
             for name, values in half.items():
                 found[name].append(values)
@@ -168,7 +171,7 @@ def candidates_of(
     mlp, heads_apart = [bool((one == MLP).any()) for one in columns["aggregation"]], bool(apart(columns).any())
     pairs = [*mlp[:-1], mlp[-1] or heads_apart]
     seconds = tuple(second for pair in pairs for second in ((False, True) if pair else (False,)))
-    sums_of_last = side_by_side(columns)
+    sums_of_last, further = side_by_side(columns), bits_apart(columns)
     columns = with_seconds(columns, mlp, shape.classes, heads_apart)
     none = np.zeros_like(arrays.units)
     depth = len(columns["k"])
@@ -190,7 +193,8 @@ def candidates_of(
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
         before = max(layer - 1, 0)  # X has the format of the first layer's values
-        finer = EXTRA if heads_apart and layer == depth - 1 else 0  # the rows of heads that are apart
+        mean_of_heads = heads_apart and layer == depth - 1
+        finer = further.rows if mean_of_heads else 0  # the rows of heads that are apart
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
         factor = np.maximum(weight[layer], np.where(dots[layer], value[layer], 0))
@@ -199,9 +203,10 @@ def candidates_of(
         sums += [value[before] + finer + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
-        # The rows of heads that are apart have the fraction bits of logits, which their mean keeps.
-        logits = layer == depth - 1 - heads_apart
-        extra = _logit_extra_bits(value[layer]) if logits else 0
+        # The rows of heads that are apart have their own further fraction bits, and their mean the rest.
+        extra = further.logits if layer == depth - 1 else 0
+        if heads_apart:
+            extra = extra - further.mean if mean_of_heads else further.rows if layer == depth - 2 else 0
         combined = af[before] + finer + wf[layer] - af[layer]
         # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
         # fraction bits, those of functions by what the scores lack; else a shift that is there.
@@ -298,8 +303,10 @@ class ArrayDesignPricer:
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
         """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        wide, mlp = _widest(columns) > NARROW_BITS, [one == MLP for one in columns["aggregation"]]
-        kinds = np.stack([wide, apart(columns), *mlp])
+        mlp, heads = [one == MLP for one in columns["aggregation"]], apart(columns)
+        of_mean = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1 + bits_apart(columns).mean
+        wide = np.maximum(_widest(columns), np.where(heads, of_mean, 0)) > NARROW_BITS
+        kinds = np.stack([wide, heads, *mlp])
         for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():

@@ -468,8 +468,6 @@ def design_of(**choices: object) -> Design:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"k": 2, "aggregation": "max"}, "with aggregation max the array averages the heads of a last layer"),
-        ({"k": 2, "attention": "gat", "t_attn": 1}, "whose features have 6 bits at most, not 7"),
         ({"k": 64}, "an array averages 32 heads at most"),
     ],
 )
