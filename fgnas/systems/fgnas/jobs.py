@@ -1,4 +1,7 @@
-"""The work of a worker: train architectures, and score designs of them. It never uses the test nodes."""
+"""The work of a worker: train architectures, and score designs of them in the integers of their own hardware.
+
+It never uses the test nodes.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ import torch
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.network import Network
-from fgnas.networks.calibration import calibrate, observe
+from fgnas.networks.calibration import observe
 from fgnas.networks.finetuning import fine_tuned
 from fgnas.networks.model import Architecture
-from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, Trained, train_many
+from fgnas.systems.fgnas.scoring import accuracy_of, calibrated_for
 from fgnas.tasks.nodes import GraphData, load
 
 
@@ -99,9 +102,9 @@ def _scored(job: Job, trained: Trained | None, data: GraphData) -> Result:
     observation = observe(job.architecture, trained.network, data)
     val, tuned = [], []
     for design in job.designs:
-        network = calibrate(design, trained.network, observation)
+        network = calibrated_for(design, trained.network, observation)
         if job.tune:
             network = fine_tuned(design, network, data, job.seed, job.recipe)
             tuned.append(network)
-        val.append(quantised_accuracy(design, network, data, ("val",))["val"])
+        val.append(accuracy_of(design, network, data, ("val",))["val"])
     return Result(trained, val, tuned)

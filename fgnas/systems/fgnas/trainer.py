@@ -14,9 +14,9 @@ from fgnas.engine.jobs import Workers
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.network import Network
-from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed, of_repetition
 from fgnas.systems.fgnas.jobs import Job, Result, bundled, run_bundle
+from fgnas.systems.fgnas.scoring import accuracy_of
 from fgnas.tasks.nodes import GraphData
 
 NETWORKS_KEPT_BYTES = 512 << 20
@@ -142,10 +142,10 @@ class DesignTrainer:
         return {"weights": path.relative_to(store.folder).as_posix(), "sha256": outcome.model.save(path)}
 
     def test(self, candidate: Design, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy of the float and of the quantised network on the validation and the test split."""
+        """Accuracy of the float network and of its hardware on the validation and the test split."""
         return {
             "float": float_accuracy(candidate.architecture(), outcome.model, self.data),
-            "quantised": quantised_accuracy(candidate, outcome.model, self.data),
+            "quantised": accuracy_of(candidate, outcome.model, self.data),
         }
 
 
