@@ -14,7 +14,8 @@ from fgnas.design import Design
 from fgnas.designs import DesignTable
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
+from fgnas.hardware.array.calls import CalledArray
+from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -78,25 +79,26 @@ def _array(accelerator: Accelerator, data: GraphData, directory: Path, request: 
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
     first, *further = layer_graphs(data, accelerator.design.rates)
-    if not request.repurposing:
-        calls = fastest_calls(accelerator, first, _room(accelerator, request), further)
-        return array.write_calls(calls, directory, limits, request.network)
     made = _made(accelerator, first, request, further)
+    if isinstance(made, CalledArray):
+        return array.write_calls(made, directory, limits, request.network)
     return array.write_project(made, first, directory, limits, request.network, further)
 
 
 def _made(
     accelerator: Accelerator, data: GraphData, request: Request, further: Sequence[GraphData]
-) -> ArrayAccelerator:
-    """The design's own array unless a size or a port is asked for, else the fastest one; `further` as in
-    `encode_array`."""
+) -> ArrayAccelerator | CalledArray:
+    """The design's own array unless a size or a port is asked for, else the fastest one; calls where they are asked for
+    or nothing else fits. `further` as in `encode_array`."""
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
+    if not request.repurposing:
+        return fastest_calls(accelerator, data, _room(accelerator, request), further)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
         return fit(
             accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
             shared=own.shared,
         )  # fmt: skip
-    return fastest(accelerator, data, _room(accelerator, request), further)
+    return deliverable(accelerator, data, _room(accelerator, request), further)
 
 
 def _room(accelerator: Accelerator, request: Request) -> Room:
