@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
-from fgnas.hardware.array.calls import CalledArray, called, halves_of
+from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import (
@@ -28,8 +29,10 @@ from fgnas.hardware.array.engine import (
     SHARED,
     table_banks,
 )
+from fgnas.hardware.array.halves import Half, halves_of
 from fgnas.hardware.array.heads import adds_heads, with_heads_apart
 from fgnas.hardware.array.lowering import (
+    BLOCK_WORDS,
     LOADS,
     ArrayAccelerator,
     activation_of,
@@ -47,6 +50,7 @@ from fgnas.hardware.array.lowering import (
     unfolded,
     widest,
 )
+from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
@@ -177,6 +181,19 @@ def _fastest_of(
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
 
 
+def deliverable(
+    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+) -> ArrayAccelerator | CalledArray:
+    """The `fastest` array that keeps H and Z on the chip; where none does, the `fastest_calls`, which run any network.
+
+    Raises UserError where not even calls keep the limits.
+    """
+    try:
+        return fastest(source, data, room, further)
+    except UserError:
+        return fastest_calls(source, data, room, further)
+
+
 def fastest_calls(
     source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> CalledArray:
@@ -185,31 +202,63 @@ def fastest_calls(
 
     Compares the `offered_units` of the budget, and rows in parts of 1, 2, 4 and 8 words: with more parts the streams
     are read more often, but tables are smaller, and several rows of one word leave in a beat. Units share tables where
-    those of `fastest` do. Raises UserError where the network fits no array.
+    those of `fastest` do. Tables are as large as they can be; only where no such engine keeps the limits, of half as
+    many words, and so on. Raises UserError where none does.
     """
     source = with_heads_apart(source)
     halves = halves_of(source, data, further)
+    problems: list[_OverLimit] = []
+    for words in (TABLE_WORDS >> halvings for halvings in range(TABLE_WORDS.bit_length() - BLOCK_WORDS.bit_length())):
+        try:
+            return _fastest_calls(source, halves, room, len(data.sources), words)
+        except _OverLimit as error:
+            problems.append(error)
+        except UserError:
+            if not problems:
+                raise
+            break  # a row names more than a smaller table holds
+        if "bram36" not in room.limits:
+            break
+    raise UserError(str(min(problems, key=lambda one: one.share)))
+
+
+def _fastest_calls(
+    source: Accelerator, halves: Sequence[Half], room: Room, edges: int, words: int
+) -> CalledArray:
+    """`fastest_calls` of tables of up to so many words."""
     widest_row = min(MOST_TILES, max(half.words for half in halves))
-    problem: UserError | None = None
-    found: list[tuple[float, int, CalledArray]] = []
+    problems: list[UserError] = []
+    best, found = (np.inf, np.inf), list[CalledArray]()
     offered = itertools.product(
-        offered_units(min(LARGEST_UNITS, room.multipliers // LANES)), powers(2 * widest_row - 1),
+        powers(2 * widest_row - 1), reversed(offered_units(min(LARGEST_UNITS, room.multipliers // LANES))),
         SHARED if shares(room) else SHARED[:1],
     )  # fmt: skip
-    for units, tiles, shared in offered:
+    divided = functools.cache(functools.partial(parts_of, halves, words=words))
+    for tiles, units, shared in offered:
         if units % shared:
             continue
         try:
-            array = called(source, halves, units, tiles, room.beat_bits, len(data.sources), shared)
+            parts = divided(tiles, most_rows(halves, units))
+            if least_cycles(parts, units) > best[0]:
+                continue
+            array = CalledArray(source, calls_engine(source, parts, units, room.beat_bits, shared), parts, edges)
             _check_limits(array, room)
             cycles = sum(map(total_cycles, array.laid_out()))
-            found.append((cycles * (1 + LARGER) ** (shared.bit_length() - 1), units, array))
         except UserError as error:
-            problem = problem or error
-    if not found:
-        assert problem is not None, "one unit is always offered"
-        raise problem
-    return min(found, key=lambda one: one[:2])[2]
+            problems.append(error)
+            continue
+        price = (cycles * (1 + LARGER) ** (shared.bit_length() - 1), units)
+        if price < best:
+            best, found = price, [array]
+    if found:
+        return found[0]
+    over = [one for one in problems if isinstance(one, _OverLimit)]
+    raise min(over, key=lambda one: one.share) if over else problems[0]
+
+
+def least_cycles(parts: Sequence[Sequence[Part]], units: int) -> float:
+    """Cycles that so many units take for calls at least: of every entry one for each word."""
+    return sum(len(one.chunk.entries) * one.pitch for one in itertools.chain(*parts)) / units
 
 
 def shares(room: Room) -> bool:
@@ -217,13 +266,22 @@ def shares(room: Room) -> bool:
     return "bram36" in room.limits
 
 
+class _OverLimit(UserError):
+    """An engine takes this share of a limit, more than all of it."""
+
+    def __init__(self, message: str, share: float) -> None:
+        super().__init__(message)
+        self.share = share
+
+
 def _check_limits(array: CalledArray, room: Room) -> None:
     """Raise UserError where the engine of calls exceeds a limit."""
     needed = engine_resources(array.engine, room.family)
     for name, limit in room.limits.items():
         if needed[name] > limit:
-            raise UserError(f"with buffer re-purposing off the network takes {LABELS[name]} {needed[name]:g}, of "
-                            f"{limit:g}")  # fmt: skip
+            raise _OverLimit(f"no array keeps the limit of {limit:g} {LABELS[name]}: with buffer re-purposing off the "
+                             f"network takes {needed[name]:g}, {needed[name] - limit:g} more; allow as many, or choose "
+                             f"narrower numbers or fewer heads", needed[name] / max(limit, 1e-9))  # fmt: skip
 
 
 def arrangements(

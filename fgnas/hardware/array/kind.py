@@ -15,7 +15,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array.calls import CalledArray
-from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
+from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
 from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -92,12 +92,12 @@ class FittedArray:
 
     @functools.cached_property
     def made(self) -> ArrayAccelerator | CalledArray:
-        """The network on its engine."""
+        """The network on its engine; calls of one where they are asked for, or nothing else fits."""
         own, (first, *further) = self.source.design.array, self.graphs(self.data)
         if not self.wanted.repurposing:
             return fastest_calls(self.source, first, self._room(), further)
         if own is None or self.wanted.sized:
-            return fastest(self.source, first, self._room(), further)
+            return deliverable(self.source, first, self._room(), further)
         return fit(
             self.source, first, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
             shared=own.shared,

@@ -371,14 +371,20 @@ def network_summary(source: Accelerator, engine: Engine) -> dict[str, Any]:
 
 
 def check_network(source: Accelerator) -> None:
+    """Raise UserError where a network has an operator that one programme of the array does not run."""
+    check_counts(source)
+    for layer in source.layers:
+        if averaged_heads(layer) > MOST_AVERAGED:
+            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
+
+
+def check_counts(source: Accelerator) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
         if layer.geometry.gat and layer.geometry.mean and source.shape.degree_capacity > MOST_COUNTED:
             raise UserError(f"layer {layer.index}: a mean with attention {layer.attention} has {MOST_COUNTED} messages "
                             f"at most, and a node of the graph has more: choose add or max")  # fmt: skip
         assert not needs_own_sums(layer), "heads that cannot share a sum are apart"
-        if averaged_heads(layer) > MOST_AVERAGED:
-            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
 
 
 def averaged_heads(layer: LayerAccelerator) -> int:
