@@ -15,8 +15,7 @@ from fgnas.designs import DesignTable
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
-from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
-from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -92,10 +91,7 @@ def _made(
     `encode_array`."""
     own, sized = accelerator.design.array, (request.multipliers, request.bram36) != (None, None)
     if own is not None and not sized and request.beat_bits in (None, own.beat_bits):
-        return fit(
-            accelerator, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
-            shared=own.shared,
-        )  # fmt: skip
+        return array_of(accelerator, data, further)
     return fastest(accelerator, data, _room(accelerator, request), further)
 
 

@@ -684,7 +684,7 @@ class _Encoder:
         """A H of a block, then bias and activation, into the units' own rows or to the logits; but partial sums of all
         blocks but the last."""
         index = plan.layer.index
-        deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
+        deal, engine = self.dealt.layers[index], self.engine
         combined = self.dealt.combined(index)
         attention = self._messages(plan) if plan.attends else {}
         rows = self.given[index]

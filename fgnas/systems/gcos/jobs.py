@@ -13,7 +13,8 @@ from fgnas.activations import PLAIN
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.designs import array_of
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.reference import predict
@@ -87,13 +88,8 @@ def array_accuracy(
     design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
 ) -> dict[str, float]:
     """Accuracy, 0 to 1, of the logits that a design's own array computes, on each of the named splits."""
-    assert design.array is not None
-    source, array = lower(design, network, GraphShape.of(data), data.name), design.array
+    source = lower(design, network, GraphShape.of(data), data.name)
     first, *further = layer_graphs(data, design.rates)
-    made = fit(
-        source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results, further=further,
-        shared=array.shared,
-    )  # fmt: skip
-    predicted = predict(reference.run(encode_array(made, first, further)))
+    predicted = predict(reference.run(encode_array(array_of(source, first, further), first, further)))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
