@@ -23,8 +23,8 @@ from fgnas.costs import feasible
 from fgnas.design import Aggregation
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.designs import BUILDABLE
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.designs import BUILDABLE, array_of
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
@@ -152,11 +152,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         array = design.array
         assert array.results == min(space.results, array.beat_bits // 128)
         first, *further = layer_graphs(data, design.rates)
-        made = fit(
-            source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results,
-            further=further, shared=array.shared,
-        )  # fmt: skip
-        encoded = encode_array(made, first, further)
+        encoded = encode_array(array_of(source, first, further), first, further)
         found = price(encoded, Specification())
         # A table of exponentials depends on the scale of the values, which a price does not know.
         attends = any(layer.attends for layer in design.layers)

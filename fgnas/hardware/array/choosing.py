@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from fgnas.design import PAIR, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.area import SOFTMAX, attention_columns
+from fgnas.hardware.array.area import attention_columns
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -150,7 +151,7 @@ def _fastest_of(
     source: Accelerator, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    prices = _all_prices(source, graphs, offered, room)
+    prices = _prices(source, graphs, offered, room)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
     found: ArrayAccelerator | None = None
@@ -354,64 +355,54 @@ def _columns(layer: LayerAccelerator, units: int) -> list[int]:
     return [n for n in powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
 
 
-def _all_prices(
-    source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
-) -> dict[str, NDArray[np.float64]]:
-    """`_prices` of arrangements some of which have H in blocks."""
-    blocked = np.array([one.blocks > 1 for one in offered])
-    found = {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
-    for here in (blocked, ~blocked):
-        if here.any():
-            prices = _prices(source, graphs, [offered[place] for place in np.flatnonzero(here)], room)
-            for name, values in prices.items():
-                found[name][here] = values
-    return found
-
-
 def _prices(
     source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> dict[str, NDArray[np.float64]]:
     """[n] cycles and resources of each arrangement, by name."""
     if not graphs[0].nodes:
         return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
-    units = np.array([one.units for one in offered])
-    tables = sum(ceil_div(len(table), LANES) for layer in source.layers for table in _tables(layer))
-    features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
-    seconds = tuple(layer.second for layer in source.layers)
-    given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
-    columns = unfolded(seconds, given, last_columns(source))[:-1]
-    columns = [np.broadcast_to(one, units.shape) for one in columns]
-    bits = np.full(len(units), widest(source))
-    weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
-    passes = np.array([one.passes for one in offered])
-    results = np.array([one.results for one in offered])
-    slices, blocks = (np.array([getattr(one, name) for one in offered]) for name in ("slices", "blocks"))
-    shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
-    heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
-    scored = [np.full(len(units), VECTORS.get(layer.attention, 0)) for layer in source.layers]
-    softmax = softmax_of(source)
-    attending = attention_columns([softmax])
-    of_softmax: dict[str, int] = {name: int(attending[name][0]) for name in SOFTMAX}
-    candidates = Candidates(
-        units, features, columns, weighted, bits, np.full(len(units), tables), passes, results,
-        maximum=np.full(len(units), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers)),
-        sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
-        heads=heads if softmax else (), vectors=scored, exponential_halves=exponential_halves(softmax, room.family),
-        averaged=averaged_heads(source.layers[-1]),
-        slices=slices if any(slices > 1) else None,
-        finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
-        blocks=blocks if any(blocks > 1) else None, seconds=seconds, added=adds_heads(source, source.layers[-1]),
-        shared=np.array([one.shared for one in offered]),
-        dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
-        pairs=[np.full(len(units), layer.attention == PAIR) for layer in source.layers],
-        **of_softmax,
-    )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],
                          wide=widest(source) > NARROW_BITS)  # fmt: skip
-    prices = pricer.price(candidates)
+    prices = pricer.price(arranged(source, offered, room.family))
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}
+
+
+def arranged(source: Accelerator, offered: Sequence[Arrangement], family: str) -> Candidates:
+    """One network in n arrangements."""
+    layers = source.layers
+    own = {name: np.array([getattr(one, name) for one in offered]) for name in (
+        "units", "passes", "results", "finished", "slices", "blocks", "whole", "shared")}  # fmt: skip
+    units = own["units"]
+
+    def every(values: Iterable[Any]) -> list[NDArray[Any]]:
+        return [np.full(len(units), value) for value in values]
+
+    given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
+    columns = unfolded(tuple(layer.second for layer in layers), given, last_columns(source))[:-1]
+    softmax = softmax_of(source)
+    attending = attention_columns([softmax])
+    (bits, tables, sums), geometries = every((
+        widest(source), sum(ceil_div(len(table), LANES) for layer in layers for table in _tables(layer)),
+        sum_bits(source),
+    )), [layer.geometry for layer in layers]  # fmt: skip
+    return Candidates(
+        features=every(g.k * g.d for g in geometries), columns=[np.broadcast_to(one, units.shape) for one in columns],
+        weighted=every(bool(g.gcn or g.gat) for g in geometries), bits=bits, tables=tables, sum_bits=sums,
+        maximum=every([any(g.maximum or g.gat for g in geometries)])[0],
+        shifts=every(sorted({shift for layer in layers for shift in layer_shifts(layer)})),
+        heads=every(g.k * g.gat for g in geometries) if softmax else (),
+        vectors=every(VECTORS.get(layer.attention, 0) for layer in layers),
+        exponential_halves=exponential_halves(softmax, family), averaged=averaged_heads(layers[-1]),
+        seconds=tuple(layer.second for layer in layers), added=adds_heads(source, layers[-1]),
+        dots=every(layer.scores is not None and layer.scores.dot for layer in layers),
+        pairs=every(layer.attention == PAIR for layer in layers),
+        maxima=every(bool(g.maximum) for g in geometries),
+        denominator_bits=int(attending["denominator_bits"][0]), mean=int(attending["mean"][0]),
+        symmetric=int(attending["symmetric"][0]), exponentials=int(attending["exponentials"][0]),
+        dot=int(attending["dot"][0]), **own,
+    )  # fmt: skip
 
 
 def _tables(layer: LayerAccelerator) -> Iterator[Codes]:

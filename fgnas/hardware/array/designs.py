@@ -1,5 +1,8 @@
 """Designs with an array of their own, priced by the thousand on one graph, before any is trained or lowered.
 
+A design that its array does not hold whole is divided, see `fgnas.hardware.array.dividing`: its price is that of the
+divided network, and `array_of` makes the same.
+
 Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale,
 and linear, too; LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the
 price is known. With attention the scale also decides whether exponentials take block RAM.
@@ -18,20 +21,32 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, score_format
-from fgnas.designs import ArrayColumns
+from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, Design, score_format
+from fgnas.designs import ArrayColumns, tables_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
+from fgnas.hardware.array.dividing import divided
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import (
+    HEADS,
+    LANES,
+    MOST_BIASES,
+    MOST_OWN_WORDS,
+    MOST_PROGRAMME,
+    MOST_TILES,
+    Softmax,
+    table_banks,
+)
 from fgnas.hardware.array.heads import FurtherBits, further_bits
-from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
+from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.prices import Priced
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
@@ -45,13 +60,18 @@ MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
     Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
-          f"which holds {LARGEST_INDEX + 1:,}"),
+          f"which holds {LARGEST_INDEX + 1:,}, and no passes, slices or blocks fit"),
+    Limit("own_words", MOST_OWN_WORDS, lambda value: f"own rows take {value:,.0f} words of a unit, which holds "
+          f"{MOST_OWN_WORDS:,}: more units have fewer rows each"),
+    Limit("descriptors", MOST_PROGRAMME, lambda value: f"the programme has {value:g} descriptors, an array holds "
+          f"{MOST_PROGRAMME}"),
 )  # fmt: skip
 """What any array holds of a network with one activation table."""
 HELD = (
     *BUILDABLE,
     Limit("activation_words", MOST_ACTIVATION_WORDS, lambda value: f"activation tables take {value:g} words of a unit, "
           f"which holds {MOST_ACTIVATION_WORDS}"),
+    Limit("bias_words", MOST_BIASES, lambda value: f"biases take {value:g} words of a unit, which holds {MOST_BIASES}"),
 )  # fmt: skip
 """What any array holds."""
 
@@ -229,7 +249,7 @@ def candidates_of(
         columns=[none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]], weighted=weighted,
         bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1], seconds=seconds, added=heads_apart, shared=arrays.shared,
+        shifts=shifts, averaged=k[-1], seconds=seconds, maxima=most, added=heads_apart, shared=arrays.shared,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -277,6 +297,12 @@ def _widest(columns: Columns) -> Ints:
     return functools.reduce(np.maximum, [integer.astype(np.int64) + fraction + 1 for integer, fraction in pairs])
 
 
+def _wide(columns: Columns) -> NDArray[np.bool_]:
+    """[n] whether networks have numbers with wide entries, those of the rows of heads that are apart counted."""
+    of_mean = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1 + bits_apart(columns).mean
+    return np.maximum(_widest(columns), np.where(apart(columns), of_mean, 0)) > NARROW_BITS
+
+
 def _logit_extra_bits(widths: Ints) -> Ints:
     """[n] `wire.logit_extra_bits`."""
     return np.array([wire.logit_extra_bits(width) for width in range(MOST_BITS + 1)])[widths]
@@ -301,23 +327,55 @@ class ArrayDesignPricer:
         return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further, wide=wide, waits=True)
 
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
-        """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
+        """Prices of n designs, divided as they need, for which `check_arrays` holds; `sampling` as of a
+        `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        mlp, heads = [one == MLP for one in columns["aggregation"]], apart(columns)
-        of_mean = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1 + bits_apart(columns).mean
-        wide = np.maximum(_widest(columns), np.where(heads, of_mean, 0)) > NARROW_BITS
-        kinds = np.stack([wide, heads, *mlp])
+        kinds = np.stack([_wide(columns), apart(columns), *(one == MLP for one in columns["aggregation"])])
         for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}
             pricer = self.pricer(beat_bits, bool(kind[0]), sampling)
-            prices = pricer.price(candidates_of(own, arrays.part(here), self.shape, self.family))
+            candidates = candidates_of(own, arrays.part(here), self.shape, self.family)
+            prices = pricer.price(divided(pricer, candidates))
             for one in fields(prices):
                 values = getattr(prices, one.name)
                 found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values
         return ArrayPrices(**found)
+
+
+def array_of(source: Accelerator, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
+    """A design on its own array, divided as its price says; `further` as in `encode_array`.
+
+    Raises UserError where no engine holds it.
+    """
+    own = source.design.array
+    assert own is not None, "a design with an array"
+    passes, slices, blocks = _division(source.design, data, tuple(further))
+    return fit(
+        source, data, own.units, own.columns, beat_bits=own.beat_bits, passes=passes, results=own.results,
+        slices=slices, further=further, blocks=blocks, shared=own.shared,
+    )  # fmt: skip
+
+
+def _division(design: Design, data: GraphData, further: tuple[GraphData, ...]) -> tuple[int, int, int]:
+    """Passes, slices and blocks of a design on its own array; all 1 where no engine holds it."""
+    (table,) = tables_of([design])
+    columns = table.columns()
+    assert table.array is not None
+    if not data.nodes or any(broken(columns, table.array).any() for _, broken in RULES):
+        return 1, 1, 1  # no engine holds it, and `fit` says why
+    pricer = _kept_pricer(data, further, int(table.array.beat_bits[0]), bool(_wide(columns)[0]))
+    found = divided(pricer, candidates_of(columns, table.array, GraphShape.of(data)))
+    slices, blocks = (1 if one is None else int(one[0]) for one in (found.slices, found.blocks))
+    return int(found.passes[0]), slices, blocks
+
+
+@functools.lru_cache(maxsize=2)
+def _kept_pricer(data: GraphData, further: tuple[GraphData, ...], beat_bits: int, wide: bool) -> ArrayPricer:
+    """The pricer of one graph, kept with the phases that it knows."""
+    return ArrayPricer(data, beat_bits=beat_bits, further=further, wide=wide, waits=True)
 
 
 @dataclass(frozen=True, eq=False)

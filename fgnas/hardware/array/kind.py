@@ -16,8 +16,8 @@ from fgnas.hardware import wire
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
-from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
-from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array, fit
+from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
+from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.integer.quantised import integer_logits
@@ -98,10 +98,7 @@ class FittedArray:
             return fastest_calls(self.source, first, self._room(), further)
         if own is None or self.wanted.sized:
             return deliverable(self.source, first, self._room(), further)
-        return fit(
-            self.source, first, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, further=further,
-            shared=own.shared,
-        )  # fmt: skip
+        return array_of(self.source, first, further)
 
     def graphs(self, data: GraphData) -> Sequence[GraphData]:
         """The graph of every layer of the design."""

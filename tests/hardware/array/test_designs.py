@@ -15,10 +15,11 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.designs import (
     ArrayDesignPricer,
     ArrayDesignPrices,
+    array_of,
     candidates_of,
     check_arrays,
 )
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
@@ -75,13 +76,8 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     """The price in the project of a design whose network has no scale."""
     from fgnas.backends.array import price
 
-    assert design.array is not None
     source = lower(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
-    own = design.array
-    array = fit(
-        source, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, shared=own.shared
-    )
-    return price(encode_array(array, data), Specification())
+    return price(encode_array(array_of(source, data), data), Specification())
 
 
 @pytest.mark.parametrize(
@@ -260,7 +256,7 @@ def test_what_no_unit_holds_is_a_violation() -> None:
         found += ArrayDesignPrices(prices, table.array.beat_bits).rows(Specification(lut=10))
     assert not any(row["feasible"] for row in found)
     assert found[0]["violations"][1] == "a row takes 16 words of a unit, which holds 8"
-    assert found[0]["violations"][2].endswith("words of a unit, which holds 16,384")
+    assert found[0]["violations"][2].endswith("words of a unit, which holds 16,384, and no passes, slices or blocks fit")
     assert found[1]["violations"][1:] == ["activation tables take 384 words of a unit, which holds 256"]
     assert all("is over 10" in row["violations"][0] for row in found)
 
