@@ -19,12 +19,12 @@ from fgnas.hardware.array.area import EngineColumns, lut_ff, mode_columns, shift
 from fgnas.hardware.array.cycles import (
     DECODE_CYCLES,
     FINISH_CYCLES,
+    PAIR_ENTRIES,
     RESULT_CYCLES,
     Stream,
     compute_cycles,
-    dense_ends,
-    pair_ends,
     result_cycles,
+    row_ends,
 )
 from fgnas.hardware.array.dealing import Deal, Ints, deal
 from fgnas.hardware.array.encoding import part_of, sliced
@@ -241,7 +241,7 @@ class ArrayPricer:
         if kind == "dense":
             rows = self._deal(graph, groups).depth
             stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency, spacing)
-            return compute_cycles(stream, dense_ends(rows, elements, groups), self.read_latency)
+            return compute_cycles(stream, row_ends(elements, groups), self.read_latency, rows)
         target = {"first": Target.TABLE, "own": Target.OWN, "logits": Target.LOGITS}[kind]
         schedule = self._schedule(kind, graph, groups, tiles, max(1, elements))
         parts, together = self._packed(groups)
@@ -343,13 +343,13 @@ class ArrayPricer:
             if graph == FEATURES:
                 nodes, here = part_of(dealt, rows, block)
                 schedule = pack(self._lengths(FEATURES)[nodes], here, 1)
-                ends = schedule.last.astype(bool)
+                ends, times = schedule.last.astype(bool), 1
                 beats += int(parts * schedule.slot_rows if parts > 1 else ceil_div(schedule.slot_rows, together))
                 stream = Stream(Target.TABLE, tiles, limit, parts, together, writes, 0, latency)
             else:
-                ends = dense_ends(min(rows, dealt.depth - block * rows), elements, groups)
+                ends, times = row_ends(elements, groups), min(rows, dealt.depth - block * rows)
                 stream = Stream(Target.TABLE, tiles, limit, 0, 0, writes, 0, latency)
-            cycles += compute_cycles(stream, ends, self.read_latency)
+            cycles += compute_cycles(stream, ends, self.read_latency, times)
         return cycles, beats
 
     def _gathered_block_costs(
@@ -385,7 +385,7 @@ class ArrayPricer:
     def _score_cycles(self, groups: int, rows: int, entries: int, latency: int, spacing: int) -> int:
         """Cycles in which each group makes the scores of so many rows."""
         stream = Stream(Target.TABLE, 1, rows_held(QUEUE_WORDS, 1), 0, 0, 1, 0, latency, spacing)
-        return compute_cycles(stream, dense_ends(rows, entries, groups), self.read_latency)
+        return compute_cycles(stream, row_ends(entries, groups), self.read_latency, rows)
 
     def _maximum_cycles(self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int) -> int:
         """Cycles of the largest scores of every row, which reads the stream of the phase that follows."""
@@ -414,8 +414,9 @@ class ArrayPricer:
         parts, together = self._packed(groups)
         slot_rows = self._schedule(kind, graph, groups, tiles).slot_rows
         stream = Stream(Target.OWN, tiles, rows_held(QUEUE_WORDS, tiles), parts, together, 1, 0, latency, spacing)
-        beats = parts * 2 * slot_rows if parts > 1 else ceil_div(2 * slot_rows, together)
-        return compute_cycles(stream, pair_ends(slot_rows, groups), self.read_latency), int(beats)
+        entries = PAIR_ENTRIES * slot_rows
+        beats = parts * entries if parts > 1 else ceil_div(entries, together)
+        return compute_cycles(stream, row_ends(PAIR_ENTRIES, groups), self.read_latency, slot_rows), int(beats)
 
     def _edge_score_cycles(
         self, kind: str, graph: int, groups: int, tiles: int, latency: int, spacing: int
@@ -425,8 +426,8 @@ class ArrayPricer:
         stream = Stream(
             Target.OWN, 1, rows_held(QUEUE_WORDS, 1), parts, together, 1, tiles - 1, latency, spacing
         )  # fmt: skip
-        ends = np.ones_like(self._schedule(kind, graph, groups, tiles).last, bool)
-        return compute_cycles(stream, ends, self.read_latency)
+        slot_rows = self._schedule(kind, graph, groups, tiles).slot_rows
+        return compute_cycles(stream, row_ends(1, groups), self.read_latency, slot_rows)
 
     def _schedule(self, kind: str, graph: int, groups: int, tiles: int, entries: int = 1) -> Schedule:
         """The slot rows of a phase that reads a stream with so many entries of an edge."""
