@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.design import MOST_BITS
-from fgnas.hardware.array.cycles import Stream, compute_cycles, dense_ends, pair_ends
+from fgnas.hardware.array.cycles import PAIR_ENTRIES, Stream, compute_cycles, row_ends
 from fgnas.hardware.array.dealing import Deal, Ints, deal
 from fgnas.hardware.array.encoding import part_of, sliced, with_least
 from fgnas.hardware.array.engine import (
@@ -186,7 +186,7 @@ class Phases:
         stream = Stream(Target.TABLE, one.tiles, limit, 0, 0, one.writes, 0, one.latency, one.spacing)
         for block in range(count):
             here = min(rows, depth - block * rows)
-            cycles += self._cycles(stream, dense_ends(here, one.elements, one.groups))
+            cycles += self._cycles(stream, row_ends(one.elements, one.groups), here)
         return cycles
 
     def _of_features(self, one: Combination) -> Iterator[tuple[int, Schedule]]:
@@ -258,10 +258,10 @@ class Phases:
         )
         if not one.dot:
             stream = Stream(Target.TABLE, 1, held, 0, 0, 1, 0, one.latency, one.spacing)
-            return largest + self._cycles(stream, dense_ends(one.rows, 2 * one.tiles, one.groups)), beats
+            return largest + self._cycles(stream, row_ends(2 * one.tiles, one.groups), one.rows), beats
         asked, also = self._pairs(one, schedule) if one.pair else self._queries(one)
         stream = Stream(Target.OWN, 1, held, parts, together, 1, one.tiles - 1, one.latency, one.spacing)
-        scores = self._cycles(stream, np.ones_like(schedule.last, bool))
+        scores = self._cycles(stream, row_ends(1, one.groups), schedule.slot_rows)
         return asked + scores + largest, also + 2 * beats
 
     def _queries(self, one: Attending) -> tuple[int, int]:
@@ -280,7 +280,7 @@ class Phases:
         parts, together = self._packed(one.groups)
         limit = rows_held(QUEUE_WORDS, one.tiles)
         stream = Stream(Target.OWN, one.tiles, limit, parts, together, 1, 0, one.latency, one.spacing)
-        cycles = self._cycles(stream, pair_ends(schedule.slot_rows, one.groups))
+        cycles = self._cycles(stream, row_ends(PAIR_ENTRIES, one.groups), schedule.slot_rows)
         return cycles, self._beats(one.groups, 2 * schedule.slot_rows)
 
     def _slot_rows(self, one: Attending) -> int:
@@ -310,9 +310,9 @@ class Phases:
         parts, together = self._packed(takers)
         return int(parts * slot_rows if parts > 1 else ceil_div(slot_rows, together))
 
-    def _cycles(self, stream: Stream, ends: NDArray[np.bool_]) -> int:
-        """Cycles of one phase; NEVER where no unit has such a row."""
-        return NEVER if stream.tiles > MOST_TILES else compute_cycles(stream, ends, self.read_latency)
+    def _cycles(self, stream: Stream, ends: NDArray[np.bool_], times: int = 1) -> int:
+        """Cycles of one phase, of which so many turns through `ends`; NEVER where no unit has such a row."""
+        return NEVER if stream.tiles > MOST_TILES else compute_cycles(stream, ends, self.read_latency, times)
 
 
 def _sharing(one: Combination | Aggregation) -> Sharing:
