@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, SHARED, Engine, Softmax, copy_banks
+from fgnas.hardware.array.engine import (
+    FINISHED,
+    LANES,
+    OWN_WORDS_LUTRAM,
+    SHARED,
+    Engine,
+    Softmax,
+    copy_banks,
+    table_banks,
+    words_loaded_together,
+)
 from fgnas.hardware.array.programme import (
     BEAT_BITS,
     ENTRY,
@@ -114,7 +124,7 @@ class EngineColumns:
     @property
     def banks(self) -> Ints:
         """Banks of a table."""
-        return self.beat_bits // (2 * wire.MEMORY_WORD_BITS)
+        return self.by_beat(table_banks)
 
     @property
     def copy_banks(self) -> Ints:
@@ -139,7 +149,9 @@ class EngineColumns:
     @property
     def together(self) -> Ints:
         """Words of a beat of parameters."""
-        return self.beat_bits // (wire.MEMORY_WORD_BITS * (1 + (self.word_bits > wire.MEMORY_WORD_BITS)))
+        beat_bits: Any = self.beat_bits
+        found: Ints = words_loaded_together(self.word_bits, beat_bits)
+        return found
 
     @property
     def entries(self) -> Ints:
