@@ -286,8 +286,9 @@ class Encoded(ABC):
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the results."""
-        return sum(one.result_beats for one in self.programme) * self.engine.beat_bits // 8
+        """Bytes of the results; of several blocks the last one's leave."""
+        beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
+        return beats * self.engine.beat_bits // 8
 
     def logit_words(self, region: Beats) -> Codes:
         """[words, LANES] the words of logits in a region, in the order in which they leave."""
