@@ -287,8 +287,9 @@ class Encoded(ABC):
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the results."""
-        return sum(one.result_beats for one in self.programme) * self.engine.beat_bits // 8
+        """Bytes of the results; of several blocks the last one's leave."""
+        beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
+        return beats * self.engine.beat_bits // 8
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
