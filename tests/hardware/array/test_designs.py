@@ -255,7 +255,7 @@ def test_what_no_unit_holds_is_a_violation() -> None:
         found += ArrayDesignPrices(prices, table.array.beat_bits).rows(Specification(lut=10))
     assert not any(row["feasible"] for row in found)
     assert found[0]["violations"][1] == "a row takes 16 words of a unit, which holds 8"
-    assert found[0]["violations"][2].endswith("words of a unit, which holds 16,384, and no passes, slices or blocks fit")
+    assert found[0]["violations"][2].endswith("which holds 16,384, and no passes, slices or blocks fit")
     assert found[1]["violations"][1:] == ["activation tables take 384 words of a unit, which holds 256"]
     assert all("is over 10" in row["violations"][0] for row in found)
 
