@@ -21,10 +21,10 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.systems.gcos.jobs import tied
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
+from fgnas.networks.calibration import tied
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
