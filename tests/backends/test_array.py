@@ -509,7 +509,7 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(UserError, match="--bram36 is for --target array"):
         find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, bram36=20))
     few = Request(Specification(), None, multipliers=20, bram36=2)
-    with pytest.raises(UserError, match="no array of up to 20 multipliers keeps the limits: block RAM 2"):
+    with pytest.raises(UserError, match=r"no array keeps the limit of 2 block RAM: .* takes [\d.]+, [\d.]+ more"):
         find_target("array").write(source, data, tmp_path / "q", few)
     with pytest.raises(UserError, match="port has 128, 256, 512 bits, not 10"):
         find_target("array").write(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
