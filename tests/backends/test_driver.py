@@ -189,7 +189,8 @@ def test_a_kernel_at_work_is_left_alone(project, driver, monkeypatch) -> None:
 
 def test_regions_of_the_api_are_those_of_the_vectors(project, driver) -> None:
     folder, accelerator, data = project
-    made = fgnas.Accelerator(fgnas.Design(accelerator.design), FittedPipeline(accelerator, Network(())), data).regions()
+    fitted = FittedPipeline(accelerator, Network(()))
+    made = fgnas.Accelerator(fgnas.Design(accelerator.design), fitted, data).regions()
     np.savez(folder.parent / "graph.npz", **made)
     found = driver.regions(folder / "vectors")
     with np.load(folder.parent / "graph.npz") as saved:
