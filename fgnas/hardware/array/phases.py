@@ -25,7 +25,7 @@ from fgnas.hardware.array.engine import (
     results_together,
     rows_held,
 )
-from fgnas.hardware.array.packing import Schedule, pack
+from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.programme import NARROW_BITS, Target, beats_per_slot_row, slot_rows_per_beat
 from fgnas.hardware.array.sharing import pack_shared
 from fgnas.hardware.numbers import ceil_div
@@ -38,6 +38,8 @@ FEATURES = -1
 ALONE = -2
 """The graph of a second product: every row receives from itself alone."""
 MOST_KEYS = 1 << 62
+Ends = NDArray[np.bool_]
+"""[slot rows, m] where rows end."""
 Case = TypeVar("Case", bound=tuple[Any, ...])
 """A record of columns, or of the integers of one row of them."""
 
@@ -136,7 +138,6 @@ class Phases:
     ) -> None:
         self.data, self.graphs = data, (data, *further)
         self.read_latency, self.beat_bits, self.wide = read_latency, beat_bits, wide
-        self.deal = functools.cache(self._deal)
         self.combination = functools.cache(self._combination)
         self.aggregation = functools.cache(self._aggregation)
         self.scores = functools.cache(self._scores)
@@ -149,9 +150,12 @@ class Phases:
 
     def lengths(self, graph: int) -> Ints:
         """[N] entries of the rows of a graph, or of FEATURES or ALONE."""
-        if graph == ALONE:
-            return np.ones(self.data.nodes, np.int64)
-        return self.data.non_zeros if graph == FEATURES else self.graphs[graph].degrees
+        return _lengths(self.data if graph < 0 else self.graphs[graph], min(graph, 0))
+
+    def _whole(self, graph: int, groups: int, ordered: int = 0, heads: int = 1, last: bool = False) -> Ends:
+        """Where rows of a whole stream end; see `_whole_ends`."""
+        data = self.data if graph < 0 else self.graphs[graph]
+        return _whole_ends(data, min(graph, 0), groups, ordered, heads, last)
 
     def depth(self, graph: int, groups: int) -> int:
         """Rows of the fullest of so many groups."""
@@ -163,8 +167,9 @@ class Phases:
         rows = ceil_div(depth, blocks)
         return rows, ceil_div(depth, rows)
 
-    def _deal(self, graph: int, groups: int) -> Deal:
-        return deal(self.lengths(graph)[:, None], groups)
+    def deal(self, graph: int, groups: int) -> Deal:
+        """How the rows of a graph, or of FEATURES or ALONE, are dealt."""
+        return _dealt(self.data if graph < 0 else self.graphs[graph], min(graph, 0), groups)
 
     def _combination(self, one: Combination) -> tuple[int, int]:
         """Cycles, and beats that are read."""
@@ -172,11 +177,11 @@ class Phases:
             return self._dense(one), 0
         limit, cycles, beats = rows_held(QUEUE_WORDS, one.tiles), 0, 0
         parts, together = self._packed(one.groups)
-        for piece, schedule in self._of_features(one):
+        for piece, ends in self._of_features(one):
             target, writes = (Target.TABLE, one.writes) if piece == one.slices - 1 else (Target.PARTIAL, 1)
             stream = Stream(target, one.tiles, limit, parts, together, writes, 0, one.latency, one.spacing)
-            cycles += self._cycles(stream, schedule.last.astype(bool))
-            beats += self._beats(one.groups, schedule.slot_rows)
+            cycles += self._cycles(stream, ends)
+            beats += self._beats(one.groups, len(ends))
         return cycles, beats
 
     def _dense(self, one: Combination) -> int:
@@ -189,8 +194,11 @@ class Phases:
             cycles += self._cycles(stream, row_ends(one.elements, one.groups), here)
         return cycles
 
-    def _of_features(self, one: Combination) -> Iterator[tuple[int, Schedule]]:
-        """The slices of every block with their slot rows."""
+    def _of_features(self, one: Combination) -> Iterator[tuple[int, Ends]]:
+        """The slices of every block, and where their rows end."""
+        if one.slices == one.blocks == one.shared == 1:
+            yield 0, self._whole(FEATURES, one.groups)
+            return
         features, whole = self.data.features, self.deal(FEATURES, one.groups)
         rows, count = self.block_rows(FEATURES, one.groups, one.blocks)
         for block in range(count):
@@ -212,22 +220,20 @@ class Phases:
         count = self.block_rows(one.before, one.combined_groups, one.blocks)[1] if one.blocks > 1 else 1
         ordered = limit - 1 if one.last else 0
         for block in range(count):
-            indptr, index = self._of_edges(one, block)
-            schedule = self._pack(indptr, index, dealt.backwards() if one.last else dealt, _sharing(one), ordered)
+            ends = self._of_edges(one, block, ordered)
             target = Target.PARTIAL if block < count - 1 else Target.LOGITS if one.last else Target.OWN
             stream = Stream(
                 target, one.tiles, limit, parts, together, results, one.messages, one.latency, one.spacing
             )  # fmt: skip
-            cycles += self._cycles(stream, schedule.last.astype(bool))
-            beats += self._beats(one.groups, schedule.slot_rows)
+            cycles += self._cycles(stream, ends)
+            beats += self._beats(one.groups, len(ends))
         return cycles, beats
 
-    def _of_edges(self, one: Aggregation, block: int) -> tuple[Ints, Ints]:
-        """Where rows of an aggregation's entries begin in a block, [N + 1], and the words that the entries name, which
-        matter where units share tables."""
-        lengths = self.lengths(one.graph)
-        if one.blocks == 1 and one.shared == 1:
-            return one.heads * np.concatenate([[0], np.cumsum(lengths)]), np.zeros(0, np.int64)
+    def _of_edges(self, one: Aggregation, block: int, ordered: int) -> Ends:
+        """Where rows of an aggregation end in a block."""
+        if one.blocks == one.shared == 1:
+            return self._whole(one.graph, one.groups, ordered, one.heads, bool(one.last))
+        lengths, dealt = self.lengths(one.graph), self.deal(one.graph, one.groups)
         combined = self.deal(one.before, one.combined_groups)
         rows, _ = self.block_rows(one.before, one.combined_groups, one.blocks)
         sources, targets = self._edges(one.graph)
@@ -239,7 +245,8 @@ class Phases:
             targets, entry = with_least(targets, lengths)
             words = np.append(words, 0)[entry]
         counts = np.bincount(targets, minlength=len(lengths))
-        return one.heads * np.concatenate([[0], np.cumsum(counts)]), words
+        indptr = one.heads * np.concatenate([[0], np.cumsum(counts)])
+        return self._pack(indptr, words, dealt.backwards() if one.last else dealt, _sharing(one), ordered)
 
     def _edges(self, graph: int) -> tuple[Ints, Ints]:
         """Source and target of each edge of a graph, or of ALONE."""
@@ -251,17 +258,15 @@ class Phases:
         if not one.attends:
             return 0, 0
         parts, together = self._packed(one.groups)
-        schedule, held = self._schedule(one), rows_held(QUEUE_WORDS, 1)
-        beats = self._beats(one.groups, schedule.slot_rows)
-        largest = self._cycles(
-            Stream(Target.OWN, 1, held, parts, together, 1, 0, one.latency, one.spacing), schedule.last.astype(bool)
-        )
+        ends, held = self._attended(one), rows_held(QUEUE_WORDS, 1)
+        beats = self._beats(one.groups, len(ends))
+        largest = self._cycles(Stream(Target.OWN, 1, held, parts, together, 1, 0, one.latency, one.spacing), ends)
         if not one.dot:
             stream = Stream(Target.TABLE, 1, held, 0, 0, 1, 0, one.latency, one.spacing)
             return largest + self._cycles(stream, row_ends(2 * one.tiles, one.groups), one.rows), beats
-        asked, also = self._pairs(one, schedule) if one.pair else self._queries(one)
+        asked, also = self._pairs(one, len(ends)) if one.pair else self._queries(one)
         stream = Stream(Target.OWN, 1, held, parts, together, 1, one.tiles - 1, one.latency, one.spacing)
-        scores = self._cycles(stream, row_ends(1, one.groups), schedule.slot_rows)
+        scores = self._cycles(stream, row_ends(1, one.groups), len(ends))
         return asked + scores + largest, also + 2 * beats
 
     def _queries(self, one: Attending) -> tuple[int, int]:
@@ -274,31 +279,31 @@ class Phases:
         cycles = self._cycles(stream, schedule.last.astype(bool))
         return cycles, self._beats(one.groups, schedule.slot_rows)
 
-    def _pairs(self, one: Attending, schedule: Schedule) -> tuple[int, int]:
+    def _pairs(self, one: Attending, slot_rows: int) -> tuple[int, int]:
         """Cycles of the functions of both nodes of every entry of the phase that follows, and the beats that they read:
         two entries for each."""
         parts, together = self._packed(one.groups)
         limit = rows_held(QUEUE_WORDS, one.tiles)
         stream = Stream(Target.OWN, one.tiles, limit, parts, together, 1, 0, one.latency, one.spacing)
-        cycles = self._cycles(stream, row_ends(PAIR_ENTRIES, one.groups), schedule.slot_rows)
-        return cycles, self._beats(one.groups, 2 * schedule.slot_rows)
+        cycles = self._cycles(stream, row_ends(PAIR_ENTRIES, one.groups), slot_rows)
+        return cycles, self._beats(one.groups, 2 * slot_rows)
 
     def _slot_rows(self, one: Attending) -> int:
         """Slot rows of an aggregation whose edges have scores of their own; 0 for others."""
-        return self._schedule(one).slot_rows if one.dot else 0
+        return len(self._attended(one)) if one.dot else 0
 
-    def _schedule(self, one: Attending) -> Schedule:
-        """The slot rows of the aggregation that a layer's scores are for."""
-        dealt = self.deal(one.graph, one.groups)
+    def _attended(self, one: Attending) -> Ends:
+        """Where rows end of the aggregation that a layer's scores are for."""
         ordered = rows_held(QUEUE_WORDS, one.tiles) - 1 if one.last else 0
-        return pack(self.lengths(one.graph), dealt.backwards() if one.last else dealt, 1, ordered)
+        return self._whole(one.graph, one.groups, ordered, 1, bool(one.last))
 
-    def _pack(self, indptr: Ints, index: Ints, dealt: Deal, sharing: Sharing, ordered: int = 0) -> Schedule:
-        """Slot rows of rows of entries that name the words `index`, where units share tables by their banks."""
+    def _pack(self, indptr: Ints, index: Ints, dealt: Deal, sharing: Sharing, ordered: int = 0) -> Ends:
+        """Where rows of entries that name the words `index` end, if units share tables by their banks."""
         if sharing.shared == 1:
-            return pack(np.diff(indptr), dealt, 1, ordered)
+            return pack(np.diff(indptr), dealt, 1, ordered).last.astype(bool)
         copies = copy_of(np.arange(dealt.groups) * sharing.side, sharing.places, sharing.shared)
-        return pack_shared(indptr, index, dealt, 1, copies, int(copy_banks(self.beat_bits, sharing.shared)), ordered)
+        banks = int(copy_banks(self.beat_bits, sharing.shared))
+        return pack_shared(indptr, index, dealt, 1, copies, banks, ordered).last.astype(bool)
 
     def _packed(self, takers: int) -> tuple[int, int]:
         """Beats of a slot row, and slot rows of a beat."""
@@ -310,9 +315,32 @@ class Phases:
         parts, together = self._packed(takers)
         return int(parts * slot_rows if parts > 1 else ceil_div(slot_rows, together))
 
-    def _cycles(self, stream: Stream, ends: NDArray[np.bool_], times: int = 1) -> int:
+    def _cycles(self, stream: Stream, ends: Ends, times: int = 1) -> int:
         """Cycles of one phase, of which so many turns through `ends`; NEVER where no unit has such a row."""
         return NEVER if stream.tiles > MOST_TILES else compute_cycles(stream, ends, self.read_latency, times)
+
+
+# Streams are the same behind every port, so that all pricers of a graph share them.
+
+
+def _lengths(data: GraphData, kind: int) -> Ints:
+    """[N] entries of the rows of a graph, or of its FEATURES, or ALONE."""
+    if kind == ALONE:
+        return np.ones(data.nodes, np.int64)
+    return data.non_zeros if kind == FEATURES else data.degrees
+
+
+@functools.lru_cache(maxsize=256)
+def _dealt(data: GraphData, kind: int, groups: int) -> Deal:
+    return deal(_lengths(data, kind)[:, None], groups)
+
+
+@functools.lru_cache(maxsize=128)
+def _whole_ends(data: GraphData, kind: int, groups: int, ordered: int, heads: int, last: bool) -> Ends:
+    """[slot rows, m] where rows of a stream end that has so many entries of each of a graph's; `last`: logits leave."""
+    dealt = _dealt(data, kind, groups)
+    lengths = _lengths(data, kind) * heads
+    return pack(lengths, dealt.backwards() if last else dealt, 1, ordered).last.astype(bool)
 
 
 def _sharing(one: Combination | Aggregation) -> Sharing:
