@@ -32,7 +32,7 @@ from fgnas.hardware.array.encoding import (
 )
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Engine, Mode, rows_held
 from fgnas.hardware.array.halves import Half, Rows, halves_of
-from fgnas.hardware.array.heads import with_heads_apart
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     network_summary,
     own_depth,
@@ -57,7 +57,6 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.tasks.nodes import GraphData
 
 DESCRIPTORS = 5
@@ -75,7 +74,7 @@ class CalledArray:
         edges: of the first layer's graph.
     """
 
-    source: Accelerator
+    source: ArrayNetwork
     engine: Engine
     parts: tuple[tuple[Part, ...], ...]
     edges: int
@@ -129,19 +128,18 @@ class CalledArray:
 
 
 def fit_calls(
-    source: Accelerator, data: GraphData, units: int, tiles: int = MOST_TILES, beat_bits: int = wire.BEAT_BITS,
+    source: ArrayNetwork, data: GraphData, units: int, tiles: int = MOST_TILES, beat_bits: int = wire.BEAT_BITS,
     further: Sequence[GraphData] = (), shared: int = 1, words: int = TABLE_WORDS,
 ) -> CalledArray:  # fmt: skip
     """A network on a graph as calls of the smallest engine of so many units that runs them, in parts of up to `tiles`
     words of a row whose tables have up to `words`; `further` as in `encode_array`, `shared` as in `Engine`."""
-    source = with_heads_apart(source)
     halves = halves_of(source, data, further)
     parts = parts_of(halves, tiles, most_rows(halves, units), words)
     return CalledArray(source, calls_engine(source, parts, units, beat_bits, shared), parts, len(data.sources))
 
 
 def calls_engine(
-    source: Accelerator, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
+    source: ArrayNetwork, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
 ) -> Engine:
     """The smallest engine of so many units that runs all parts."""
     each = list(itertools.chain(*parts))

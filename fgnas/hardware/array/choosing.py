@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import PAIR, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -31,13 +30,11 @@ from fgnas.hardware.array.engine import (
     table_banks,
 )
 from fgnas.hardware.array.halves import Half, halves_of
-from fgnas.hardware.array.heads import adds_heads, with_heads_apart
+from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
     BLOCK_WORDS,
     LOADS,
     ArrayAccelerator,
-    activation_of,
-    averaged_heads,
     check_network,
     default_columns,
     descriptors,
@@ -56,7 +53,6 @@ from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
 
@@ -115,7 +111,7 @@ class Arrangement:
 
 
 def fastest(
-    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
@@ -126,7 +122,6 @@ def fastest(
     of which twice as many readers must save LARGER. Only where none of them fits, the first layer's W comes in slices,
     too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no array.
     """
-    source = with_heads_apart(source)
     check_network(source)
     modelled = not {"lut", "ff"}.isdisjoint(room.limits)
     savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
@@ -148,7 +143,7 @@ def fastest(
 
 
 def _fastest_of(
-    source: Accelerator, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
+    source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
     prices = _prices(source, graphs, offered, room)
@@ -183,7 +178,7 @@ def _fastest_of(
 
 
 def deliverable(
-    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> ArrayAccelerator | CalledArray:
     """The `fastest` array that keeps H and Z on the chip; where none does, the `fastest_calls`, which run any network.
 
@@ -196,7 +191,7 @@ def deliverable(
 
 
 def fastest_calls(
-    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> CalledArray:
     """A network with buffer re-purposing off: the units and parts with the fewest cycles on this graph, among equals
     those with fewer units; `further` as in `encode_array`.
@@ -206,7 +201,6 @@ def fastest_calls(
     those of `fastest` do. Tables are as large as they can be; only where no such engine keeps the limits, of half as
     many words, and so on. Raises UserError where none does.
     """
-    source = with_heads_apart(source)
     halves = halves_of(source, data, further)
     problems: list[_OverLimit] = []
     for words in (TABLE_WORDS >> halvings for halvings in range(TABLE_WORDS.bit_length() - BLOCK_WORDS.bit_length())):
@@ -224,7 +218,7 @@ def fastest_calls(
 
 
 def _fastest_calls(
-    source: Accelerator, halves: Sequence[Half], room: Room, edges: int, words: int
+    source: ArrayNetwork, halves: Sequence[Half], room: Room, edges: int, words: int
 ) -> CalledArray:
     """`fastest_calls` of tables of up to so many words."""
     widest_row = min(MOST_TILES, max(half.words for half in halves))
@@ -286,12 +280,12 @@ def _check_limits(array: CalledArray, room: Room) -> None:
 
 
 def arrangements(
-    source: Accelerator, most: int, results: int = 1, savings: Sequence[tuple[int, bool]] = ((LANES, False),)
+    source: ArrayNetwork, most: int, results: int = 1, savings: Sequence[tuple[int, bool]] = ((LANES, False),)
 ) -> list[Arrangement]:
     """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
     preferred; `savings` are the pairs of `finished` and `whole` that are offered."""
-    g = source.layers[0].geometry
-    words, whole = int(row_words(g.features, g.k * g.gat, g.d)), ceil_div(g.d, LANES) if g.gat else 1
+    g = source.layers[0]
+    words, whole = int(row_words(g.features, g.k * g.attends, g.d)), ceil_div(g.d, LANES) if g.attends else 1
     found = []
     hidden = [layer for layer in source.layers if not layer.second][:-1]
     for units in offered_units(min(LARGEST_UNITS, most)):
@@ -308,9 +302,9 @@ def arrangements(
     return found
 
 
-def in_shares(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+def in_shares(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangement]:
     """Arrangements in which 2, 4, 8, … units share a table; none where nodes or edges have scores."""
-    if any(layer.scores is not None for layer in source.layers):
+    if any(layer.scoring is not None for layer in source.layers):
         return []
     return [
         replace(one, shared=shared)
@@ -320,22 +314,22 @@ def in_shares(source: Accelerator, offered: list[Arrangement]) -> list[Arrangeme
     ]
 
 
-def in_slices(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+def in_slices(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangement]:
     """Arrangements with the first layer's W in 2, 4, 8, … slices, as many as a programme has descriptors for."""
-    if averaged_heads(source.layers[0]) > 1:
+    if source.layers[0].averaged > 1:
         return []
     steps = [score_steps(layer) for layer in source.layers]
     rest = LOADS + any(steps) + sum(int(descriptors(1, one)) for one in steps[1:])
-    rest += averaged_heads(source.layers[-1]) - 1
+    rest += source.layers[-1].averaged - 1
     return [
         replace(one, slices=slices)
         for one in offered
-        for slices in powers(source.layers[0].geometry.input_width)[1:]
+        for slices in powers(source.layers[0].input_width)[1:]
         if descriptors(one.passes, steps[0], slices) + rest <= MOST_PROGRAMME
     ]
 
 
-def in_blocks(source: Accelerator, offered: list[Arrangement]) -> list[Arrangement]:
+def in_blocks(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangement]:
     """Arrangements with the rows of H in 2, 4, 8, … blocks, as many as a programme has descriptors for; none where a
     layer has no blocks."""
     if not has_blocks(source):
@@ -349,14 +343,14 @@ def in_blocks(source: Accelerator, offered: list[Arrangement]) -> list[Arrangeme
     ]
 
 
-def _columns(layer: LayerAccelerator, units: int) -> list[int]:
+def _columns(layer: ArrayLayer, units: int) -> list[int]:
     """The n that a layer's aggregation may have; with attention a unit holds HEADS heads at most."""
-    g = layer.geometry
-    return [n for n in powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
+    g = layer
+    return [n for n in powers(default_columns(layer, units)) if not g.attends or g.k // n <= HEADS]
 
 
 def _prices(
-    source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
+    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> dict[str, NDArray[np.float64]]:
     """[n] cycles and resources of each arrangement, by name."""
     if not graphs[0].nodes:
@@ -369,7 +363,7 @@ def _prices(
     return {name: values.astype(float) for name, values in found.items()}
 
 
-def arranged(source: Accelerator, offered: Sequence[Arrangement], family: str) -> Candidates:
+def arranged(source: ArrayNetwork, offered: Sequence[Arrangement], family: str) -> Candidates:
     """One network in n arrangements."""
     layers = source.layers
     own = {name: np.array([getattr(one, name) for one in offered]) for name in (
@@ -383,34 +377,34 @@ def arranged(source: Accelerator, offered: Sequence[Arrangement], family: str) -
     columns = unfolded(tuple(layer.second for layer in layers), given, last_columns(source))[:-1]
     softmax = softmax_of(source)
     attending = attention_columns([softmax])
-    (bits, tables, sums), geometries = every((
-        widest(source), sum(ceil_div(len(table), LANES) for layer in layers for table in _tables(layer)),
-        sum_bits(source),
-    )), [layer.geometry for layer in layers]  # fmt: skip
+    tables = sum(ceil_div(len(table), LANES) for layer in layers for table in _tables(layer))
     return Candidates(
-        features=every(g.k * g.d for g in geometries), columns=[np.broadcast_to(one, units.shape) for one in columns],
-        weighted=every(bool(g.gcn or g.gat) for g in geometries), bits=bits, tables=tables, sum_bits=sums,
-        maximum=every([any(g.maximum or g.gat for g in geometries)])[0],
+        features=every(layer.features for layer in layers),
+        columns=[np.broadcast_to(one, units.shape) for one in columns],
+        weighted=every(layer.gcn or layer.attends for layer in layers),
+        bits=np.full(len(units), widest(source)), tables=np.full(len(units), tables),
+        sum_bits=np.full(len(units), sum_bits(source)),
+        maximum=np.full(len(units), any(layer.maximum or layer.attends for layer in layers)),
         shifts=every(sorted({shift for layer in layers for shift in layer_shifts(layer)})),
-        heads=every(g.k * g.gat for g in geometries) if softmax else (),
-        vectors=every(VECTORS.get(layer.attention, 0) for layer in layers),
-        exponential_halves=exponential_halves(softmax, family), averaged=averaged_heads(layers[-1]),
-        seconds=tuple(layer.second for layer in layers), added=adds_heads(source, layers[-1]),
-        dots=every(layer.scores is not None and layer.scores.dot for layer in layers),
-        pairs=every(layer.attention == PAIR for layer in layers),
-        maxima=every(bool(g.maximum) for g in geometries),
+        heads=every(layer.k * layer.attends for layer in layers) if softmax else (),
+        vectors=every(len(layer.vectors) + layer.pair for layer in layers),
+        exponential_halves=exponential_halves(softmax, family), averaged=layers[-1].averaged,
+        seconds=tuple(layer.second for layer in layers), added=layers[-1].adds_heads,
+        dots=every(layer.dot for layer in layers),
+        pairs=every(layer.pair for layer in layers),
+        maxima=every(layer.maximum for layer in layers),
         denominator_bits=int(attending["denominator_bits"][0]), mean=int(attending["mean"][0]),
         symmetric=int(attending["symmetric"][0]), exponentials=int(attending["exponentials"][0]),
         dot=int(attending["dot"][0]), **own,
     )  # fmt: skip
 
 
-def _tables(layer: LayerAccelerator) -> Iterator[Codes]:
+def _tables(layer: ArrayLayer) -> Iterator[Codes]:
     """The tables that a layer's activation and its scores pass."""
-    if layer.activation_table is not None and activation_of(layer) is Activation.TABLE:
-        yield layer.activation_table
-    if layer.scores is not None and layer.scores.table is not None:
-        yield layer.scores.table
+    if layer.apply.table is not None and layer.activation is Activation.TABLE:
+        yield layer.apply.table
+    if layer.score_table is not None:
+        yield layer.score_table
 
 
 def offered_units(most: int) -> list[int]:

@@ -16,13 +16,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import PAIR, VECTORS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, block_rows
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
-from fgnas.hardware.array.heads import adds_heads
+from fgnas.hardware.array.layers import ArrayLayer
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,
@@ -32,8 +31,6 @@ from fgnas.hardware.array.programme import (
     descriptor_beats,
     slot_rows_per_beat,
 )
-from fgnas.hardware.pipeline import work
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
 RESULT_CYCLES = 10
@@ -175,14 +172,14 @@ def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
     plans, names, source = encoded.accelerator.plans, ["fetch"], encoded.accelerator.source
     for d, layer, (kind, number) in zip(encoded.programme, encoded.layers, parts_of(encoded.programme), strict=True):
-        which = f" {source.design_layer(layer)}" if layer >= 0 else ""
+        which = f" {source.layers[layer].place}" if layer >= 0 else ""
         if number and layer >= 0:
             which += f", {kind} {number}"
-        work = _second(source, layer, _work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
+        work = _second(source.layers[layer], _work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
         names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{work}{which}")
     part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
-    last = f" {source.design_layer(len(plans) - 1)}"
+    last = f" {source.layers[-1].place}"
     return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
             for name, more, number in several]  # fmt: skip
 
@@ -206,18 +203,18 @@ def parts_of(programme: Sequence[Descriptor]) -> list[tuple[str, int]]:
     return found
 
 
-def _second(source: Accelerator, layer: int, work: str) -> str:
-    """What a phase of a second product is called: its rows come back from the tables to their units."""
-    return {"combine": product_name(source, source.layers[layer]), "aggregate": RETURN}[work]
-
-
 RETURN = "return"
-"""The phase in which the rows of a second product come back."""
+"""The phase in which rows that are alone come back to their units."""
 
 
-def product_name(source: Accelerator, layer: LayerAccelerator) -> str:
-    """What the product of a second product is called."""
-    return "mean of heads" if adds_heads(source, layer) else "second product"
+def _second(layer: ArrayLayer, work: str) -> str:
+    """The name of a phase of a layer whose rows are alone."""
+    return {"combine": product_name(layer), "aggregate": RETURN}[work]
+
+
+def product_name(layer: ArrayLayer) -> str:
+    """The name of the combination of such a layer."""
+    return "mean of heads" if layer.adds_heads else "second product"
 
 
 def _aggregates(descriptor: Descriptor) -> bool:
@@ -269,12 +266,11 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             found.append(0)
             continue
         combined, gathered = needed[layer]
-        geometry = encoded.accelerator.source.layers[layer].geometry
         numbers, edges = encoded.accelerator.source.layers[layer], len(encoded.graphs[layer].sources)
         scores = _score_multiplications(numbers, encoded.nodes, edges)
         queries = _query_multiplications(numbers, encoded.nodes)
         if kind == SLICE and plans[layer].slices > 1:
-            combined = int(columns[part - 1]) * geometry.k * geometry.d + scores
+            combined = int(columns[part - 1]) * numbers.features + scores
         if kind == BLOCK and part and plans[layer].blocks > 1:
             combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
         of_phase = {"query": queries, "pair": queries, "score": scores - queries, "combine": combined - scores,
@@ -297,35 +293,28 @@ def _of_block(encoded: EncodedArray, layer: int, block: int, combined: int, gath
 
 
 def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
-    """For each layer the multiplications of its combination and of its aggregation."""
-    layers = encoded.accelerator.source.layers
-    geometries = [layer.geometry for layer in layers]
+    """For each layer the multiplications of its combination, with those of its scores, and of its aggregation, without
+    padding; messages with the coefficient 1 need none."""
     rows = [encoded.nodes, *(graph.nodes for graph in encoded.graphs)]  # that a layer combines
     found = []
-    for layer, graph in enumerate(encoded.graphs):
-        needed = work.by_phase(geometries, encoded.graph.features.nnz, rows[layer], len(graph.sources))
-        combined, gathered = (0, 0) if adds_heads(encoded.accelerator.source, layers[layer]) else needed[layer]
-        scores = _score_multiplications(layers[layer], rows[layer], len(graph.sources))
-        found.append((combined - work.of_scores(geometries[layer], rows[layer]) + scores, gathered))
+    for layer, graph, combined in zip(encoded.accelerator.source.layers, encoded.graphs, rows, strict=False):
+        edges = len(graph.sources)
+        elements = encoded.graph.features.nnz if layer.first else combined * layer.input_width
+        products = 0 if layer.adds_heads else int(elements) * layer.features
+        gathered = edges * layer.features * (layer.gcn or layer.attends)
+        found.append((products + _score_multiplications(layer, combined, edges), gathered))
     return found
 
 
-def _score_multiplications(layer: LayerAccelerator, nodes: int, edges: int) -> int:
+def _score_multiplications(layer: ArrayLayer, nodes: int, edges: int) -> int:
     """Multiplications that a layer's scores need: of every node's features with each vector of its attention, and where
     edges have scores of their own, of a query, or of functions with their factors, for each of them."""
-    of_edges = edges * (layer.scores is not None and layer.scores.dot)
-    return (of_nodes(layer.attention) * nodes + of_edges) * layer.geometry.k * layer.geometry.d
+    return (len(layer.vectors) * nodes + edges * layer.dot) * layer.features
 
 
-def _query_multiplications(layer: LayerAccelerator, nodes: int) -> int:
+def _query_multiplications(layer: ArrayLayer, nodes: int) -> int:
     """Those of the queries, which only edges with scores of their own need."""
-    vectors = of_nodes(layer.attention) * (layer.scores is not None and layer.scores.dot)
-    return nodes * vectors * layer.geometry.k * layer.geometry.d
-
-
-def of_nodes(attention: str) -> int:
-    """Vectors of an attention that meet the features of nodes; factors meet functions of edges."""
-    return VECTORS.get(attention, 0) - (attention == PAIR)
+    return nodes * len(layer.vectors) * layer.dot * layer.features
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

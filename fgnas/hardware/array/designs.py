@@ -39,14 +39,13 @@ from fgnas.hardware.array.engine import (
     Softmax,
     table_banks,
 )
-from fgnas.hardware.array.heads import FurtherBits, further_bits
+from fgnas.hardware.array.layers import ArrayNetwork, FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.prices import Priced
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
@@ -122,7 +121,7 @@ def attends(columns: Columns) -> list[NDArray[np.bool_]]:
 
 
 def apart(columns: Columns) -> NDArray[np.bool_]:
-    """[n] whether the heads of the last layer have a softmax or a maximum each, see `needs_own_sums`."""
+    """[n] whether the heads of the last layer have a softmax or a maximum each, so that they cannot share a sum."""
     own = attends(columns)[-1] | (columns["aggregation"][-1] == "max")
     return own & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP)
 
@@ -161,7 +160,7 @@ def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
 
 def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apart: bool = False) -> Columns:
     """The columns of networks whose layers are of aggregation mlp or not: such a layer is two, as lowering has it; and
-    so is a last one whose heads are `apart`, as `with_heads_apart` has it."""
+    so is a last one whose heads are `apart`, as `layers` has it."""
     found: Columns = {name: [] for name in (*NEEDED, "d")}
     for place, pair in enumerate(mlp):
         own = {name: columns[name][place] for name in NEEDED}
@@ -345,7 +344,7 @@ class ArrayDesignPricer:
         return ArrayPrices(**found)
 
 
-def array_of(source: Accelerator, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
+def array_of(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
     """A design on its own array, divided as its price says; `further` as in `encode_array`.
 
     Raises UserError where no engine holds it.

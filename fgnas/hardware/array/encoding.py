@@ -16,15 +16,12 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, Engine, Mode, rows_held
-from fgnas.hardware.array.heads import with_heads_apart
+from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
-    dot_shift,
     lower,
     plan_layers,
-    query_shift,
-    score_fraction,
     smallest_engine,
 )
 from fgnas.hardware.array.packing import Schedule, pack
@@ -42,10 +39,8 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
-from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.graph import IntegerGraph, integer_graph, unweighted
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
@@ -103,7 +98,7 @@ def rows_ahead(plan: LayerPlan, queue_words: int) -> int:
 
 
 def graphs_of(
-    layers: Sequence[LayerAccelerator], data: GraphData, further: Sequence[GraphData]
+    layers: Sequence[ArrayLayer], data: GraphData, further: Sequence[GraphData]
 ) -> tuple[GraphData, ...]:
     """The graph of every layer: that of the data for all, unless the further layers of the design have others; a second
     product has the rows of its sums, each alone."""
@@ -193,7 +188,7 @@ def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 
 def fit(
-    source: Accelerator,
+    source: ArrayNetwork,
     data: GraphData,
     units: int,
     columns: Sequence[int] = (),
@@ -210,7 +205,6 @@ def fit(
 ) -> ArrayAccelerator:
     """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`,
     `encode_array` for `further`, and `table_depth` for `whole`."""
-    source = with_heads_apart(source)
     plans = plan_layers(source, units, columns, split, passes, slices, blocks)
     dealt = deal_graph(plans, data, further)
     engine = smallest_engine(
@@ -408,7 +402,7 @@ def readout(data: GraphData, graphs: Ints) -> GraphData:
 
 
 def encode_graphs(
-    source: Accelerator, data: GraphData, further: Sequence[GraphData]
+    source: ArrayNetwork, data: GraphData, further: Sequence[GraphData]
 ) -> tuple[tuple[GraphData, ...], tuple[IntegerGraph, ...]]:
     """The graph of every layer, as it is given and in the network's integers; `further` as in `encode_array`.
 
@@ -418,7 +412,7 @@ def encode_graphs(
     return given, _encoded(source, given)
 
 
-def _checked_graphs(source: Accelerator, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
+def _checked_graphs(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
     """The graph of every layer. Raises UserError for other features, or more neighbours, than the network reads."""
     if data.width_in != source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads {source.shape.width_in}")
@@ -436,7 +430,7 @@ def check_graph(accelerator: ArrayAccelerator, data: GraphData, further: Sequenc
     check_memories(accelerator, deal_graph(accelerator.plans, data, further, accelerator.engine.queue_words))
 
 
-def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:
+def _encoded(source: ArrayNetwork, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:
     """The graph of every layer in the network's integers; layers share equal ones."""
     found: dict[int, IntegerGraph] = {}
     held = given[0].nodes
@@ -444,21 +438,15 @@ def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[IntegerGr
         if len(one.sources) and one.sources.max() >= held:
             raise UserError(f"layer {layer.index}: its graph has a source beyond the {held} rows of the layer "
                             f"before")  # fmt: skip
-        weighted = layer.geometry.gcn or layer.geometry.gat
+        weighted = layer.gcn or layer.attends
         if one.nodes != held and weighted:
             raise UserError(f"layer {layer.index}: the rows of a readout have no coefficients; choose attention "
                             f"constant")  # fmt: skip
         if id(one) not in found:
             plain = layer.second or one.nodes != held
-            found[id(one)] = _unweighted(one) if plain else encode(source, one)
+            found[id(one)] = unweighted(one) if plain else integer_graph(one, source.layers[0].number)
         held = one.nodes
     return tuple(found[id(one)] for one in given)
-
-
-def _unweighted(rows: GraphData) -> IntegerGraph:
-    """A graph without features and coefficients."""
-    features = sp.csr_matrix(rows.features.shape, dtype=np.int64)
-    return IntegerGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
 
 
 def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
@@ -593,11 +581,11 @@ class _Encoder:
         common = self._scoring(plan, aggregate)
         scores = replace(
             common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
-            target_base=self.scores_base, shift=self.engine.shift_number(dot_shift(plan.layer)),
+            target_base=self.scores_base, shift=self.engine.shift_number(plan.layer.dot_shift),
         )  # fmt: skip
         asking = replace(
             common, attention=Attention.QUERIES, tiles=plan.tiles, target_base=self.queries_base,
-            target_tiles=plan.tiles, shift=self.engine.shift_number(query_shift(plan.layer)),
+            target_tiles=plan.tiles, shift=self.engine.shift_number(plan.layer.query_shift),
         )  # fmt: skip
         if not plan.pair:
             return self._queries(plan, asking), scores
@@ -716,7 +704,7 @@ class _Encoder:
         # As many rows as the layer before: the coefficients of a graph, which the network was lowered with.
         fraction = (
             mean_fraction(plan, engine, rows)
-            if plan.layer.geometry.mean and rows.nodes != len(combined.group)
+            if plan.layer.mean and rows.nodes != len(combined.group)
             else wire.COEFFICIENT_FRACTION_BITS
         )
         common = Descriptor(
@@ -732,18 +720,18 @@ class _Encoder:
             accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
             result_beats=logit_beats(engine, plan, deal) if plan.last else 0,
-            reduce=int(plan.layer.geometry.maximum),
+            reduce=int(plan.layer.maximum),
             shift=engine.shift_number(plan.aggregate_shift + fraction - wire.COEFFICIENT_FRACTION_BITS),
             bias=1,
             bias_fine=int(plan.last and plan.layer.value_format.fraction_bits < self.logit_fraction),
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
-            bits=wire.LOGIT_BITS if plan.last else plan.layer.argument_format.width,
+            bits=wire.LOGIT_BITS if plan.last else plan.layer.apply.argument.width,
             **attention,
         )
         indptr, entries = self._gathered(plan, block, ahead, fraction)
         ordered = rows_ahead(plan, engine.queue_words)
-        again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
+        again = REPEATED if plan.layer.maximum else NOTHING  # a sum of messages must not have one twice
         schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
@@ -762,7 +750,7 @@ class _Encoder:
         place = combined.position[sources[here]] - block * held * combined.groups
         places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
-        if self.engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
+        if self.engine.shared > 1 and plan.layer.maximum and not weights.all():
             raise UserError(f"layer {index}: {ROUNDED_AWAY}")
         words = ahead + places.ravel() * plan.pitch
         if plan.least_words:
@@ -779,8 +767,8 @@ class _Encoder:
             "attention": Attention.MESSAGES,
             "head_tiles": plan.head_tiles,
             "own_base": self.scores_base if plan.dot else self.maxima_base,
-            "exponent_shift": self.engine.softmax.fraction_bits - score_fraction(plan.layer),
-            "symmetric": int(plan.layer.scores is not None and plan.layer.scores.symmetric),
+            "exponent_shift": self.engine.softmax.fraction_bits - plan.layer.score_format.fraction_bits,
+            "symmetric": int(plan.layer.symmetric),
             "dot": int(plan.dot),
         }
 
@@ -830,9 +818,9 @@ def with_least(rows: Ints, degrees: Ints) -> tuple[Ints, Ints]:
     return every[order], entry[order]
 
 
-def largest_coefficient(layer: LayerAccelerator) -> int:
+def largest_coefficient(layer: ArrayLayer) -> int:
     """The largest that an entry of a maximum may have."""
-    return 1 << wire.COEFFICIENT_FRACTION_BITS if layer.geometry.gcn else 1
+    return 1 << wire.COEFFICIENT_FRACTION_BITS if layer.gcn else 1
 
 
 def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:
@@ -893,7 +881,7 @@ def _repeated(
 
 def repeats(plan: LayerPlan) -> bool:
     """Whether a taker of an aggregation that idles gets an entry again: a maximum is looked for."""
-    return plan.attends or bool(plan.layer.geometry.maximum)
+    return plan.attends or bool(plan.layer.maximum)
 
 
 def self_first(graph: IntegerGraph, layer: int) -> Ints:
@@ -930,15 +918,15 @@ def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
 
 
 def coefficients(
-    layer: LayerAccelerator, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+    layer: ArrayLayer, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 
     A mean divides them by the number of messages before they are rounded to so many fraction bits; with scores they say
     how often a row's sum of coefficients counts one: see `Softmax.counted`.
     """
-    g = layer.geometry
-    if g.gat and g.mean:
+    g = layer
+    if g.attends and g.mean:
         return 2 * np.repeat(np.diff(graph.indptr), np.diff(graph.indptr)) - 1
     if not g.mean:
         return graph.gcn if g.gcn else np.ones(len(graph.sources), np.int64)

@@ -16,24 +16,18 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.cycles import RETURN, of_nodes, product_name
+from fgnas.hardware.array.cycles import RETURN, product_name
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import NOTHING, REPEATED, coefficients, encode_graphs, self_first
 from fgnas.hardware.array.engine import HEADS, LANES
-from fgnas.hardware.array.heads import adds_heads
+from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
-    activation_of,
-    aggregate_shift,
-    averaged_heads,
     check_counts,
-    dot_shift,
-    query_shift,
-    score_fraction,
 )
 from fgnas.hardware.array.programme import Activation
 from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.scores.pair import PairScores
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.tasks.nodes import GraphData
 
 Made = Callable[[Sequence[Codes]], Codes]
@@ -152,8 +146,8 @@ def _known(given: Codes | Made, results: Sequence[Codes]) -> Codes:
     return given if isinstance(given, np.ndarray) else given(results)
 
 
-def halves_of(source: Accelerator, data: GraphData, further: Sequence[GraphData] = ()) -> tuple[Half, ...]:
-    """The halves of all layers of a network from `with_heads_apart`; `further` as in `encode_array`.
+def halves_of(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData] = ()) -> tuple[Half, ...]:
+    """The halves of all layers of a network; `further` as in `encode_array`.
 
     Raises UserError where one does not leave as rows of results.
     """
@@ -170,7 +164,7 @@ def halves_of(source: Accelerator, data: GraphData, further: Sequence[GraphData]
 class _Halves:
     """Builds the halves, layer by layer."""
 
-    def __init__(self, source: Accelerator, nodes: int) -> None:
+    def __init__(self, source: ArrayNetwork, nodes: int) -> None:
         self.source, self.nodes = source, nodes
         self.halves: list[Half] = []
         self.inputs = np.zeros(0, np.int64)
@@ -180,21 +174,21 @@ class _Halves:
         self.halves.append(half)
         return len(self.halves) - 1
 
-    def layer(self, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph, first: IntegerGraph) -> None:
+    def layer(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, first: IntegerGraph) -> None:
         """The halves of a layer."""
         h = self._add(self._combination(layer, first))
-        if layer.scores is None:
+        if layer.scoring is None:
             self._add(self._aggregation(layer, rows, graph, h))
-        elif layer.scores.dot:
+        elif layer.dot:
             self._add(self._messages_of_edges(layer, rows, graph, h))
         else:
             self._add(self._messages_of_nodes(layer, rows, graph, h))
         # A row has places that are no features where the lanes of a pipeline ask for them.
         self.inputs = features_of(layer).ravel()
 
-    def _combination(self, layer: LayerAccelerator, graph: IntegerGraph) -> Half:
+    def _combination(self, layer: ArrayLayer, graph: IntegerGraph) -> Half:
         """X W or Z W; of heads that are averaged one behind the other, as the aggregation reads them."""
-        g, heads, x, before = layer.geometry, averaged_heads(layer), graph.features, len(self.halves) - 1
+        g, heads, x, before = layer, layer.averaged, graph.features, len(self.halves) - 1
         value: Codes | Made
         if g.first:
             rows = Rows(x.indptr.astype(np.int64), x.indices.astype(np.int64))
@@ -203,18 +197,18 @@ class _Halves:
             inputs = self.inputs
             rows = Rows.dense(self.nodes, inputs)
             value = lambda results: results[before][:, inputs].ravel()  # noqa: E731
-        weight = layer.weight.reshape(g.input_width, -1, heads).transpose(0, 2, 1).reshape(g.input_width, -1)
-        work = product_name(self.source, layer) if layer.second else "combine"
-        needed = 0 if adds_heads(self.source, layer) else len(rows.index) * g.k * g.d
+        weight = layer.combine.weight.reshape(g.input_width, -1, heads).transpose(0, 2, 1).reshape(g.input_width, -1)
+        work = product_name(layer) if layer.second else "combine"
+        needed = 0 if layer.adds_heads else len(rows.index) * g.k * g.d
         return Half(
-            name=f"{work} {self.source.design_layer(layer.index)}", layer=layer.index, aggregates=False, rows=rows,
+            name=f"{work} {layer.place}", layer=layer.index, aggregates=False, rows=rows,
             value=value, table=weight, depth=g.input_width, columns=weight.shape[1], shift=layer.linear_shift,
             bits=layer.value_format.width, multiplications=needed,
         )  # fmt: skip
 
-    def _aggregation(self, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _aggregation(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
         """A H, bias and activation; a row has an entry of every averaged head for each edge."""
-        g, heads = layer.geometry, averaged_heads(layer)
+        g, heads = layer, layer.averaged
         index = (graph.sources[:, None] * heads + np.arange(heads)).ravel()
         columns = g.features // heads
         return Half(
@@ -223,28 +217,27 @@ class _Halves:
             multiplications=len(index) * columns * bool(g.gcn), **self._finish(layer),
         )  # fmt: skip
 
-    def _finish(self, layer: LayerAccelerator) -> dict[str, Any]:
+    def _finish(self, layer: ArrayLayer) -> dict[str, Any]:
         """What becomes of the sums of an aggregation."""
-        g, activation = layer.geometry, activation_of(layer)
+        g, activation = layer, layer.activation
         fine = layer.value_format.fraction_bits < self.source.logit_format.fraction_bits
         return {
-            "name": f"{RETURN if layer.second else 'aggregate'} {self.source.design_layer(layer.index)}",
-            "layer": layer.index, "last": bool(g.last), "aggregates": True, "shift": aggregate_shift(layer),
-            "bits": wire.LOGIT_BITS if g.last else layer.argument_format.width, "maximum": bool(g.maximum),
-            "bias": layer.bias, "bias_fine": bool(g.last and fine), "activation": activation,
-            "activation_table": layer.activation_table if activation is Activation.TABLE else None,
+            "name": f"{RETURN if layer.second else 'aggregate'} {layer.place}",
+            "layer": layer.index, "last": bool(g.last), "aggregates": True, "shift": layer.aggregate_shift,
+            "bits": wire.LOGIT_BITS if g.last else layer.apply.argument.width, "maximum": bool(g.maximum),
+            "bias": layer.apply.bias, "bias_fine": bool(g.last and fine), "activation": activation,
+            "activation_table": layer.apply.table if activation is Activation.TABLE else None,
         }  # fmt: skip
 
     def _messages(
-        self, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph, table: Made, scores: Made, edges: bool
+        self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, table: Made, scores: Made, edges: bool
     ) -> Half:
         """Messages weighted by scores; the table has a row for each node, or for each edge."""
-        g, scored = layer.geometry, layer.scores
-        assert scored is not None
+        g = layer
         bias = np.zeros(g.features, np.int64)  # that of a last layer has no places that are no features
-        bias[: len(layer.bias)] = layer.bias
+        bias[: len(layer.apply.bias)] = layer.apply.bias
         heads = Heads(
-            g.k, g.d, g.d_padded, scores, layer.value_format.width + edges, score_fraction(layer), scored.symmetric,
+            g.k, g.d, g.d, scores, layer.value_format.width + edges, layer.score_format.fraction_bits, layer.symmetric,
             REPEATED if g.maximum else NOTHING,
         )  # fmt: skip
         index = np.arange(len(graph.sources)) if edges else self_first(graph, layer.index)
@@ -254,35 +247,34 @@ class _Halves:
             multiplications=len(graph.sources) * g.k * g.d, heads=heads, **self._finish(layer) | {"bias": bias},
         )  # fmt: skip
 
-    def _messages_of_nodes(self, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _messages_of_nodes(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
         """The scores of nodes, then the messages: dense rows of H times the vectors of both sides."""
-        g, features, scored = layer.geometry, features_of(layer), layer.scores
-        assert scored is not None
+        g, features = layer, features_of(layer)
         place = np.arange(g.k * g.d)
         head = place // g.d
         columns = LANES * int(ceil_div(g.k, HEADS))
         table, met = np.zeros((g.k * g.d, columns), np.int64), np.zeros((g.k * g.d, columns), np.bool_)
-        for lane, vector in zip(lanes_of_scores(g.k), (layer.attention_source, layer.attention_target), strict=True):
+        for lane in lanes_of_scores(g.k):
             met[place, lane[head]] = True
-            table[place, lane[head]] = 0 if vector is None else vector.ravel()
+        for lane, vector in zip(lanes_of_scores(g.k), layer.vectors, strict=False):
+            table[place, lane[head]] = vector.ravel()
         step = self._step(layer, "score", Rows.dense(self.nodes, place), features.ravel(), h)
         s = self._add(replace(
             step, table=table, met=met, depth=len(table), columns=columns,
-            activation=Activation.NONE if scored.table is None else Activation.TABLE, activation_table=scored.table,
-            multiplications=of_nodes(layer.attention) * self.nodes * g.k * g.d,
+            activation=Activation.NONE if layer.score_table is None else Activation.TABLE,
+            activation_table=layer.score_table, multiplications=len(layer.vectors) * self.nodes * g.k * g.d,
         ))  # fmt: skip
         return self._messages(layer, rows, graph, lambda results: results[h], lambda results: results[s], False)
 
-    def _messages_of_edges(self, layer: LayerAccelerator, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _messages_of_edges(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
         """The scores of edges, head by head, then the messages, whose table has a row for each edge.
 
         A score is that of a source; that of the row's node is the same number for all, which makes no sum negative.
         """
-        assert layer.scores is not None
         target = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
         both = self_first(graph, layer.index), target
-        of_heads = self._of_functions if layer.scores.pair is not None else self._of_products
-        places, (source, node) = of_heads(layer, *both, h), lanes_of_scores(layer.geometry.k)
+        of_heads = self._of_functions if layer.pair else self._of_products
+        places, (source, node) = of_heads(layer, *both, h), lanes_of_scores(layer.k)
 
         def scores(results: Sequence[Codes]) -> Codes:
             found = np.zeros((len(target), LANES * int(ceil_div(len(source), HEADS))), np.int64)
@@ -292,15 +284,14 @@ class _Halves:
 
         return self._messages(layer, rows, graph, lambda results: results[h][both[0]], scores, True)
 
-    def _of_products(self, layer: LayerAccelerator, source: Ints, target: Ints, h: int) -> list[int]:
+    def _of_products(self, layer: ArrayLayer, source: Ints, target: Ints, h: int) -> list[int]:
         """cos: H times the vector, number by number; then of every edge its product with the source's H."""
-        g, features, vector = layer.geometry, features_of(layer), layer.attention_source
-        assert vector is not None
+        g, features, vector = layer, features_of(layer), layer.vectors[0]
         place = np.arange(g.k * g.d)
         step = self._step(layer, "query", Rows.dense(self.nodes, place), features.ravel(), h)
         q = self._add(replace(
             step, table=np.diag(vector.ravel()), met=np.eye(g.k * g.d, dtype=np.bool_), depth=g.k * g.d,
-            columns=g.k * g.d, shift=query_shift(layer), multiplications=self.nodes * g.k * g.d,
+            columns=g.k * g.d, shift=layer.query_shift, multiplications=self.nodes * g.k * g.d,
         ))  # fmt: skip
         index = (target[:, None] * g.d + np.arange(g.d)).ravel()
         rows = Rows(np.arange(len(target) + 1) * g.d, index)
@@ -309,15 +300,14 @@ class _Halves:
             step = self._step(layer, "score", rows, features[head], h, source)
             found.append(self._add(replace(
                 step, name=_of_head(step, head, g.k), table=_columns(q, head * g.d + np.arange(g.d), (-1, 1)),
-                depth=self.nodes * g.d, columns=1, shift=dot_shift(layer), multiplications=len(target) * g.d,
+                depth=self.nodes * g.d, columns=1, shift=layer.dot_shift, multiplications=len(target) * g.d,
             )))  # fmt: skip
         return found
 
-    def _of_functions(self, layer: LayerAccelerator, source: Ints, target: Ints, h: int) -> list[int]:
+    def _of_functions(self, layer: ArrayLayer, source: Ints, target: Ints, h: int) -> list[int]:
         """gene-linear: of every edge the functions of both nodes' H; then their product with the factors."""
-        g, features, scored, factors = layer.geometry, features_of(layer), layer.scores, layer.attention_factor
-        vectors = (layer.attention_source, layer.attention_target)
-        assert scored is not None and factors is not None and vectors[0] is not None and vectors[1] is not None
+        g, features, scoring = layer, features_of(layer), layer.scoring
+        assert isinstance(scoring, PairScores)
         both, numbers = np.tile(np.eye(g.d, dtype=np.bool_), (2, 1)), np.arange(g.d)
         found = []
         for head in range(g.k):
@@ -325,19 +315,19 @@ class _Halves:
                               features[head], h, source, target)  # fmt: skip
             f = self._add(replace(
                 step, name=_of_head(step, head, g.k), met=both,
-                table=np.concatenate([np.diag(one[head]) for one in vectors if one is not None]),
-                depth=2 * g.d, columns=g.d, shift=query_shift(layer), activation=Activation.TABLE,
-                activation_table=scored.table, multiplications=2 * self.nodes * g.d,
+                table=np.concatenate([np.diag(one[head]) for one in layer.vectors]),
+                depth=2 * g.d, columns=g.d, shift=layer.query_shift, activation=Activation.TABLE,
+                activation_table=scoring.table, multiplications=2 * self.nodes * g.d,
             ))  # fmt: skip
             step = self._step(layer, "score", Rows.dense(len(target), numbers), numbers, f)
             found.append(self._add(replace(
-                step, name=_of_head(step, head, g.k), table=factors[head][:, None], depth=g.d, columns=1,
-                shift=dot_shift(layer), of="edges", multiplications=len(target) * g.d,
+                step, name=_of_head(step, head, g.k), table=scoring.factor[head][:, None], depth=g.d, columns=1,
+                shift=layer.dot_shift, of="edges", multiplications=len(target) * g.d,
             )))  # fmt: skip
         return found
 
     def _step(
-        self, layer: LayerAccelerator, work: str, rows: Rows, numbers: Ints, results: int, *nodes: Ints
+        self, layer: ArrayLayer, work: str, rows: Rows, numbers: Ints, results: int, *nodes: Ints
     ) -> Half:
         """A step of scores: rows whose values are numbers of the rows of results, or of those of nodes, side by side.
 
@@ -345,7 +335,7 @@ class _Halves:
         """
         value = _columns(results, numbers, (-1,), *nodes)
         return Half(
-            name=f"{work} {self.source.design_layer(layer.index)}", layer=layer.index, aggregates=True, rows=rows,
+            name=f"{work} {layer.place}", layer=layer.index, aggregates=True, rows=rows,
             value=value, table=np.zeros((0, 0), np.int64), depth=0, columns=0,
             shift=layer.weight_format.fraction_bits, bits=layer.value_format.width, multiplications=0,
             of="edges" if nodes else "rows",
@@ -367,13 +357,13 @@ def _columns(place: int, numbers: Ints, shape: tuple[int, ...], *nodes: Ints) ->
     return made
 
 
-def features_of(layer: LayerAccelerator) -> Ints:
+def features_of(layer: ArrayLayer) -> Ints:
     """[k, d] the places of the features of a layer's heads in its rows; [1, places] where a class's heads are side by
     side."""
-    g = layer.geometry
-    if g.last and not g.gat:
+    g = layer
+    if g.last and not g.attends:
         return np.arange(g.features)[None]
-    return np.arange(g.k)[:, None] * g.d_padded + np.arange(g.d)
+    return np.arange(g.k)[:, None] * g.d + np.arange(g.d)
 
 
 def lanes_of_scores(heads: int) -> tuple[Ints, Ints]:

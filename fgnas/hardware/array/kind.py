@@ -18,12 +18,11 @@ from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.kind import TablePricer, Wanted
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.prices import Priced
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
@@ -58,7 +57,7 @@ class MultiplierArray:
 
     def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> FittedArray:
         """The design's own array unless a size or a port is asked for, else the fastest one on this graph."""
-        source = lower(design, network, GraphShape.of(data), data.label, design.hash)
+        source = array_network(design, network, GraphShape.of(data), data.label)
         return FittedArray(source, network, data, wanted)
 
     def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
@@ -84,7 +83,7 @@ class FittedArray:
         wanted: what is asked of it.
     """
 
-    source: Accelerator
+    source: ArrayNetwork
     network: Network
     data: GraphData
     wanted: Wanted

@@ -1,8 +1,4 @@
-"""Lowering: the layers of a quantised network become plans: modes, places in the memories, and words to load.
-
-The integers are those of `fgnas.hardware.pipeline`: the same codes, shifts and tables, so that both targets compute the
-same logits. Only a mean differs: it is rounded into the coefficients, since no divider is behind a sum.
-"""
+"""Lowering: the array's layers become plans: modes, places in the memories, and words to load."""
 
 from __future__ import annotations
 
@@ -18,11 +14,10 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, copy_banks
-from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
+from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
-from fgnas.hardware.integer.tables import is_plain
+from fgnas.hardware.integer.scores.pair import PairScores
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2, next_power_of_two
-from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
@@ -68,7 +63,7 @@ class LayerPlan:
             `tiles` and `write_tiles` are those of one head.
     """
 
-    layer: LayerAccelerator
+    layer: ArrayLayer
     combine: Mode
     aggregate: Mode
     write_tiles: int
@@ -90,27 +85,27 @@ class LayerPlan:
     @property
     def first(self) -> bool:
         """Whether this is the first layer."""
-        return self.layer.geometry.first
+        return self.layer.first
 
     @property
     def last(self) -> bool:
         """Whether the aggregation writes logits."""
-        return self.layer.geometry.last
+        return self.layer.last
 
     @property
     def attends(self) -> bool:
         """Whether messages are weighted by scores."""
-        return bool(self.layer.geometry.gat)
+        return self.layer.attends
 
     @property
     def dot(self) -> bool:
         """Whether every edge has a score of its own."""
-        return self.layer.scores is not None and self.layer.scores.dot
+        return self.layer.dot
 
     @property
     def pair(self) -> bool:
         """Whether that is made of functions of two nodes' features, which meet factors in the table."""
-        return self.layer.scores is not None and self.layer.scores.pair is not None
+        return self.layer.pair
 
     @property
     def scored_nodes(self) -> bool:
@@ -125,7 +120,7 @@ class LayerPlan:
     @property
     def head_tiles(self) -> int:
         """Words of a head with attention."""
-        return ceil_div(self.layer.geometry.d, LANES)
+        return ceil_div(self.layer.d, LANES)
 
     @property
     def vector_words(self) -> int:
@@ -136,7 +131,7 @@ class LayerPlan:
     @property
     def slice_inputs(self) -> int:
         """Columns of X that a slice multiplies; the last one may have fewer."""
-        return ceil_div(self.layer.geometry.input_width, self.slices)
+        return ceil_div(self.layer.input_width, self.slices)
 
     @property
     def weight_words(self) -> int:
@@ -156,7 +151,7 @@ class LayerPlan:
     @property
     def least_words(self) -> int:
         """Words of a row of H that is no larger than any, for a maximum in blocks; 0 without."""
-        return self.tiles if self.blocks > 1 and self.layer.geometry.maximum else 0
+        return self.tiles if self.blocks > 1 and self.layer.maximum else 0
 
     @property
     def head_weight_words(self) -> int:
@@ -166,8 +161,8 @@ class LayerPlan:
     @property
     def own_elements(self) -> int:
         """Elements of a row of Z that the fullest unit holds."""
-        g = self.layer.geometry
-        return int(own_elements(g.features, g.k * g.gat, g.d, self.aggregate.n))
+        g = self.layer
+        return int(own_elements(g.features, g.k * g.attends, g.d, self.aggregate.n))
 
     @property
     def scores_base(self) -> int:
@@ -181,8 +176,8 @@ class LayerPlan:
 
     @property
     def score_table(self) -> Codes:
-        scores = self.layer.scores
-        return np.zeros(0, np.int64) if scores is None or scores.table is None else scores.table
+        table = self.layer.score_table
+        return np.zeros(0, np.int64) if table is None else table
 
     @property
     def row_tiles(self) -> int:
@@ -192,7 +187,7 @@ class LayerPlan:
     @property
     def activation_words(self) -> int:
         """Words of the activation table."""
-        table = self.layer.activation_table
+        table = self.layer.apply.table
         return 0 if self.activation is not Activation.TABLE or table is None else ceil_div(len(table), LANES)
 
     def weight_image(self, place: int, part: int = 0, piece: int = 0) -> Codes:
@@ -208,19 +203,19 @@ class LayerPlan:
             rows = (element // LANES * k + place % k) * LANES + element % LANES
             column = tile * LANES
         lanes = column[:, None] + np.arange(LANES)
-        padded = np.pad(self.layer.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
+        padded = np.pad(self.layer.combine.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
         inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
         # A class's heads stand side by side in the layer's features.
         features = [np.where(held == ABSENT, ABSENT, held * self.heads + head) for head in range(self.heads)]
         words = [padded[inputs, of_head].reshape(-1, LANES) for of_head in features]
-        factors = [self._vector_words(place, self.layer.attention_factor)[part]] if self.pair else []
+        scoring = self.layer.scoring
+        factors = [self._vector_words(place, scoring.factor)[part]] if isinstance(scoring, PairScores) else []
         return np.concatenate(words + factors)
 
     def bias_image(self, place: int) -> Codes:
         """[row_tiles, LANES] biases of the unit at a place of its group."""
         features = self._features(place)
-        known = (features != ABSENT) & (features < len(self.layer.bias))  # no bias where a last layer's row is padded
-        return np.where(known, self.layer.bias[np.where(known, features, 0)], 0)
+        return np.append(self.layer.apply.bias, 0)[features]  # ABSENT names the zero at the end
 
     def vector_image(self, place: int) -> Codes:
         """[vector_words * passes, LANES] vectors of the attention, of the unit at a place of its group.
@@ -230,16 +225,15 @@ class LayerPlan:
         """
         if not self.attends:
             return np.zeros((0, LANES), np.int64)
-        given = (self.layer.attention_source, self.layer.attention_target)
+        given = (*self.layer.vectors, None)
         parts = [self._vector_words(place, one) for one in given[: self.vector_words // self.tiles]]
         return np.concatenate(parts, axis=1).reshape(-1, LANES)
 
     def _vector_words(self, place: int, vectors: Codes | None) -> Codes:
         """[passes, tiles, LANES] vectors [k, d] of the unit at a place of its group; zeros without any."""
-        g, features = self.layer.geometry, self._features(place).reshape(self.passes, self.tiles, LANES)
+        g, features = self.layer, self._features(place).reshape(self.passes, self.tiles, LANES)
         held = np.zeros((g.k, g.d), np.int64) if vectors is None else vectors
-        flat = np.pad(held, ((0, 0), (0, g.d_padded - g.d))).ravel()
-        return np.append(flat, 0)[features]
+        return np.append(held.ravel(), 0)[features]
 
     def _features(self, place: int) -> Ints:
         """[row_tiles, LANES] the layer's features in a row of the unit at a place of its group."""
@@ -250,7 +244,7 @@ class LayerPlan:
     def activation_image(self) -> Codes:
         """[activation_words + score_words, LANES] codes of Z by the unsigned bits of U, side by side; then those of
         scores."""
-        table = self.layer.activation_table
+        table = self.layer.apply.table
         tables = [table] if self.activation_words and table is not None else []
         return np.concatenate([
             np.pad(one, (0, -len(one) % LANES)).reshape(-1, LANES) for one in (*tables, self.score_table)
@@ -272,7 +266,7 @@ class ArrayAccelerator:
         plans: the layers.
     """
 
-    source: Accelerator
+    source: ArrayNetwork
     engine: Engine
     plans: tuple[LayerPlan, ...]
 
@@ -288,7 +282,7 @@ class ArrayAccelerator:
         for name, (wanted, found) in needed.items():
             if wanted > found:
                 raise UserError(f"the network needs {name} of {wanted} at least, the engine has {found}")
-        if any(plan.layer.geometry.maximum for plan in self.plans) and not self.engine.maximum:
+        if any(plan.layer.maximum for plan in self.plans) and not self.engine.maximum:
             raise UserError("the network reduces by the maximum, which the engine does not offer")
         if any(plan.slices > 1 or plan.blocks > 1 for plan in self.plans) and not self.engine.partial_words:
             raise UserError("the network comes in slices or blocks, for which the engine keeps no partial sums")
@@ -356,7 +350,7 @@ class ArrayAccelerator:
         }  # fmt: skip
 
 
-def network_summary(source: Accelerator, engine: Engine) -> dict[str, Any]:
+def network_summary(source: ArrayNetwork, engine: Engine) -> dict[str, Any]:
     """A network and the engine that runs it as plain JSON values, without its layers."""
     return {
         "name": source.name,
@@ -370,62 +364,52 @@ def network_summary(source: Accelerator, engine: Engine) -> dict[str, Any]:
     }
 
 
-def check_network(source: Accelerator) -> None:
+def check_network(source: ArrayNetwork) -> None:
     """Raise UserError where a network has an operator that one programme of the array does not run."""
     check_counts(source)
     for layer in source.layers:
-        if averaged_heads(layer) > MOST_AVERAGED:
+        if layer.averaged > MOST_AVERAGED:
             raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
 
 
-def check_counts(source: Accelerator) -> None:
+def check_counts(source: ArrayNetwork) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
-        if layer.geometry.gat and layer.geometry.mean and source.shape.degree_capacity > MOST_COUNTED:
-            raise UserError(f"layer {layer.index}: a mean with attention {layer.attention} has {MOST_COUNTED} messages "
-                            f"at most, and a node of the graph has more: choose add or max")  # fmt: skip
-        assert not needs_own_sums(layer), "heads that cannot share a sum are apart"
+        if layer.attends and layer.mean and source.shape.degree_capacity > MOST_COUNTED:
+            raise UserError(f"layer {layer.index}: a mean with scores has {MOST_COUNTED} messages at most, and a node "
+                            f"of the graph has more: choose add or max")  # fmt: skip
 
 
-def averaged_heads(layer: LayerAccelerator) -> int:
-    """The heads whose sum is a row of the aggregation: those of the last layer, whose mean is in the shift."""
-    return layer.geometry.k if layer.geometry.last and not layer.geometry.gat else 1
-
-
-def widest(source: Accelerator) -> int:
+def widest(source: ArrayNetwork) -> int:
     """Bits of the widest value or weight."""
-    layers = source.layers
-    return max(max(one.input_format.width, one.value_format.width, one.weight_format.width, _output(one))
-               for one in layers)  # fmt: skip
+    formats = ((one.number, one.value_format, one.weight_format, *(() if one.last else (one.apply.output,)))
+               for one in source.layers)  # fmt: skip
+    return max(number.width for each in formats for number in each)
 
 
-def _output(layer: LayerAccelerator) -> int:
-    return 0 if layer.geometry.last else layer.output_format.width
-
-
-def sum_bits(source: Accelerator) -> int:
+def sum_bits(source: ArrayNetwork) -> int:
     """Bits of a lane's sum that no row of any graph of this shape overflows."""
     found = 0
     for layer in source.layers:
-        longest = layer.geometry.input_width
-        combined = layer.input_format.width + layer.weight_format.width + int(ceil_log2(longest))
-        messages = source.shape.degree_capacity * averaged_heads(layer)
+        longest = layer.input_width
+        combined = layer.number.width + layer.weight_format.width + int(ceil_log2(longest))
+        messages = source.shape.degree_capacity * layer.averaged
         gathered = wire.COEFFICIENT_BITS + layer.value_format.width + int(ceil_log2(messages))
-        of_dot = layer.scores is not None and layer.scores.dot and layer.scores.pair is None
+        of_dot = layer.dot and not layer.pair
         factor = max(layer.weight_format.width, layer.value_format.width * of_dot)
-        together = max(layer.geometry.d, 1 + (layer.scores is not None and layer.scores.pair is not None))
+        together = max(layer.d, 1 + layer.pair)
         scores = layer.value_format.width + factor + int(ceil_log2(together))
-        found = max(found, combined, gathered, scores * layer.geometry.gat)
+        found = max(found, combined, gathered, scores * layer.attends)
     return found
 
 
-def softmax_of(source: Accelerator) -> Softmax | None:
+def softmax_of(source: ArrayNetwork) -> Softmax | None:
     """The smallest softmax that runs a network's attentions: the table of the layer with the finest scores, as long as
     that of any layer in its steps; None where no layer has scores."""
     layers = [
-        Scored(layer.scores.format.fraction_bits, len(layer.exponential_table), layer.geometry.mean,
-               layer.scores.symmetric, layer.scores.dot, layer.scores.pair is not None)
-        for layer in source.layers if layer.scores is not None and layer.exponential_table is not None
+        Scored(layer.score_format.fraction_bits, len(layer.exponential_table), layer.mean, layer.symmetric, layer.dot,
+               layer.pair)
+        for layer in source.layers if layer.attends
     ]  # fmt: skip
     return softmax_for(layers, int(ceil_log2(source.shape.degree_capacity)))
 
@@ -455,12 +439,6 @@ def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
     return Softmax(finest, words, sum_bits, mean, symmetric, dot, any(layer.pair for layer in layers))
 
 
-def score_fraction(layer: LayerAccelerator) -> int:
-    """Fraction bits of the scores of a layer that has some."""
-    assert layer.scores is not None
-    return layer.scores.format.fraction_bits
-
-
 def least_words(plans: Sequence[LayerPlan]) -> int:
     """Words of the least row, which all layers with a maximum in blocks share; 0 without one."""
     return max(plan.least_words for plan in plans)
@@ -476,7 +454,7 @@ def table_words(plans: Sequence[LayerPlan]) -> int:
     return sum(plan.activation_words + plan.score_words for plan in plans)
 
 
-def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engine) -> None:
+def _check_softmax(source: ArrayNetwork, plans: Sequence[LayerPlan], engine: Engine) -> None:
     """Raise UserError where an engine does not run the attentions of a network."""
     needed = softmax_of(source)
     if needed is None:
@@ -497,14 +475,14 @@ def _check_softmax(source: Accelerator, plans: Sequence[LayerPlan], engine: Engi
         raise UserError(f"the network needs {reach} exponentials, the engine has {engine.softmax.words}")
     most = (1 << DESCRIPTOR.place("exponent_shift")[1]) - 1
     for plan in plans:
-        shift = engine.softmax.fraction_bits - score_fraction(plan.layer) if plan.attends else 0
+        shift = engine.softmax.fraction_bits - plan.layer.score_format.fraction_bits if plan.attends else 0
         if shift > most:
             raise UserError(f"layer {plan.layer.index}: its scores have {shift} fraction bits fewer than the engine's "
                             f"exponentials, {most} at most")  # fmt: skip
 
 
 def lower(
-    source: Accelerator, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
+    source: ArrayNetwork, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
     blocks: int = 1,
 ) -> ArrayAccelerator:
     """Place a network on an engine. Raises UserError where it does not fit.
@@ -513,20 +491,19 @@ def lower(
     largest that leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those
     of the first layer, `blocks` those of every layer.
     """
-    source = with_heads_apart(source)
     return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices, blocks))
 
 
 def plan_layers(
-    source: Accelerator, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
+    source: ArrayNetwork, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
     blocks: int = 1,
 ) -> tuple[LayerPlan, ...]:
-    """The plans of all layers on an array of so many units, of a network from `with_heads_apart`."""
+    """The plans of all layers on an array of so many units."""
     check_network(source)
-    width = source.layers[0].geometry.input_width
+    width = source.layers[0].input_width
     if not 1 <= slices <= width:
         raise UserError(f"layer 0: {width} columns of X are not {slices} slices")
-    if slices > 1 and averaged_heads(source.layers[0]) > 1:
+    if slices > 1 and source.layers[0].averaged > 1:
         raise UserError("layer 0: heads that are averaged are not combined in slices")
     _check_blocks(source, slices, blocks)
     hidden = [layer for layer in source.layers if not layer.second][:-1]
@@ -534,21 +511,21 @@ def plan_layers(
     if len(given) != len(hidden):
         raise UserError(f"columns are given for {len(given)} layers; the network has {len(hidden)} hidden ones")
     chosen = unfolded([layer.second for layer in source.layers], given, last_columns(source))
-    if split > 1 and source.layers[-1].geometry.maximum:
+    if split > 1 and source.layers[-1].maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
     plans: list[LayerPlan] = []
     table_base = bias_base = activation_base = vectors_base = 0
     for layer, n in zip(source.layers, chosen, strict=True):
-        g, parts, heads = layer.geometry, 1 if plans else passes, averaged_heads(layer)
+        g, parts, heads = layer, 1 if plans else passes, layer.averaged
         _check_heads(layer, n, split if g.last else 1)
         if units % n:
             raise UserError(f"layer {layer.index}: {units} units are not whole groups of {n} side by side")
         before = plans[-1].aggregate if plans else None
         combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
         aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
-        words = int(row_words(g.features // heads, g.k * g.gat, g.d))
+        words = int(row_words(g.features // heads, g.k * g.attends, g.d))
         held = ceil_div(words, n)
-        whole = ceil_div(g.d, LANES) if g.gat else 1
+        whole = ceil_div(g.d, LANES) if g.attends else 1
         if held % (parts * whole) or (g.last and parts > 1):
             raise UserError(f"layer {layer.index}: a unit holds {held} words of a row, not in {parts} passes")
         plan = LayerPlan(
@@ -561,8 +538,8 @@ def plan_layers(
             table_base=table_base,
             bias_base=bias_base,
             activation_base=activation_base,
-            activation=activation_of(layer),
-            aggregate_shift=aggregate_shift(layer),
+            activation=layer.activation,
+            aggregate_shift=layer.aggregate_shift,
             inputs=np.arange(g.input_width) if before is None else plans[-1].columns,
             columns=_columns(layer, n),
             vectors_base=vectors_base,
@@ -597,18 +574,18 @@ def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: Any = 1) -> 
     return [*found[:-1], none + 1]
 
 
-def last_columns(source: Accelerator) -> int:
+def last_columns(source: ArrayNetwork) -> int:
     """The n of the sums of a last layer that a product follows: as many units as hold the scores of its heads."""
-    g = source.layers[-2].geometry if source.layers[-1].second else source.layers[-1].geometry
-    return max(1, g.k * g.gat // HEADS)
+    g = source.layers[-2] if source.layers[-1].second else source.layers[-1]
+    return max(1, g.k * g.attends // HEADS)
 
 
-def has_blocks(source: Accelerator) -> bool:
+def has_blocks(source: ArrayNetwork) -> bool:
     """Whether the rows of H can come in blocks."""
-    return not any(averaged_heads(one) > 1 or one.geometry.gat for one in source.layers)
+    return not any(one.averaged > 1 or one.attends for one in source.layers)
 
 
-def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
+def _check_blocks(source: ArrayNetwork, slices: int, blocks: int) -> None:
     """Raise UserError where the rows of H cannot come in blocks."""
     if blocks == 1:
         return
@@ -617,17 +594,17 @@ def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
     if has_blocks(source):
         return
     for layer in source.layers:
-        if averaged_heads(layer) > 1:
+        if layer.averaged > 1:
             raise UserError(f"layer {layer.index}: heads that are averaged have their rows of H in one block")
-        if layer.geometry.gat:
+        if layer.attends:
             raise UserError(f"layer {layer.index}: messages with scores have their rows of H in one block: a softmax "
                             f"needs all of a row's scores at once")  # fmt: skip
 
 
-def _check_heads(layer: LayerAccelerator, n: int, split: int) -> None:
+def _check_heads(layer: ArrayLayer, n: int, split: int) -> None:
     """Raise UserError where the heads of an attention do not come out whole in n units side by side."""
-    g = layer.geometry
-    if not g.gat:
+    g = layer
+    if not g.attends:
         return
     if split > 1:
         raise UserError("units of a group add their sums: the largest score cannot be split among them")
@@ -646,22 +623,22 @@ def row_words(features: Any, heads: Any, d: Any) -> Any:
     return np.where(heads > 0, heads * ceil_div(d, LANES), ceil_div(features, LANES))
 
 
-def _columns(layer: LayerAccelerator, n: int) -> Ints:
+def _columns(layer: ArrayLayer, n: int) -> Ints:
     """The features of a row of H at their places; see `LayerPlan`."""
-    g = layer.geometry
-    if not g.gat:
-        return np.arange(g.features // averaged_heads(layer))
+    g = layer
+    if not g.attends:
+        return np.arange(g.features // layer.averaged)
     words = ceil_div(g.d, LANES)  # of a head; heads are dealt to the units in turn
     word, lane = np.arange(g.k * words)[:, None], np.arange(LANES)
     tile, unit = word // n, word % n
     head, place = tile // words * n + unit, tile % words * LANES + lane
-    return np.where(place < g.d, head * g.d_padded + place, ABSENT).ravel()
+    return np.where(place < g.d, head * g.d + place, ABSENT).ravel()
 
 
-def default_columns(layer: LayerAccelerator, units: int) -> int:
+def default_columns(layer: ArrayLayer, units: int) -> int:
     """The largest power of two of units side by side, of which groups can be made, with columns for every unit; with
     attention, with a head for every unit."""
-    parts = layer.geometry.k if layer.geometry.gat else ceil_div(layer.geometry.features, LANES)
+    parts = layer.k if layer.attends else ceil_div(layer.features, LANES)
     return min(units & -units, 1 << (parts.bit_length() - 1))
 
 
@@ -685,28 +662,8 @@ def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
     return np.where(heads > 0, whole, dense_elements(features, n))
 
 
-def activation_of(layer: LayerAccelerator) -> Activation:
-    """How the array computes a layer's activation."""
-    if layer.geometry.last or layer.activation_table is None:
-        return Activation.NONE
-    if not is_plain(layer.activation, layer.value_format, layer.output_format):
-        return Activation.TABLE
-    return Activation.RELU if layer.activation == "relu" else Activation.NONE
-
-
-def aggregate_shift(layer: LayerAccelerator) -> int:
-    """The right shift behind an aggregation.
-
-    That of the pipeline; but a mean without scores is a weighted sum, whose coefficients have fraction bits, and a mean
-    of heads is a sum with a longer shift.
-    """
-    rounded = layer.geometry.mean and not (layer.geometry.gcn or layer.geometry.gat)
-    heads = averaged_heads(layer).bit_length() - 1
-    return layer.aggregate_shift + (wire.COEFFICIENT_FRACTION_BITS if rounded else 0) + heads
-
-
 def smallest_engine(
-    source: Accelerator, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
+    source: ArrayNetwork, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
     results: int = 1, partial_words: int = 0, whole: bool = False, shared: int = 1,
 ) -> Engine:
     """The smallest engine that runs plans on a graph whose H, Z and partial sums take so many words of a unit.
@@ -725,7 +682,7 @@ def smallest_engine(
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=table_words(plans),
         shifts=tuple(sorted(shifts)),
-        maximum=any(plan.layer.geometry.maximum or plan.attends for plan in plans),
+        maximum=any(plan.layer.maximum or plan.attends for plan in plans),
         sum_bits=sum_bits(source),
         programme=int(programme_depth(most_descriptors(plans))),
         beat_bits=beat_bits,
@@ -736,25 +693,11 @@ def smallest_engine(
     )
 
 
-def layer_shifts(layer: LayerAccelerator) -> tuple[int, ...]:
+def layer_shifts(layer: ArrayLayer) -> tuple[int, ...]:
     """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
-    attention = (query_shift(layer), 0) if layer.geometry.gat else ()
-    dot = (dot_shift(layer),) if layer.scores is not None and layer.scores.dot else ()
-    return (layer.linear_shift, aggregate_shift(layer), *attention, *dot)
-
-
-def query_shift(layer: LayerAccelerator) -> int:
-    """The right shift behind the products of features with vectors, or behind the sum of those of two nodes."""
-    if layer.scores is None or layer.scores.pair is None:
-        return layer.weight_format.fraction_bits
-    return layer.value_format.fraction_bits + layer.weight_format.fraction_bits - layer.scores.pair.fraction_bits
-
-
-def dot_shift(layer: LayerAccelerator) -> int:
-    """The right shift behind the score of an edge: the product of two nodes' features, or of functions with factors."""
-    if layer.scores is None or layer.scores.function is None:
-        return 2 * layer.value_format.fraction_bits - score_fraction(layer)
-    return layer.scores.function.fraction_bits + layer.weight_format.fraction_bits - score_fraction(layer)
+    attention = (layer.query_shift, 0) if layer.attends else ()
+    dot = (layer.dot_shift,) if layer.dot else ()
+    return (layer.linear_shift, layer.aggregate_shift, *attention, *dot)
 
 
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:
@@ -765,10 +708,10 @@ def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     )
 
 
-def score_steps(layer: LayerAccelerator) -> int:
+def score_steps(layer: ArrayLayer) -> int:
     """Descriptors between a combination and its aggregation: the scores and the largest of them, where nodes have none
     also the queries."""
-    return 0 if layer.scores is None else 2 + layer.scores.dot
+    return 0 if layer.scoring is None else 2 + layer.dot
 
 
 def descriptors(passes: Any, steps: Any = 0, slices: Any = 1, heads: Any = 1, blocks: Any = 1) -> Any:

@@ -33,11 +33,10 @@ from fgnas.hardware.array.encoding import (
     result_words,
 )
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
 from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.array.refill import edge_refill, feature_refill
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
@@ -139,7 +138,7 @@ class ArrayBuild:
 
 def _loaded(build: ArrayBuild, call: Call, design: Design, network: Network, name: str) -> LoadedArray:
     assert design.array is not None
-    source = lower(design, network, build.shape(call), name=name)
+    source = array_network(design, network, build.shape(call), name=name)
     return LoadedArray(lowering.lower(source, build.engine, design.array.columns), network, call.nodes)
 
 
@@ -177,8 +176,8 @@ def _zeros(call: Call) -> Network:
     ))  # fmt: skip
 
 
-def _empty(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> Accelerator:
-    return lower(build.arranged(call, columns), _zeros(call), build.shape(call))
+def _empty(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> ArrayNetwork:
+    return array_network(build.arranged(call, columns), _zeros(call), build.shape(call))
 
 
 @functools.cache
@@ -218,7 +217,7 @@ class LoadedArray:
     nodes: int
 
     @property
-    def source(self) -> Accelerator:
+    def source(self) -> ArrayNetwork:
         """The quantised network."""
         return self.accelerator.source
 
