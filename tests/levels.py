@@ -210,9 +210,8 @@ def quick() -> tuple[str, ...]:
 
 def of_reference(accelerator: Accelerator, data: GraphData) -> Stages:
     """The integer reference's values of every stage."""
-    trace = reference.Trace()
-    logits = reference.run(accelerator, encode(accelerator, data), trace)
-    return without_padding(accelerator, trace.stages) | {"logits": logits}
+    found = reference.stages(accelerator, encode(accelerator, data))
+    return found | {"logits": list(found.values())[-1]}
 
 
 def of_pytorch(accelerator: Accelerator, network: Network, data: GraphData) -> Stages:

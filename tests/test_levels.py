@@ -28,7 +28,7 @@ from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.reference import linear
+from fgnas.hardware.pipeline.reference import stages
 from fgnas.hardware.pipeline.stages import traced_values
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -88,13 +88,13 @@ def test_a_case_comes_back_from_its_file(tmp_path: Path) -> None:
 
 def test_the_first_mismatch_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A reference that is off by one at one place of the second layer."""
-    def wrong(layer, x):
-        h = linear(layer, x).copy()
-        h[3, -1] += layer.index == 1
-        return h
+    def wrong(accelerator, graph):
+        found = stages(accelerator, graph)
+        found["1.linear"][3, -1] += 1
+        return found
 
     monkeypatch.setenv("FGNAS_FAILURES", str(tmp_path))
-    monkeypatch.setattr("fgnas.hardware.pipeline.reference.linear", wrong)
+    monkeypatch.setattr("fgnas.hardware.pipeline.reference.stages", wrong)
     case = fixed_case(4)
     layers = [layer.model_copy(update={"attention": "gcn", "t_attn": None, "k": 1}) for layer in case.design.layers]
     case = dataclasses.replace(case, design=Design(schema=1, layers=tuple(layers), dsp=3))

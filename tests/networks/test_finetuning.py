@@ -6,7 +6,7 @@ import torch
 from support import random_design
 
 from fgnas.design import OF_EDGES, PAIR
-from fgnas.hardware.pipeline import reference
+from fgnas.hardware.integer import interpreter
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
@@ -47,8 +47,8 @@ def test_scores_of_edges_are_the_hardware_s(four_nodes, seed, attention):
     network = calibrated(design, train(four_nodes, design.architecture(), seed, RECIPE).network, four_nodes)
     accelerator = lower(design, network, GraphShape.of(four_nodes))
     graph, layer = encode(accelerator, four_nodes), accelerator.layers[0]
-    h = reference.linear(layer, graph.features)
-    wanted = reference.edge_scores(layer, graph, h)
+    values = interpreter.values(accelerator.integers, [graph])
+    h, wanted = values["0.linear"], values["0.scores"] // 5
     number, block = Formats.of_network(design, network)[0], Field(four_nodes, np.arange(4), 1).blocks[0]
     heads = torch.from_numpy(layer.value_format.value(h)).view(4, 2, 4)
     given = restored(design.architecture(), network, four_nodes).attention[0]

@@ -1,6 +1,7 @@
 """The accelerator: everything that hardware, software and models must agree about, in one object.
 
-Lowering makes it. The integer reference, the latency and resource models, the HLS C++ and the RTL read it.
+Lowering makes it. The latency and resource models, the HLS C++ and the RTL read it, and the integer network in it is
+what their numbers must be.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fgnas.activations import NAMES
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.integer.network import IntegerNetwork
 from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.pipeline import geometry
 from fgnas.hardware.pipeline.geometry import OneDesign
@@ -206,7 +208,11 @@ class LayerAccelerator:
 
 @dataclass(frozen=True, eq=False)
 class Accelerator:
-    """A design, its quantised parameters and the capacities of the graph that it serves, ready for every reader."""
+    """A design, its quantised parameters and the capacities of the graph that it serves, ready for every reader.
+
+    Attributes:
+        integers: the network that it runs, in the pipeline's arithmetic: its interpreter defines right.
+    """
 
     name: str
     dataset: str
@@ -214,6 +220,7 @@ class Accelerator:
     shape: GraphShape
     input_scale: int
     layers: tuple[LayerAccelerator, ...]
+    integers: IntegerNetwork
 
     @property
     def parameter_beats(self) -> int:
@@ -237,9 +244,7 @@ class Accelerator:
     @property
     def logit_format(self) -> FixedPoint:
         """Format of the logits."""
-        last = self.layers[-1]
-        messages = last.value_format.fraction_bits + wire.COEFFICIENT_FRACTION_BITS * last.weighted
-        return FixedPoint(wire.LOGIT_BITS, messages - last.aggregate_shift)
+        return self.integers.output.number
 
     def summary(self) -> dict[str, Any]:
         """The accelerator as plain JSON values, without its weights."""

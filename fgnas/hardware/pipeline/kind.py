@@ -11,13 +11,12 @@ from fgnas.designs import DesignTable
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.arithmetic import Arithmetic
-from fgnas.hardware.integer.quantised import integer_logits
+from fgnas.hardware.integer.quantised import logits_of
 from fgnas.hardware.kind import TablePricer, Wanted
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES, TOO_WIDE
-from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.pipeline.lowering import ROUNDING, lower
 from fgnas.hardware.pipeline.pricing import Pricer, written_resources
 from fgnas.hardware.prices import Priced
 from fgnas.hardware.shape import GraphShape
@@ -32,7 +31,7 @@ class Pipeline:
     """The accelerator of FGNAS."""
 
     name = "pipeline"
-    rounding = Arithmetic(divides=True, adds_heads=False)
+    rounding = ROUNDING
     ties = False
     traces = True
     backend = "fgnas.backends.pipeline"
@@ -92,7 +91,7 @@ class FittedPipeline:
     def logits(self, data: GraphData) -> Codes:
         """[N, classes] logits of a graph within the capacities."""
         check_capacity(self.accelerator, data)
-        return integer_logits(self.accelerator.design, self.network, data, self.kind.rounding)
+        return logits_of(self.accelerator.integers, data, self.accelerator.design.rates)
 
     def regions(self, data: GraphData) -> dict[str, Any]:
         """Nodes, features and edges of a graph within the capacities."""

@@ -1,94 +1,112 @@
-"""Lowering: a design, its trained weights and a graph's shape become the accelerator."""
+"""Lowering: a design, its trained weights and a graph's shape become the accelerator.
+
+Formats, shifts, codes and tables are those of the integer network's operations; lanes and padding are added here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.design import Design, Layer, columns_of
-from fgnas.fixedpoint import Codes, FixedPoint
-from fgnas.hardware import wire
-from fgnas.hardware.integer.tables import (
-    activation_table,
-    argument_format,
-    exponential_table,
-    largest_difference,
-    score_table,
-    tanh_table,
-)
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.arithmetic import Arithmetic
+from fgnas.hardware.integer.apply import Apply
+from fgnas.hardware.integer.attend import Attend
+from fgnas.hardware.integer.combine import Combine
+from fgnas.hardware.integer.designs import network_of
+from fgnas.hardware.integer.gather import Gather
+from fgnas.hardware.integer.network import IntegerNetwork
+from fgnas.hardware.integer.operation import Operation
+from fgnas.hardware.integer.rescale import Rescale
+from fgnas.hardware.integer.scores.function import FunctionScores
+from fgnas.hardware.integer.scores.nodes import NodeScores
+from fgnas.hardware.integer.scores.pair import PairScores
+from fgnas.hardware.integer.scores.product import ProductScores
+from fgnas.hardware.integer.value import Value
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import OneDesign, geometry, of_one_design
 from fgnas.hardware.shape import GraphShape
-from fgnas.network import LayerParameters, Network
+from fgnas.network import Network
+
+ROUNDING = Arithmetic(divides=True, adds_heads=False)
+"""Where the pipeline rounds."""
 
 
 def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:
     """The accelerator of a design. Raises UserError where the weights do not fit the design."""
-    network.check(design, shape.width_in, shape.classes)
-    pairs = zip(design.layers, network.layers, strict=True)
-    unfolded = [half for pair in pairs for half in _halves(*pair, shape.classes)]
-    whole = design.model_copy(update={"layers": tuple(layer for layer, _ in unfolded)})
+    integers = network_of(design, network, shape.width_in, shape.classes, ROUNDING)
+    halves = [half for place, layer in enumerate(design.layers) for half in _halves(place, layer, integers)]
+    whole = design.model_copy(update={"layers": tuple(half.layer for half in halves)})
     geometries = geometry(columns_of([whole]), shape)
     bound = bind_multipliers(geometries, np.array([design.dsp]))
     layers: list[LayerAccelerator] = []
-    input_format = design.layers[0].value_format(network.input_scale)
-    for index, (layer, parameters) in enumerate(unfolded):
+    for index, half in enumerate(halves):
         own = [group for group in bound if group.layer == index]
         rows = _places(layers[-1]) if layers else np.arange(shape.width_in)
-        one = of_one_design(geometries[index])
-        lowered = _layer(index, layer, parameters, one, own, input_format, rows)
-        second = index > 0 and unfolded[index - 1][1].mlp is not None
-        layers.append(replace(lowered, second=second))
-        input_format = lowered.output_format
+        layers.append(_layer(index, half, of_one_design(geometries[index]), own, rows))
     return Accelerator(
-        name or design.hash, dataset, design, shape, network.input_scale, tuple(layers)
+        name or design.hash, dataset, design, shape, network.input_scale, tuple(layers), integers
     )
 
 
-def _halves(layer: Layer, parameters: LayerParameters, classes: int) -> list[tuple[Layer, LayerParameters]]:
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """The part of a design's layer that is a layer of the accelerator.
+
+    Attributes:
+        layer: what has its geometry.
+        given: the value that its product reads.
+        combine: the product.
+        gather: what follows up to the bias.
+        apply: bias and activation.
+        scores: what weights the messages; None without.
+    """
+
+    layer: Layer
+    given: Value
+    combine: Combine
+    gather: Gather | Attend | Rescale
+    apply: Apply
+    scores: Operation | None = None
+
+
+def _halves(place: int, layer: Layer, integers: IntegerNetwork) -> list[_Half]:
     """A layer as it is; but one of aggregation mlp as two: sums that pass a relu, and the second product, of every row
     by itself. The first has as many features in the last layer, too: the heads' classes."""
-    if parameters.mlp is None:
-        return [(layer, parameters)]
-    last, second = layer.d is None, parameters.mlp
+    steps = {step.name.partition(".")[2]: step for step in integers.steps if step.layer == place}
+    end = "activate" if "activate" in steps else "logits"
+
+    def half(layer: Layer, names: tuple[str, str, str], scores: str = "") -> _Half:
+        combine, gather, apply = (steps[name].operation for name in names)
+        given = integers.values[steps[names[0]].inputs[0]]
+        return _Half(layer, given, cast(Combine, combine), cast(Gather, gather), cast(Apply, apply),
+                     steps[scores].operation if scores in steps else None)  # fmt: skip
+
+    if "second" not in steps:
+        return [half(layer, ("linear", "aggregate", end), "scores")]
+    last, d = layer.d is None, integers.values[steps["linear"].name].columns // layer.k
     sums = layer.model_copy(
-        update={"aggregation": "add", "activation": "relu", "d": layer.d or classes, "t_act": layer.t_act or 1}
+        update={"aggregation": "add", "activation": "relu", "d": d, "t_act": layer.t_act or 1}
     )
     product = layer.model_copy(
         update={"attention": "constant", "aggregation": "add", "t_attn": None, "k": 1 if last else layer.k}
     )
-    weight = second.weight.reshape(len(second.weight), product.k, -1)
-    return [
-        (sums, replace(parameters, output_scale=parameters.value_scale)),
-        (product, LayerParameters(weight, second.bias, weight_scale=second.weight_scale,
-                                  value_scale=second.value_scale, output_scale=parameters.output_scale)),
-    ]  # fmt: skip
+    return [half(sums, ("linear", "aggregate", "relu"), "scores"), half(product, ("second", "rescale", end))]
 
 
 def _layer(
-    index: int,
-    layer: Layer,
-    parameters: LayerParameters,
-    shape: OneDesign,
-    bound: list[Multipliers],
-    input_format: FixedPoint,
-    rows: NDArray[np.int64],
+    index: int, half: _Half, shape: OneDesign, bound: list[Multipliers], rows: NDArray[np.int64]
 ) -> LayerAccelerator:
-    value = layer.value_format(parameters.value_scale)
-    output = layer.value_format(parameters.output_scale)
-    weight = layer.weight_format(parameters.weight_scale)
+    layer, combine, apply, scores = half.layer, half.combine, half.apply, half.scores
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
-    score = layer.score_format(parameters.scale_of_scores)
-    denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
     pad = shape.d_padded - shape.d
-    codes = np.pad(weight.quantise(parameters.weight), ((0, 0), (0, 0), (0, pad)))
-    argument = argument_format(layer.activation, value, output)
-    rounded_off = value.fraction_bits - argument.fraction_bits
-    extra = wire.logit_extra_bits(value.width) if shape.last else 0
-    bias = argument.quantise(parameters.bias)
+    codes = np.pad(combine.weight.reshape(-1, layer.k, shape.d), ((0, 0), (0, 0), (0, pad)))
+    bias = apply.bias
     if not shape.last:
         bias = np.pad(bias.reshape(layer.k, -1), ((0, 0), (0, pad))).ravel()
     # A head's features stay together; only in a last layer without scores do a class's heads.
@@ -96,42 +114,37 @@ def _layer(
     return LayerAccelerator(
         index=index,
         geometry=shape,
-        input_format=input_format,
-        weight_format=weight,
-        value_format=value,
-        output_format=output,
-        linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
-        aggregate_shift=denominator_bits + rounded_off - extra,
+        input_format=half.given.number,
+        weight_format=combine.number,
+        value_format=combine.output,
+        output_format=combine.output if shape.last else apply.output,
+        linear_shift=combine.shift,
+        aggregate_shift=half.gather.shift,
         linear_dsp=dsp["linear"],
         score_dsp=dsp["score"],
         aggregate_dsp=dsp["aggregate"],
-        weight=_spread_rows(codes.transpose(order).reshape(codes.shape[0], -1), rows, shape.input_width),
+        weight=_spread_rows(codes.transpose(order).reshape(len(codes), -1), rows, shape.input_width),
         bias=bias,
-        attention_target=_vector(weight, parameters.attention_target),
-        attention_source=_vector(weight, parameters.attention_source),
-        attention_factor=_vector(weight, parameters.attention_factor),
-        exponential_table=_exponential_table(layer.attention, score) if layer.attends else None,
-        activation_table=activation_table(layer.activation, argument, output) if layer.activation else None,
-        scores=_scores(layer, parameters, value, score) if layer.attends else None,
+        attention_target=getattr(scores, "target", None),  # a kind of scores has those vectors that it reads
+        attention_source=getattr(scores, "source", None),
+        attention_factor=getattr(scores, "factor", None),
+        exponential_table=half.gather.table if isinstance(half.gather, Attend) else None,
+        activation_table=None if shape.last else apply.table,
+        scores=None if scores is None else _scores(layer, scores),
+        second=isinstance(half.gather, Rescale),
     )
 
 
-def _exponential_table(attention: str, score: FixedPoint) -> Codes:
-    return exponential_table(score, largest_difference(attention, score))
-
-
-def _scores(layer: Layer, parameters: LayerParameters, value: FixedPoint, score: FixedPoint) -> Scores:
-    if layer.pair:
-        pair, function = layer.value_format(parameters.scale_of_pairs), layer.tanh_format()
-        return Scores(
-            layer.attention, score, tanh_table(pair, function), dot=True, pair=pair, function=function
-        )  # fmt: skip
-    table = score_table(value, score) if layer.attention == "linear" else None
-    return Scores(layer.attention, score, table, layer.attention == "gat-sym", layer.dot)
-
-
-def _vector(weight: FixedPoint, values: NDArray[np.float32] | None) -> Codes | None:
-    return None if values is None else weight.quantise(values)
+def _scores(layer: Layer, scores: Operation) -> Scores:
+    if isinstance(scores, PairScores):
+        return Scores(layer.attention, scores.output, scores.table, dot=True, pair=scores.pair,
+                      function=scores.function)  # fmt: skip
+    if isinstance(scores, ProductScores):
+        return Scores(layer.attention, scores.output, dot=True)
+    if isinstance(scores, FunctionScores):
+        return Scores(layer.attention, scores.output, scores.table)
+    assert isinstance(scores, NodeScores)
+    return Scores(layer.attention, scores.output, symmetric=scores.symmetric)
 
 
 def _places(layer: LayerAccelerator) -> NDArray[np.int64]:

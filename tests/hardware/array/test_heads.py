@@ -45,8 +45,6 @@ def test_logits_are_those_of_the_pipeline(kind: tuple[str, str], seed: int) -> N
     apart = with_heads_apart(source)
     assert with_heads_apart(apart) is apart and len(apart.layers) == len(source.layers) + 1
     assert apart.logit_format == source.logit_format
-    if not apart.layers[-1].aggregate_shift:  # else the array alone aligns the bias
-        assert np.array_equal(pipeline.run(apart, encode(apart, data)), wanted)
     units = int(rng.choice([2, 4, 6, 12]))
     array = fit(source, data, units, (1,) * (seed % 3), int(rng.choice([1, 2])), int(rng.choice([128, 256])))
     encoded = encode_array(array, data)

@@ -16,17 +16,21 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase
 from fgnas.hardware.array.encoding import encode_array, fit, readout
 from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 
 def last_h(seed: int, aggregation: str) -> tuple[Codes, GraphData, np.ndarray]:
-    """H of the last layer as the pipeline's reference has it, and the batch."""
+    """H of the last layer as the integer network has it, and the batch."""
     source, data, graphs = readout_network(seed, aggregation)
-    x = encode(source, data)
-    z = pipeline.activate(source.layers[0], pipeline.aggregate(
-        source.layers[0], x, pipeline.linear(source.layers[0], x.features)))  # fmt: skip
-    return pipeline.linear(source.layers[1], z), data, graphs
+    return pipeline.stages(source, encode(source, data))["1.linear"], data, graphs
+
+
+def made_of(source: Accelerator, name: str, given: Codes) -> Codes:
+    """What the step with this name makes of rows by itself, whatever the graph."""
+    (step,) = (one for one in source.integers.steps if one.name == name)
+    return step.operation.run([given], encode(source, random_graph(np.random.default_rng(0), 1, 9, 4, 0)))
 
 
 @pytest.mark.parametrize("aggregation", ["add", "max"])
@@ -40,7 +44,7 @@ def test_every_row_of_logits_is_a_graph(seed: int, aggregation: str) -> None:
     total = np.stack([reduce(h[graphs == one], axis=0) for one in range(graphs.max() + 1)])
     layer = source.layers[1]
     y = shift_right_even(total, layer.aggregate_shift)
-    expected = pipeline.head_mean(layer, source.logit_format, y)
+    expected = made_of(source, "1.logits", y)
     assert np.array_equal(reference.run(encoded), expected) and encoded.outputs == len(expected)
     nodes, width = data.nodes, source.layers[1].geometry.features
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
@@ -74,15 +78,13 @@ def test_layers_behind_a_readout_have_a_row_for_each_graph() -> None:
     joined = replace(readout(data, graphs), indptr=np.array([0, 2, 3]), sources=np.array([0, 1, 0]))
     array = fit(source, data, 4, (1, 1))
     encoded = encode_array(array, data, (readout(data, graphs), joined))
-    x = encode(source, data)
-    first, second, last = source.layers
-    z = pipeline.activate(first, pipeline.aggregate(first, x, pipeline.linear(first, x.features)))
-    h = pipeline.linear(second, z)
+    _, second, last = source.layers
+    h = pipeline.stages(source, encode(source, data))["1.linear"]
     total = np.stack([h[graphs == one].sum(axis=0) for one in (0, 1)])
-    z = pipeline.activate(second, shift_right_even(total, second.aggregate_shift))
-    h = pipeline.linear(last, z)
+    z = made_of(source, "1.activate", shift_right_even(total, second.aggregate_shift))
+    h = made_of(source, "2.linear", z)
     y = shift_right_even(np.stack([h[0] + h[1], h[0]]), last.aggregate_shift)
-    assert np.array_equal(reference.run(encoded), pipeline.head_mean(last, source.logit_format, y))
+    assert np.array_equal(reference.run(encoded), made_of(source, "2.logits", y))
 
 
 def test_what_is_no_readout_is_refused() -> None:

@@ -28,6 +28,7 @@ from fgnas.hardware.array.engine import Engine, Softmax, joined
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Region, Target
 from fgnas.hardware.array.refill import feature_refill
+from fgnas.hardware.integer.scores.product import ProductScores
 from fgnas.hardware.pipeline import reference as pipeline
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode
@@ -323,7 +324,7 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
 
 @pytest.mark.parametrize("seed", range(12))
 def test_every_layer_may_have_its_own_graph(seed: int) -> None:
-    """Layer by layer as the pipeline's reference computes it; the cycles are those of each layer's edges."""
+    """The logits of the integer network on these graphs; the cycles are those of each layer's edges."""
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 2 + seed % 2, data)
@@ -336,12 +337,8 @@ def test_every_layer_may_have_its_own_graph(seed: int) -> None:
         indptr = np.concatenate([[0], np.cumsum(degrees)])
         further.append(replace(data, indptr=indptr, sources=rng.integers(0, data.nodes, indptr[-1])))
     encoded = encode_array(deep, data, further)
-    x = encode(source, data).features
-    for layer, given in zip(source.layers, (data, *further), strict=True):
-        graph = encode(source, given)
-        y = pipeline.aggregate(layer, graph, pipeline.linear(layer, x))
-        x = pipeline.head_mean(layer, source.logit_format, y) if layer.geometry.last else pipeline.activate(layer, y)
-    assert np.array_equal(reference.run(encoded), x)
+    graph, *others = (encode(source, given) for given in (data, *further))
+    assert np.array_equal(reference.run(encoded), pipeline.run(source, graph, others))
     edges = [len(one.sources) for one in (data, *further)]
     messages = [count * layer.geometry.features * layer.geometry.gcn
                 for count, layer in zip(edges, source.layers, strict=True)]  # fmt: skip
@@ -388,10 +385,7 @@ def test_heads_of_the_last_layer_are_averaged(heads: int, attention: str, aggreg
     graph, layer = encode(source, data), source.layers[-1]
     if (attention, aggregation) == ("constant", "add"):
         assert np.array_equal(found, pipeline.run(source, graph))
-    x = graph.features
-    for before in source.layers[:-1]:
-        x = pipeline.activate(before, pipeline.aggregate(before, graph, pipeline.linear(before, x)))
-    h = pipeline.linear(layer, x).reshape(data.nodes, data.classes, heads).sum(axis=2)
+    h = pipeline.stages(source, graph)[f"{layers - 1}.linear"].reshape(data.nodes, heads, data.classes).sum(axis=1)
     weights = coefficients(layer, data, graph)
     total = np.zeros_like(h)
     np.add.at(total, data.targets, weights[:, None] * h[data.sources])
@@ -425,7 +419,7 @@ def test_a_mean_is_rounded_into_the_coefficients() -> None:
                                                               "t_attn": None},)), data)  # fmt: skip
     encoded = encode_array(fit(source, data, 4), data)
     layer, graph = source.layers[0], encode(source, data)
-    h = pipeline.linear(layer, graph.features)
+    h = pipeline.stages(source, graph)["0.linear"]
     expected = np.empty((data.nodes, data.classes), np.int64)
     for node in range(data.nodes):
         sources = data.sources[data.indptr[node] : data.indptr[node + 1]]
@@ -510,8 +504,9 @@ def test_scores_of_edges_by_hand() -> None:
     machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
     queries, scores, maxima, messages = encoded.programme[-4:]
     machine.execute(encoded.programme[:-1], encoded.regions)
-    h = pipeline.linear(layer, encode(source, data).features)
-    asked = pipeline.queries(layer, h)[:, 0]
+    h = pipeline.stages(source, encode(source, data))["0.linear"]
+    (made,) = (step.operation for step in source.integers.steps if isinstance(step.operation, ProductScores))
+    asked = made.queries(h[:, None])[:, 0]
     order = np.argsort(encoded.dealt.layers[0].ordinal)  # of rows
     held = machine.own[0, queries.target_base :, : data.classes]
     assert np.array_equal(held[:2], asked[order])
@@ -540,7 +535,7 @@ def test_scores_of_functions_by_hand() -> None:
     scored = layer.scores
     assert scored is not None and scored.pair is not None and (pairs.pair, pairs.count, scores.count) == (1, 8, 4)
     assert (pairs.target_base, scores.entries, messages.own_base) == (scores.own_base, 1, maxima.own_base)
-    h = pipeline.linear(layer, encode(source, data).features)[:, :3]
+    h = pipeline.stages(source, encode(source, data))["0.linear"]
     here, there, factor = (
         one[0] for one in (layer.attention_target, layer.attention_source, layer.attention_factor) if one is not None
     )

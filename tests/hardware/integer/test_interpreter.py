@@ -1,4 +1,4 @@
-"""The interpreter against the hardware's own references: the same network, the same logits."""
+"""The interpreter against numbers made another way: a forward pass in float64, and the array's machine."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,13 @@ from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.graph import integer_graph
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
+from fgnas.networks.quantised import fake_quantised_logits
 from fgnas.tasks.nodes import GraphData
 
-PIPELINE, ARRAY = Arithmetic(divides=True, adds_heads=False), Arithmetic(divides=False, adds_heads=True)
+ARRAY = Arithmetic(divides=False, adds_heads=True)
 ATTENTIONS = [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS]
 
 
@@ -40,13 +39,12 @@ def drawn(seed: int, attentions: tuple[str, ...], aggregations: tuple[str, ...])
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("attentions", ATTENTIONS)
-def test_the_pipeline_rounds_where_the_interpreter_does(attentions: tuple[str, ...], seed: int) -> None:
+def test_a_forward_pass_in_float64_rounds_where_the_interpreter_does(attentions: tuple[str, ...], seed: int) -> None:
+    """In the pipeline's arithmetic, of which every rounded number is exact in float64."""
     design, network, data = drawn(seed, attentions, ("add", "mean", "max", "mlp"))
-    source = lower(design, network, GraphShape.of(data))
-    integers = network_of(design, network, data.width_in, data.classes, PIPELINE)
-    graph = integer_graph(data, integers.number)
-    assert np.array_equal(interpreter.run(integers, [graph]), pipeline.run(source, encode(source, data)))
-    assert integers.output.number == source.logit_format
+    integers = lower(design, network, GraphShape.of(data)).integers
+    wanted = fake_quantised_logits(design, network, data).numpy() * 2.0**integers.output.number.fraction_bits
+    assert np.array_equal(interpreter.run(integers, [integer_graph(data, integers.number)]), wanted)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -48,9 +48,7 @@ def test_names_and_order_of_traces_and_records(seed: int, tmp_path) -> None:
     layers = [layer.geometry for layer in accelerator.layers]
     stages = placed_stages(layers)
     values = [f"{one.layer}.{value}" for one in stages for value in one.stage.values]
-    trace = reference.Trace()
-    reference.run(accelerator, encode(accelerator, data), trace)
-    assert list(trace.stages) == values
+    assert list(reference.stages(accelerator, encode(accelerator, data))) == values
     assert {value.split(".")[1] for value in values} <= set(traced_values())
 
     write_project(accelerator, data, tmp_path / "p")
