@@ -28,10 +28,9 @@ from fgnas.hardware.array.encoding import (
     readout_fraction,
 )
 from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, RESULTS, SHARED, table_banks
-from fgnas.hardware.array.heads import with_heads_apart
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
-    averaged_heads,
     default_columns,
     has_blocks,
     own_depth,
@@ -51,8 +50,6 @@ from fgnas.hardware.array.programme import (
     entry_beats,
     programme_beats,
 )
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.networks.calibration import tied
@@ -287,11 +284,11 @@ def plain_case(size: Size, data: GraphData, rng: np.random.Generator) -> Case:
     """A random network on units of this size: any columns side by side, any split of the last layer, any passes."""
     design = plain_design(rng, size.bits)
     network = random_network(design, data, rng)
-    source = lower_network(design, network, GraphShape.of(data), data.name)
+    source = array_network(design, network, GraphShape.of(data), data.name)
     columns = [int(rng.choice(powers(default_columns(layer, size.units)))) for layer in source.layers[:-1]]
-    whole = source.layers[-1].geometry.maximum
+    whole = source.layers[-1].maximum
     split = 1 if whole else int(rng.choice([one for one in powers(4) if size.units % one == 0]))
-    words = math.ceil(source.layers[0].geometry.features / LANES / columns[0]) if columns else 1
+    words = math.ceil(source.layers[0].features / LANES / columns[0]) if columns else 1
     passes = int(rng.choice([one for one in range(1, words + 1) if words % one == 0]))
     array = fit(source, data, size.units, columns, split, size.beat_bits, passes, size.results)
     return Case(array, network, data)
@@ -309,7 +306,7 @@ def random_case(size: Size, data: GraphData, rng: np.random.Generator) -> Case:
         further[-1] = readout(data, random_batch(rng, data.nodes))
     largest = max(int(one.degrees.max()) for one in (data, *further))
     shape = replace(GraphShape.of(data), degree_capacity=max(GraphShape.of(data).degree_capacity, largest))
-    source = with_heads_apart(lower_network(design, network, shape, data.name))
+    source = array_network(design, network, shape, data.name)
     array = arranged(size, source, first, further, rng)
     if reads_out:
         array = with_shift_of_mean(array, further[-1])
@@ -328,32 +325,32 @@ def random_batch(rng: np.random.Generator, nodes: int) -> np.ndarray:
 def with_shift_of_mean(array: ArrayAccelerator, rows: GraphData) -> ArrayAccelerator:
     """The network on an engine with the shift that the mean of a readout needs."""
     plan = array.plans[-1]
-    if not plan.layer.geometry.mean:
+    if not plan.layer.mean:
         return array
     shift = plan.aggregate_shift + readout_fraction(rows) - wire.COEFFICIENT_FRACTION_BITS
     return array.on(replace(array.engine, shifts=tuple(sorted({*array.engine.shifts, shift}))))
 
 
 def arranged(
-    size: Size, source: Accelerator, data: GraphData, further: Sequence[GraphData], rng: np.random.Generator
+    size: Size, source: ArrayNetwork, data: GraphData, further: Sequence[GraphData], rng: np.random.Generator
 ) -> ArrayAccelerator:
     """Any columns side by side, any split of the last layer, any passes, slices or blocks."""
     columns = []
     for layer in [one for one in source.layers if not one.second][:-1]:
-        g = layer.geometry
+        g = layer
         offered = powers(min(default_columns(layer, size.units), size.side & -size.side))
-        columns.append(int(rng.choice([one for one in offered if one * HEADS >= g.k * g.gat] or offered)))
-    last = source.layers[-1].geometry
+        columns.append(int(rng.choice([one for one in offered if one * HEADS >= g.k * g.attends] or offered)))
+    last = source.layers[-1]
     offered = [one for one in powers(4) if size.side % one == 0]
-    split = 1 if last.maximum or last.gat else int(rng.choice(offered))
+    split = 1 if last.maximum or last.attends else int(rng.choice(offered))
     first = plan_layers(source, size.units, columns, split)[0]
     words = 1 if first.last else first.tiles // (first.head_tiles if first.attends else 1)
     passes = int(rng.choice([one for one in range(1, words + 1) if words % one == 0]))
     slices = blocks = 1
     if size.partial and has_blocks(source) and rng.random() < 0.7:
         blocks = int(rng.integers(1, 5))
-    elif size.partial and averaged_heads(first.layer) == 1:
-        slices = int(rng.integers(1, min(first.layer.geometry.input_width, 6)))
+    elif size.partial and first.layer.averaged == 1:
+        slices = int(rng.integers(1, min(first.layer.input_width, 6)))
     return fit(
         source, data, size.units, columns, split, size.beat_bits, passes, size.results, slices, size.finished,
         further, blocks, shared=size.shared,

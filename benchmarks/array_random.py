@@ -19,6 +19,7 @@ import numpy as np
 from array_cpp import sources as cpp_sources
 from array_networks import HUB, KINDS, PLAIN_ENGINES, Case, random_case, size_of
 from common import Record
+from fgnas.hardware.array.heads import adds_heads
 from memory import digest, digest_of_files
 from pages import render, write_page
 
@@ -29,7 +30,6 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import cycles, reference
 from fgnas.hardware.array.encoding import EncodedArray
 from fgnas.hardware.array.engine import LANES, Engine, joined
-from fgnas.hardware.array.heads import adds_heads
 from fgnas.hardware.specification import Specification
 from fgnas.paths import templates_directory
 from fgnas.tools.csim import run_bench

@@ -26,12 +26,10 @@ from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
-from fgnas.hardware.array.heads import needs_own_sums
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Operation, Target
 from fgnas.hardware.array.resources import engine_resources
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
@@ -72,7 +70,7 @@ def design() -> Design:
     return Design(schema=1, layers=(hidden, Layer(d=None, activation=None, t_act=None, **gcn, **lanes)), dsp=0)
 
 
-def source_of(data: GraphData) -> Accelerator:
+def source_of(data: GraphData) -> ArrayNetwork:
     """The network with seeded random weights: cycles depend on the graph alone."""
     return lowered(design(), data, np.random.default_rng(0))
 
@@ -93,9 +91,9 @@ def random_network(chosen: Design, data: GraphData, rng: np.random.Generator, sc
     return Network(tuple(layers), int(rng.integers(0, 4)))
 
 
-def lowered(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: bool = True) -> Accelerator:
+def lowered(chosen: Design, data: GraphData, rng: np.random.Generator, scaled: bool = True) -> ArrayNetwork:
     """A design with random weights, lowered for the graph."""
-    return lower(chosen, random_network(chosen, data, rng, scaled), GraphShape.of(data), data.name)
+    return array_network(chosen, random_network(chosen, data, rng, scaled), GraphShape.of(data), data.name)
 
 
 def lost_most(encoded: EncodedArray) -> str:
@@ -168,10 +166,11 @@ def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, Arr
             continue  # its weights or rows exceed a unit's memories
 
 
-def has_wide_heads(source: Accelerator) -> bool:
+def has_wide_heads(source: ArrayNetwork) -> bool:
     """Whether the heads of the last layer are kept apart in wide numbers: the networks of a seed are those without."""
-    last = source.layers[-1]
-    return needs_own_sums(last) and last.value_format.width + wire.LOGIT_EXTRA_BITS > NARROW_BITS
+    if not source.layers[-1].adds_heads:
+        return False
+    return source.layers[-2].value_format.width + wire.LOGIT_EXTRA_BITS > NARROW_BITS
 
 
 def run(array: ArrayAccelerator, data: GraphData, directory: Path) -> dict[str, Any]:

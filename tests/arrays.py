@@ -1,21 +1,24 @@
 """Helpers of the array's tests: random networks that it runs, and engines of random modes for them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support import Choices, random_accelerator, random_design, random_graph, random_network
+from support import Choices, random_design, random_graph, random_network
 
 from fgnas.backends.project import Request, write
-from fgnas.design import PAIR, VECTORS
+from fgnas.design import PAIR, VECTORS, Design
+from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.kind import FittedArray
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.integer import interpreter
+from fgnas.hardware.integer.graph import integer_graph
 from fgnas.hardware.kind import Wanted
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.networks.calibration import tied
@@ -29,7 +32,18 @@ SCORES_OF_ALL_KINDS = (*VECTORS, "gcn")
 """Attentions of networks whose layers have scores of different kinds."""
 
 
-def write_array(source: Accelerator, data: GraphData, folder: Path, **wanted: Any) -> list[Path]:
+def right(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData] = ()) -> Codes:
+    """[N, classes] the logits that the interpreter gives; `further` as in `encode_array`."""
+    graphs = [integer_graph(one, source.integers.number) for one in (data, *further)]
+    return interpreter.run(source.integers, graphs)
+
+
+def random_source_of(rng: np.random.Generator, design: Design, data: GraphData) -> ArrayNetwork:
+    """The design with random weights, in the array's layers."""
+    return array_network(design, random_network(rng, design, data), GraphShape.of(data), data.name)
+
+
+def write_array(source: ArrayNetwork, data: GraphData, folder: Path, **wanted: Any) -> list[Path]:
     """The project of a quantised network on an array, as `fgnas hls --target array` writes it, without weights."""
     asked = Wanted(**wanted)
     return write(FittedArray(source, Network(()), data, asked), data, folder, Request(asked.specification))
@@ -46,7 +60,7 @@ def few_bits(attention: str, rng: np.random.Generator | None = None) -> Choices:
 def random_source(
     rng: np.random.Generator, layers: int, data: GraphData, aggregations: tuple[str, ...] = EXACT,
     attentions: tuple[str, ...] = ("gcn", "constant"), heads: tuple[int, ...] = (1,),
-) -> Accelerator:  # fmt: skip
+) -> ArrayNetwork:  # fmt: skip
     """A quantised network of operators that the array runs; `heads` are those of the last layer."""
 
     def plain() -> Choices:
@@ -61,7 +75,7 @@ def random_source(
     last = {**plain(), "k": 1}
     if heads != (1,) and last["attention"] not in VECTORS and last["aggregation"] != "max":
         last["k"] = int(rng.choice(heads))
-    return random_accelerator(rng, random_design(rng, layers, (*hidden, last)), data)
+    return random_source_of(rng, random_design(rng, layers, (*hidden, last)), data)
 
 
 def wide_choices(rng: np.random.Generator) -> Choices:
@@ -71,7 +85,7 @@ def wide_choices(rng: np.random.Generator) -> Choices:
     return {"ai": ai, "af": value - 1 - ai, "wi": wi, "wf": weight - 1 - wi, "t_out": 1}
 
 
-def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: tuple[int, ...] = (1,)) -> Accelerator:
+def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: tuple[int, ...] = (1,)) -> ArrayNetwork:
     """A quantised network without scores of wide numbers; half of them have plain activations without a table."""
     hidden = [
         {"attention": str(rng.choice(["gcn", "constant"])), "aggregation": str(rng.choice(EXACT)), "t_attn": None,
@@ -83,7 +97,7 @@ def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: t
             **wide_choices(rng)}  # fmt: skip
     design = random_design(rng, layers, (*hidden, last))
     network = random_network(rng, design, data)
-    return lower(design, tied(design, network) if rng.integers(2) else network, GraphShape.of(data), data.name)
+    return array_network(design, tied(design, network) if rng.integers(2) else network, GraphShape.of(data), data.name)
 
 
 def random_data(rng: np.random.Generator) -> GraphData:
@@ -92,14 +106,14 @@ def random_data(rng: np.random.Generator) -> GraphData:
     return random_graph(rng, nodes, int(rng.integers(3, 40)), int(rng.integers(2, 20)), edges)
 
 
-def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
+def random_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData) -> ArrayAccelerator:
     """The network on 1 to 16 units, with as many columns side by side as fit, or half of them, in any passes and
     with any words of H a cycle."""
     units = int(rng.choice([1, 2, 3, 4, 6, 8, 12, 16]))
     widest = [default_columns(layer, units) for layer in source.layers if not layer.second][:-1]
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
-    last = source.layers[-1].geometry
-    split = 1 if last.maximum or last.gat else int(rng.choice([1, 2, 4]))
+    last = source.layers[-1]
+    split = 1 if last.maximum or last.attends else int(rng.choice([1, 2, 4]))
     beat_bits = int(rng.choice(BEAT_BITS))
     whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
     first = whole.plans[0]
@@ -109,14 +123,14 @@ def random_array(rng: np.random.Generator, source: Accelerator, data: GraphData)
     return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes, results)
 
 
-def shared_array(rng: np.random.Generator, source: Accelerator, data: GraphData) -> ArrayAccelerator:
+def shared_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData) -> ArrayAccelerator:
     """The network on units that share tables: 2 to 16 of them one, with as many columns side by side as leave so many;
     in any passes and with any words of H a cycle."""
     shared = int(rng.choice([2, 4, 8, 16]))
     side = int(rng.choice([1, 2, 4]))
     units = shared * side * int(rng.choice([1, 1, 2, 3] if shared * side < 16 else [1]))
     columns = tuple(min(side, default_columns(layer, units)) for layer in source.layers if not layer.second)[:-1]
-    split = 1 if source.layers[-1].geometry.maximum else int(rng.choice([one for one in (1, 2, 4) if one <= side]))
+    split = 1 if source.layers[-1].maximum else int(rng.choice([one for one in (1, 2, 4) if one <= side]))
     beat_bits = int(rng.choice(BEAT_BITS))
     held = fit(source, data, units, columns, split, beat_bits).plans[0]
     passes = 1 if held.last else int(rng.choice([one for one in range(1, held.tiles + 1) if held.tiles % one == 0]))

@@ -8,9 +8,8 @@ import numpy as np
 from support import random_design, random_graph, random_network
 
 from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 
@@ -27,7 +26,7 @@ def batch_of(rng: np.random.Generator, sizes: list[int]) -> tuple[GraphData, np.
 def lowered(
     rng: np.random.Generator, data: GraphData, graphs: np.ndarray, attentions: tuple[str, ...],
     aggregations: tuple[str, ...],
-) -> Accelerator:  # fmt: skip
+) -> ArrayNetwork:  # fmt: skip
     """A network with room for the largest graph of a batch."""
     layers = [{"attention": attention, "aggregation": aggregation, "t_attn": None, "k": 1}
               for attention, aggregation in zip(attentions, aggregations, strict=True)]  # fmt: skip
@@ -35,10 +34,10 @@ def lowered(
     design = random_design(rng, len(layers), (*hidden, layers[-1]))
     shape = GraphShape.of(data)
     most = max(shape.degree_capacity, int(np.bincount(graphs).max()))
-    return lower(design, random_network(rng, design, data), replace(shape, degree_capacity=most))
+    return array_network(design, random_network(rng, design, data), replace(shape, degree_capacity=most))
 
 
-def readout_network(seed: int, aggregation: str) -> tuple[Accelerator, GraphData, np.ndarray]:
+def readout_network(seed: int, aggregation: str) -> tuple[ArrayNetwork, GraphData, np.ndarray]:
     """Two layers, the last of which reduces over 3 to 12 graphs of up to 40 nodes."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 40, int(rng.integers(3, 13))).tolist()

@@ -52,11 +52,11 @@ from fgnas.hardware.array.area import (
     terms,
 )
 from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS, SHARED, Engine, Softmax
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms
 from fgnas.network import Network
@@ -119,7 +119,7 @@ def _drawn(rng: np.random.Generator, attending: bool, wide: bool) -> ArrayAccele
     design = (_of_wide_formats if wide else _of_other_formats)(space.candidate(space.draw(1, rng)[0]), rng)
     if attending:
         design = _with_scores(design, rng)
-    source = lower_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
+    source = array_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
     assert design.array is not None
     units, columns, beat_bits = design.array.units, design.array.columns, design.array.beat_bits
     held = plan_layers(source, units, columns)[0].tiles

@@ -14,11 +14,12 @@ from arrays import (
     random_array,
     random_data,
     random_source,
+    random_source_of,
     wide_source,
     write_array,
 )
 from levels import quick
-from support import random_accelerator, random_design, random_graph, random_network
+from support import random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_rtl
 from fgnas.cli import main
@@ -26,11 +27,11 @@ from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind, kind_of
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
@@ -68,7 +69,7 @@ def test_no_warning_of_wide_numbers(attention: str, tmp_path: Path) -> None:
     numbers = {"ai": 3, "af": 12 if attention == "gcn" else 6, "wi": 3, "wf": 12, "t_out": 1}
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **numbers}
     design = random_design(rng, 2, (scored | {"d": 8, "k": 1, "aggregation": "add"}, scored | {"k": 1}))
-    write_rtl(fit(random_accelerator(rng, design, data), data, 2), tmp_path)
+    write_rtl(fit(random_source_of(rng, design, data), data, 2), tmp_path)
     found = [line for line in lint(tmp_path / "rtl").splitlines() if re.search("warning:|error:|%", line)]
     assert [line for line in found if "unused package" not in line] == []
 
@@ -111,7 +112,7 @@ def test_scores_beside_wide_numbers(attention: str, tmp_path: Path) -> None:
     data = random_graph(rng, 40, 12, 5, 100)
     narrow, wide = {"ai": 3, "af": 6, "wi": 3, "wf": 12, "t_out": 1}, {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow, **few_bits(attention)}
-    source = random_accelerator(rng, random_design(rng, 3, (
+    source = random_source_of(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"},
         {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
         scored | {"aggregation": "add", "k": 1})), data)  # fmt: skip
@@ -129,7 +130,7 @@ def test_gcn_of_16_bits_on_cora(cora: GraphData, tmp_path: Path) -> None:
     design = Design.from_dict({"schema": 1, "dsp": 64, "layers": [
         {**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]})
     network = calibrated(design, train(cora, design.architecture(), 1, Recipe(epochs=100)).network, cora)
-    source = lower(design, network, GraphShape.of(cora), cora.name)
+    source = array_network(design, network, GraphShape.of(cora), cora.name)
     write_array(source, cora, tmp_path, multipliers=64, beat_bits=256)
     written = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
     assert (written["bits"], written["activation_words"]) == (16, 0)
@@ -146,7 +147,7 @@ def test_activations_with_and_without_a_table(tmp_path: Path) -> None:
     plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12}
     design = random_design(rng, 3, (plain | {"activation": "linear"}, plain | {"activation": "softplus"},
                                     plain | {"d": None}))  # fmt: skip
-    source = lower(design, tied(design, random_network(rng, design, data)), GraphShape.of(data))
+    source = array_network(design, tied(design, random_network(rng, design, data)), GraphShape.of(data))
     array = fit(source, data, 4)
     assert [plan.activation.name for plan in array.plans] == ["NONE", "TABLE", "NONE"]
     report = assert_exact(array, data, tmp_path / "p")
@@ -161,7 +162,7 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
     for classes, heads, results in ((10, 4, 1), (7, 2, 2)):
         data = random_graph(rng, 40, 12, classes, 90)
         plain = {"attention": "gcn", "t_attn": None}
-        source = random_accelerator(rng, random_design(rng, 2, (
+        source = random_source_of(rng, random_design(rng, 2, (
             plain | {"d": 8, "k": 2, "aggregation": "add"}, plain | {"k": heads, "aggregation": "mean"})), data)
         array = fit(source, data, 4, (1,), 2, 256, results=results)
         report = assert_exact(array, data, tmp_path / str(classes), runs=2)
@@ -183,7 +184,7 @@ def test_heads_of_the_last_layer_with_sums_of_their_own(attention: str, aggregat
     scores = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "aggregation": aggregation}
     gcn = {"attention": "gcn", "t_attn": None, "aggregation": "add", "k": 1, "d": 8}
     formats = {"ai": 2, "af": 3, "wi": 1, "wf": 4}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn, scores | {"k": 8} | formats)), data)
+    source = random_source_of(rng, random_design(rng, 2, (gcn, scores | {"k": 8} | formats)), data)
     array = fit(source, data, 4, (1,), 2, 256)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -197,7 +198,7 @@ def test_a_graph_beyond_the_tables_comes_in_blocks(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     data = random_graph(rng, 17_000, 9, 5, 30_000)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn | {"aggregation": "mlp"})), data)
+    source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn | {"aggregation": "mlp"})), data)
     write_array(source, data, tmp_path / "p", multipliers=32)
     names = [phase["name"] for phase in json.loads((tmp_path / "p" / "report" / "price.json").read_text())["phases"]]
     assert names[-1] == "return 1, block 2"
@@ -213,7 +214,7 @@ def test_second_products(attention: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(17)
     data = random_graph(rng, 40, 12, 5, 90)
     mlp = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "aggregation": "mlp", "k": 2}
-    source = random_accelerator(rng, random_design(rng, 2, (mlp | {"d": 8, "activation": "elu"}, mlp)), data)
+    source = random_source_of(rng, random_design(rng, 2, (mlp | {"d": 8, "activation": "elu"}, mlp)), data)
     array = fit(source, data, 4, (2,), beat_bits=256, results=2)
     assert [plan.aggregate.n for plan in array.plans] == [2, 2, 1, 1]
     report = assert_exact(array, data, tmp_path / "p", runs=2)
@@ -247,7 +248,7 @@ def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     scored = {"attention": attention, "t_attn": None, "aggregation": "add"}
     layers = (scored | {"k": 2, "d": 12}, {"attention": "gat", "t_attn": 1, "aggregation": "max", "k": 1, "d": 9},
               {"attention": "gcn", "t_attn": None, "k": 1}, scored | {"k": 1})  # fmt: skip
-    array = fit(random_accelerator(rng, random_design(rng, 4, layers), data), data, 4, (2, 1, 1))
+    array = fit(random_source_of(rng, random_design(rng, 4, layers), data), data, 4, (2, 1, 1))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
@@ -265,7 +266,7 @@ def test_gene_linear_on_cora(level: str, cora: GraphData, tmp_path: Path) -> Non
     network = calibrated(design, train(cora, design.architecture(), 1, Recipe(epochs=60)).network, cora)
     assert all(None not in (layer.pair_scale, layer.score_scale) for layer in network.layers)
     assert quantised_accuracy(design, network, cora)["test"] > 0.75
-    source = lower(design, network, GraphShape.of(cora), cora.name)
+    source = array_network(design, network, GraphShape.of(cora), cora.name)
     write_array(source, cora, tmp_path, multipliers=64)
     if level == "cpp":
         report = run_csim(tmp_path, quick())
@@ -284,7 +285,7 @@ def test_means_of_an_attention(attention: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(23)
     data = with_edges(random_graph(rng, 40, 20, 7, 40), np.stack([rng.integers(0, 40, 300), np.zeros(300, np.int64)]))
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **few_bits(attention)}
-    source = random_accelerator(rng, random_design(rng, 3, (
+    source = random_source_of(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "mean"})), data)  # fmt: skip
     array = fit(source, data, 4, (2, 1))
@@ -305,7 +306,7 @@ def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str,
     rng = np.random.default_rng(22)
     data = with_edges(random_graph(rng, 60, 20, 7, 40), np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)]))
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **few_bits(attention)}
-    source = random_accelerator(rng, random_design(rng, 3, (
+    source = random_source_of(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 4, "aggregation": "add"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "add"})), data)  # fmt: skip
     array = fit(source, data, 4, (2, 1), beat_bits=256)
@@ -320,7 +321,7 @@ def test_passes_over_the_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     data = random_graph(rng, 40, 25, 5, 120)
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (last | {"k": 2, "d": 24}, last)), data)
+    source = random_source_of(rng, random_design(rng, 2, (last | {"k": 2, "d": 24}, last)), data)
     for beat_bits in BEAT_BITS:
         array = fit(source, data, 4, (1,), 1, beat_bits, 3)
         assert (array.plans[0].tiles, array.plans[0].row_tiles) == (2, 6)
@@ -335,7 +336,7 @@ def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
     data = random_graph(rng, 200, 4, 7, 300)
     plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (plain | {"d": 4, "activation": "relu"}, plain)), data)
+    source = random_source_of(rng, random_design(rng, 2, (plain | {"d": 4, "activation": "relu"}, plain)), data)
     found = []
     for results in (1, 2, 4):
         array = fit(source, data, 8, (1,), 1, 512, results=results)
@@ -357,7 +358,7 @@ def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(slices)
     data = random_graph(rng, 40, 31, 5, 90)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
+    source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
     array = fit(source, data, 4, (2,), 1, 256, 2, 2, slices)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -389,7 +390,7 @@ def test_h_in_blocks(tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     data = random_graph(rng, 70, 31, 5, 190)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
+    source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
     array = fit(source, data, 4, (2,), 2, 256, 2, 2, blocks=3)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -406,7 +407,7 @@ def test_a_maximum_in_blocks(shared: int, tmp_path: Path) -> None:
     data = random_graph(rng, 70, 31, 5, 90)
     largest = {"aggregation": "max", "t_attn": None, "k": 1}
     layers = (largest | {"attention": "gcn", "d": 16}, largest | {"attention": "constant"})
-    source = random_accelerator(rng, random_design(rng, 2, layers), data)
+    source = random_source_of(rng, random_design(rng, 2, layers), data)
     array = fit(source, data, 4, (1,), 1, 256, 2, 2, blocks=3, shared=shared)
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -420,7 +421,7 @@ def test_more_columns_of_x_than_a_table_has_words(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     data = random_graph(rng, 20, 17_000, 5, 30)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 16}, gcn)), data)
+    source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 16}, gcn)), data)
     write_array(source, data, tmp_path, multipliers=16)
     written = json.loads((tmp_path / "report" / "accelerator.json").read_text())
     assert written["layers"][0]["slices"] > 1 and written["engine"]["partial_words"]
@@ -435,7 +436,7 @@ def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     data = random_graph(rng, 40, 25, 5, 120)
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (last | {"d": 16}, last)), data)
+    source = random_source_of(rng, random_design(rng, 2, (last | {"d": 16}, last)), data)
     write_project(fit(source, data, 4, (1,), 1, 256, results=2), data, tmp_path)
     path = tmp_path / "rtl" / "array_writeback.sv"
     text = path.read_text(encoding="utf-8")
@@ -503,7 +504,7 @@ def test_shared_tables_on_cora(cora: GraphData, tmp_path: Path) -> None:
     layers = ({**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None})
     design = Design.from_dict({"schema": 1, "dsp": 128, "layers": list(layers)})
     network = random_network(np.random.default_rng(1), design, cora)
-    source = lower(design, network, GraphShape.of(cora), cora.name)
+    source = array_network(design, network, GraphShape.of(cora), cora.name)
     write_array(source, cora, tmp_path, multipliers=128, beat_bits=512, bram36=60)
     engine = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
     price = json.loads((tmp_path / "report" / "price.json").read_text())

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import random_data, random_source, write_array
+from arrays import random_data, random_source, random_source_of, write_array
 from levels import quick
-from support import Choices, random_accelerator, random_design, random_graph, random_network
+from support import Choices, random_design, random_graph, random_network
 
 from fgnas.api import Project
 from fgnas.backends.array import write_calls
@@ -19,12 +19,11 @@ from fgnas.hardware.array.calls import fit_calls
 from fgnas.hardware.array.choosing import Room, deliverable, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import PIPELINE
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.networks.calibration import tied
@@ -34,7 +33,7 @@ from fgnas.tools.csim import run_csim
 
 
 def write(
-    source: Accelerator, data: GraphData, folder: Path, multipliers: int, beat_bits: int, bram36: int | None = None
+    source: ArrayNetwork, data: GraphData, folder: Path, multipliers: int, beat_bits: int, bram36: int | None = None
 ) -> dict:
     """A project with re-purposing off; returns its price."""
     sizes = {"multipliers": multipliers, "beat_bits": beat_bits, "bram36": bram36}
@@ -105,7 +104,7 @@ def test_scores_in_calls_of_a_few_rows(attention: str, tmp_path: Path, capsys: p
     kind: Choices = {"attention": attention, "aggregation": "max" if attention == "gat" else "mean",
                      "t_attn": 1 if attention == "gat" else None, "ai": 2, "af": 5}  # fmt: skip
     design = random_design(rng, 2, (kind | {"k": 2, "d": 12}, kind | {"k": 1}))
-    source = random_accelerator(rng, design, data)
+    source = random_source_of(rng, design, data)
     array = fit_calls(source, data, 5, 2, 128, words=160)
     assert len(array.parts[-1]) > 1
     write_calls(array, tmp_path / "p")
@@ -121,7 +120,7 @@ def test_what_does_not_fit_on_the_chip_is_delivered_as_calls(tmp_path: Path) -> 
     data = random_graph(rng, 900, 40, 5, 2000)
     design = random_design(rng, 2, ({"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 16},
                                     {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 64}))  # fmt: skip
-    source = random_accelerator(rng, design, data)
+    source = random_source_of(rng, design, data)
     with pytest.raises(UserError, match="an array averages 32 heads at most"):
         fastest(source, data, Room(16))
     write_array(source, data, tmp_path / "p", multipliers=16)
@@ -193,14 +192,14 @@ TABLE = [
 """Cycles, block RAMs, and bytes that are read and written, with re-purposing and without: a table of docs/array.md."""
 
 
-def two_layers(data: GraphData) -> Accelerator:
+def two_layers(data: GraphData) -> ArrayNetwork:
     """Two layers of gcn with 16 hidden features in 8 bits."""
     gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
            "ai": 3, "af": 4, "wi": 1, "wf": 6}  # fmt: skip
     layers = [{**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]
     design = Design.from_dict({"schema": 1, "dsp": 128, "layers": layers})
     network = tied(design, random_network(np.random.default_rng(1), design, data))
-    return lower(design, network, GraphShape.of(data), data.name)
+    return array_network(design, network, GraphShape.of(data), data.name)
 
 
 @pytest.mark.parametrize(("name", "multipliers", "on", "off"), TABLE)

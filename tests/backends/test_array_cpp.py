@@ -10,11 +10,11 @@ from pathlib import Path
 import cpp
 import numpy as np
 import pytest
-from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source
+from arrays import SCORED, SCORES_OF_ALL_KINDS, random_array, random_data, random_source, random_source_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from levels import quick
-from support import random_accelerator, random_design, random_graph
+from support import random_design, random_graph
 
 from fgnas.backends import array as back_end
 from fgnas.backends.array import write_project, write_vectors
@@ -84,8 +84,8 @@ def random_cases(
         data = random_data(rng)
         source = random_source(rng, 1 + number % 3, data, aggregations, attentions, (1, 2, 4))
         widest = [default_columns(layer, units) for layer in source.layers[:-1]]
-        last = source.layers[-1].geometry
-        split = 1 if last.maximum or last.gat else int(rng.choice([1, 2])) if units % 2 == 0 else 1
+        last = source.layers[-1]
+        split = 1 if last.maximum or last.attends else int(rng.choice([1, 2])) if units % 2 == 0 else 1
         columns = [max(1, n // int(rng.integers(1, 3))) for n in widest]
         first = fit(source, data, units, columns, split, beat_bits).plans[0]
         held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
@@ -259,7 +259,7 @@ def test_graphs_at_the_ends(tmp_path: Path) -> None:
     for data in graphs(rng).values():
         plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "ai": 3, "af": 4, "wi": 1, "wf": 4}
         design = random_design(rng, 2, ({**plain, "d": 16, "k": 1, "activation": "tanh"}, {**plain, "k": 1}))
-        cases.append((fit(random_accelerator(rng, design, data), data, 8, (2,), beat_bits=512), data))
+        cases.append((fit(random_source_of(rng, design, data), data, 8, (2,), beat_bits=512), data))
     cases = on_one_engine(cases)
     built = compiled(*cases[0], tmp_path / "p")
     for number, (array, data) in enumerate(cases[1:]):

@@ -15,9 +15,9 @@ from support import random_design, random_graph, random_network
 from fgnas.backends.array import write_project, write_vectors
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline import lowering as pipeline
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -32,7 +32,7 @@ def made(folder: Path, beat_bits: int) -> tuple[ArrayAccelerator, Network, Graph
     data = random_graph(rng, 40, 9, 11, 90)
     design = random_design(rng, 2, (LAST | {"k": 2, "d": 8, "activation": "tanh"}, LAST))
     network = random_network(rng, design, data)
-    array = fit(pipeline.lower(design, network, GraphShape.of(data)), data, 4, beat_bits=beat_bits)
+    array = fit(array_network(design, network, GraphShape.of(data)), data, 4, beat_bits=beat_bits)
     write_project(array, data, folder)
     return array, network, data
 
@@ -59,7 +59,7 @@ def test_the_driver_on_a_simulated_board(beat_bits: int, tmp_path: Path) -> None
     array, network, data = made(tmp_path / "p", beat_bits)
     other = random_graph(np.random.default_rng(8), 17, 9, 11, 30)
     turned = replace(network, layers=tuple(replace(layer, weight=-layer.weight) for layer in network.layers))
-    again = encode_array(lower(pipeline.lower(array.source.design, turned, array.source.shape), array.engine), data)
+    again = encode_array(lower(array_network(array.source.design, turned, array.source.shape), array.engine), data)
     write_vectors(encode_array(array, other), tmp_path / "other")
     write_vectors(again, tmp_path / "again")
     driver, board = loaded(tmp_path / "p"), Simulated(tmp_path, QUICK_MAKE_FLAGS, BeatBytes=beat_bits // 8)

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from arrays import right
 from killing import killed, lines, same
 from support import random_graph, random_network
 
@@ -26,9 +27,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.designs import BUILDABLE, array_of
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.encoding import encode as pipeline_graph
-from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import tied
@@ -151,7 +150,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         design = space.candidate(rows[place])
         network = tied(design, random_network(rng, design, data))
         assert design.array is not None
-        source = lower(design, network, GraphShape.of(data), "random")
+        source = array_network(design, network, GraphShape.of(data), "random")
         array = design.array
         assert array.results == min(space.results, array.beat_bits // 128)
         first, *further = layer_graphs(data, design.rates)
@@ -303,7 +302,7 @@ def test_prices_of_a_graph_that_no_array_holds_whole(large: Path) -> None:
     aggregations = set()
     for place in kept[:12]:
         design = space.candidate(rows[place])
-        source = lower(design, tied(design, random_network(rng, design, data)), GraphShape.of(data), "large")
+        source = array_network(design, tied(design, random_network(rng, design, data)), GraphShape.of(data), "large")
         encoded = encode_array(array_of(source, data), data)
         found = price(encoded, Specification())
         assert encoded.accelerator.plans[0].blocks > 1
@@ -312,7 +311,7 @@ def test_prices_of_a_graph_that_no_array_holds_whole(large: Path) -> None:
         assert costs["memory_bytes"][place] == encoded.bytes_read + encoded.bytes_written
         aggregations |= {layer.aggregation for layer in design.layers}
         if all(layer.aggregation != "mean" for layer in design.layers):
-            wanted = pipeline.run(source, pipeline_graph(source, data))
+            wanted = right(source, data)
             assert np.array_equal(reference.run(encoded), wanted)
     assert aggregations == {"add", "mean", "max"}
 

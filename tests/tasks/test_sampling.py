@@ -23,9 +23,9 @@ from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import PIPELINE
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
@@ -128,7 +128,7 @@ def test_every_level_sees_the_sampled_graphs(data: GraphData, first: dict[str, o
     logits = quantised_logits(design, network, data)
     assert np.array_equal(logits, codes)
     assert not np.array_equal(logits, quantised_logits(whole, network, data))
-    source = lower(design, network, GraphShape.of(data))
+    source = array_network(design, network, GraphShape.of(data))
     made = fit(source, graphs[0], 4, (1,), further=graphs[1:])
     assert np.array_equal(reference.run(encode_array(made, graphs[0], graphs[1:])), logits)
     lowered = api.Design(design, network).lower(data)
@@ -144,7 +144,7 @@ def test_an_array_runs_the_sampled_graphs(data: GraphData, first: dict[str, obje
     """As `fgnas hls` writes it, in RTL and C++; the price is that of fewer edges, and a pipeline refuses."""
     design = design_of(first, (0.5, 0.1))
     network = train(data, design.architecture(), 5, Recipe(epochs=1), 9).network
-    source = lower(design, network, GraphShape.of(data))
+    source = array_network(design, network, GraphShape.of(data))
     write_array(source, data, tmp_path / "p")
     report = run_simulation(tmp_path / "p")
     assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
@@ -182,7 +182,7 @@ def test_designs_of_a_file_are_priced_on_their_graphs(data: GraphData, tmp_path:
         for place, cycles in zip(table.places.tolist(), found.cycles.tolist(), strict=True):
             design = designs[place]
             network = train(data, design.architecture(), 5, Recipe(epochs=1), 9).network
-            source = lower(design, network, GraphShape.of(data))
+            source = array_network(design, network, GraphShape.of(data))
             assert design.array is not None
             first, further = split(layer_graphs(data, design.rates))
             made = fit(source, first, design.array.units, (1,), beat_bits=256, further=further)

@@ -18,6 +18,7 @@ from fgnas.design import OF_EDGES, PAIR, Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import table_banks
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import (
     ARGUMENT_REGISTERS,
@@ -27,7 +28,6 @@ from fgnas.hardware.array.programme import (
     entry_beats,
     programme_beats,
 )
-from fgnas.hardware.pipeline import lowering as pipeline
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
@@ -84,7 +84,7 @@ class Bench:
         self.data = random_graph(rng, 90, 9, 11, 150)
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
-        source = pipeline.lower(self.design, self.network, self.shape)
+        source = array_network(self.design, self.network, self.shape)
         self.array = fit(source, self.data, 4, beat_bits=beat_bits, results=min(2, table_banks(beat_bits)))
         self.encoded = encode_array(self.array, self.data)
         self.plain = run_of(self.encoded)
@@ -94,7 +94,7 @@ class Bench:
 
     def other(self, network: Network, data: GraphData) -> Run:
         """Other weights and another graph on the same engine."""
-        source = pipeline.lower(self.design, network, self.shape)
+        source = array_network(self.design, network, self.shape)
         return run_of(encode_array(lower(source, self.array.engine), data))
 
     def changed(self, place: int, change: Callable[[Descriptor], Descriptor], run: Run | None = None) -> Run:

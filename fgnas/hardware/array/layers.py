@@ -10,6 +10,7 @@ them wide, rows keep their own, and the sum of the heads has as many more as mak
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -215,7 +216,7 @@ class ArrayNetwork:
         design: what it was made from.
         shape: of the graphs.
         input_scale: power of two of the features.
-        layers: the array's.
+        integers: the network as operations, whose logits are right.
     """
 
     name: str
@@ -223,7 +224,12 @@ class ArrayNetwork:
     design: Design
     shape: GraphShape
     input_scale: int
-    layers: tuple[ArrayLayer, ...]
+    integers: IntegerNetwork
+
+    @functools.cached_property
+    def layers(self) -> tuple[ArrayLayer, ...]:
+        """The array's layers."""
+        return fused(self.integers)
 
     @property
     def logit_format(self) -> FixedPoint:
@@ -236,7 +242,7 @@ def array_network(
 ) -> ArrayNetwork:
     """A design with its weights in the array's layers. Raises UserError where the weights do not fit the design."""
     integers = network_of(design, network, shape.width_in, shape.classes, ROUNDING)
-    return ArrayNetwork(name or design.hash, dataset, design, shape, network.input_scale, fused(integers))
+    return ArrayNetwork(name or design.hash, dataset, design, shape, network.input_scale, integers)
 
 
 def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fgnas.design import Design
-from fgnas.fixedpoint import Codes
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware.integer.network import IntegerNetwork
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
@@ -92,16 +92,29 @@ class FilledRegions:
         return self.received.fill(index)
 
 
+class Quantised(Protocol):
+    """A call's network in integers, from which formats and scales are taken."""
+
+    @property
+    def integers(self) -> IntegerNetwork: ...
+
+    @property
+    def shape(self) -> GraphShape: ...
+
+    @property
+    def logit_format(self) -> FixedPoint: ...
+
+
 class Loaded(Protocol):
     """A build with the parameters of one call.
 
     Attributes:
-        source: the call's network in integers, from which formats and scales are taken.
+        source: the call's network in integers.
         network: its float parameters.
     """
 
     @property
-    def source(self) -> Accelerator: ...
+    def source(self) -> Quantised: ...
 
     @property
     def network(self) -> Network: ...

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from arrays import random_array, random_data, random_source, wide_source
+from arrays import random_array, random_data, random_source, random_source_of, right, wide_source
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support import random_accelerator, random_design, random_graph
+from support import random_design, random_graph
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
@@ -20,12 +20,9 @@ from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
 from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode
 from fgnas.hardware.array.halves import Half, Rows, halves_of
-from fgnas.hardware.array.heads import with_heads_apart
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.parts import parts_of
 from fgnas.hardware.array.programme import Activation, Operation, Region, Target
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
@@ -106,7 +103,7 @@ def kept(encoded: EncodedArray) -> list[Codes]:
     results = []
     for (layer, aggregated), parts in sorted(made.items()):
         plan = encoded.accelerator.plans[layer]
-        width = plan.layer.geometry.features // plan.heads
+        width = plan.layer.features // plan.heads
         if plan.heads > 1 and not aggregated:
             results.append(np.concatenate([part[:, :width] for part in parts], axis=1))
         else:
@@ -125,7 +122,7 @@ def results_of(array: CalledArray) -> list[Codes]:
     return results
 
 
-def assert_same(source: Accelerator, data: GraphData, encoded: EncodedArray, rng: np.random.Generator) -> CalledArray:
+def assert_same(source: ArrayNetwork, data: GraphData, encoded: EncodedArray, rng: np.random.Generator) -> CalledArray:
     """Any number of units, some of which may share a table, and parts of any width."""
     units, tiles = int(rng.choice([1, 2, 3, 5, 8, 16])), int(rng.integers(1, 9))
     shared = int(rng.choice([one for one in SHARED if units % one == 0]))
@@ -180,7 +177,7 @@ def test_scores_in_calls(seed: int, layers: int, kind: tuple[str, ...]) -> None:
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, layers, data, ("add", "mean", "max"), kind, heads=(1, 2, 4))
-    assume(sum(one.scores is not None and one.scores.table is not None for one in source.layers) < 2)
+    assume(sum(one.score_table is not None for one in source.layers) < 2)
     encoded = encode_array(fit(source, data, 4), data)  # whose activation tables are not too many
     units, tiles = int(rng.choice([1, 2, 3, 5, 8])), int(rng.integers(1, 9))
     array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, words=int(rng.choice([1000, 16_384])))
@@ -188,10 +185,10 @@ def test_scores_in_calls(seed: int, layers: int, kind: tuple[str, ...]) -> None:
     assert sum(sum(call.multiplications) for call in array.laid_out()) == multiplications(encoded)
 
 
-def largest_row(source: Accelerator, data: GraphData, tiles: int) -> int:
+def largest_row(source: ArrayNetwork, data: GraphData, tiles: int) -> int:
     """The fewest words of a table that hold what any single row names."""
     words = 1
-    for half in halves_of(with_heads_apart(source), data):
+    for half in halves_of(source, data):
         for first, end in itertools.pairwise(half.rows.indptr):
             named = len(np.unique(half.rows.index[first:end]))
             words = max(words, max(1, named) * (min(tiles, half.words) + (half.heads is not None)))
@@ -237,7 +234,7 @@ def test_messages_by_hand() -> None:
     data = replace(data, indptr=np.array([0, 2, 3, 4]), sources=np.array([1, 0, 1, 2]))
     last = {"attention": "gat", "aggregation": "add", "k": 1, "t_attn": 1, "t_aggr": 1, "ai": 3, "af": 2, "wi": 3,
             "wf": 2}  # fmt: skip
-    source = random_accelerator(rng, random_design(rng, 1, (last,)), data)
+    source = random_source_of(rng, random_design(rng, 1, (last,)), data)
     combine, score, aggregate = halves_of(source, data)
     assert (score.name, score.columns, score.depth) == ("score 0", LANES, 2)
     h = np.array([[3, 5], [5, 3], [-7, 2]])
@@ -260,7 +257,7 @@ def test_many_classes() -> None:
         source = random_source(rng, 1, data, ("add",), (attention,))
         array = fit_calls(source, data, 4, 4)
         assert len(array.parts[-1]) == 4
-        wanted = pipeline.run(source, encode(source, data))
+        wanted = right(source, data)
         assert np.array_equal(array.logits(), wanted)
 
 
@@ -271,7 +268,7 @@ def test_second_products_and_heads_with_a_maximum(seed: int) -> None:
     data = random_graph(rng, 30, 12, 5, 60)
     hidden = {"attention": "constant", "aggregation": "mlp", "t_attn": None, "k": 1, "d": 12}
     last = {"attention": "gcn", "aggregation": "max", "t_attn": None, "k": 4, "ai": 1, "af": 4}
-    source = random_accelerator(rng, random_design(rng, 2, (hidden, last)), data)
+    source = random_source_of(rng, random_design(rng, 2, (hidden, last)), data)
     array = assert_same(source, data, encode_array(fit(source, data, 4), data), rng)
     names = [parts[0].half.name for parts in array.parts]
     assert names == ["combine 0", "aggregate 0", "second product 0", "return 0", "combine 1", "aggregate 1",
@@ -348,7 +345,7 @@ def test_the_engine_is_as_large_as_its_largest_call() -> None:
     data = random_graph(rng, 700, 90, 5, 900)
     hidden = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 16}
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (hidden, last)), data)
+    source = random_source_of(rng, random_design(rng, 2, (hidden, last)), data)
     halves = halves_of(source, data)
     assert [(one.depth, one.columns) for one in halves] == [(90, 16), (700, 16), (16, 5), (700, 5)]
     assert (fit_calls(source, data, 4).engine.table_words, fit_calls(source, data, 4).engine.own_words) == (1536, 64)

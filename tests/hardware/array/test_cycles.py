@@ -85,9 +85,9 @@ def test_busy_counts_the_network_alone() -> None:
     data = random_graph(rng, 30, 12, 5, 80)
     source = random_source(rng, 2, data, ("add",))
     encoded = encode_array(fit(source, data, 4), data)
-    hidden = source.layers[0].geometry.features
+    hidden = source.layers[0].features
     # A message with the coefficient 1 needs no multiplication.
-    first, second = (len(data.sources) * layer.geometry.gcn for layer in source.layers)
+    first, second = (len(data.sources) * layer.gcn for layer in source.layers)
     needed = (data.features.nnz + first) * hidden + (data.nodes * hidden + second) * data.classes
     assert cycles.multiplications(encoded) == needed
     total = sum(cycles.phase_cycles(encoded))

@@ -20,8 +20,8 @@ from fgnas.hardware.array.designs import (
     check_arrays,
 )
 from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
@@ -76,7 +76,7 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     """The price in the project of a design whose network has no scale."""
     from fgnas.backends.array import price
 
-    source = lower(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
+    source = array_network(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
     return price(encode_array(array_of(source, data), data), Specification())
 
 

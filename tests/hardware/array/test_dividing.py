@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import right
 from support import random_design, random_graph, random_network
 
 from fgnas.backends.array import price
@@ -17,11 +18,8 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import tied
@@ -39,9 +37,9 @@ def design_of(*layers: dict[str, Any], sampling: tuple[float, ...] | None = None
     return found.model_copy(update={"array": Array.model_validate(plain | array), "sampling": sampling})
 
 
-def lowered(design: Design, data: GraphData) -> Accelerator:
+def lowered(design: Design, data: GraphData) -> ArrayNetwork:
     rng = np.random.default_rng(1)
-    return lower(design, tied(design, random_network(rng, design, data)), GraphShape.of(data), data.name)
+    return array_network(design, tied(design, random_network(rng, design, data)), GraphShape.of(data), data.name)
 
 
 def made(design: Design, data: GraphData) -> tuple[ArrayAccelerator, dict[str, Any]]:
@@ -76,7 +74,7 @@ def division(array: ArrayAccelerator) -> tuple[int, int, int]:
 
 
 def assert_right(array: ArrayAccelerator, data: GraphData) -> None:
-    wanted = pipeline.run(array.source, encode(array.source, data))
+    wanted = right(array.source, data)
     assert np.array_equal(reference.run(encode_array(array, data)), wanted)
 
 

@@ -1,19 +1,16 @@
-"""Heads of a last layer with a softmax or a maximum each: kept apart, then added; the logits of the pipeline."""
+"""Heads of a last layer with a softmax or a maximum each: kept apart, then added; the logits of the interpreter."""
 
 import numpy as np
 import pytest
-from arrays import wide_choices
-from support import Choices, random_accelerator, random_design, random_graph
+from arrays import random_source_of, right, wide_choices
+from support import Choices, random_design, random_graph
 
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.choosing import Arrangement, Room, _prices, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.heads import with_heads_apart
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.tasks.nodes import GraphData
 
 KINDS = (("gat", "add"), ("gat", "mean"), ("gat", "max"), ("linear", "add"), ("gat-sym", "add"), ("gcn", "max"),
@@ -23,28 +20,27 @@ KINDS = (("gat", "add"), ("gat", "mean"), ("gat", "max"), ("linear", "add"), ("g
 
 def averaged(
     rng: np.random.Generator, layers: int, data: GraphData, kind: tuple[str, str], heads: int, bits: int = 6
-) -> Accelerator:
+) -> ArrayNetwork:
     """A network that averages heads of this kind, of features of so many bits, behind any hidden layers."""
     attention, aggregation = kind
     formats = {"ai": 2, "af": bits - 3, "wi": 1, "wf": 4}
     last: Choices = {"attention": attention, "aggregation": aggregation, "k": heads, **formats,
                      "t_attn": 2 if attention == "gat" else None}  # fmt: skip
     hidden: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12}
-    return random_accelerator(rng, random_design(rng, layers, (*[hidden] * (layers - 1), last)), data)
+    return random_source_of(rng, random_design(rng, layers, (*[hidden] * (layers - 1), last)), data)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_logits_are_those_of_the_pipeline(kind: tuple[str, str], seed: int) -> None:
+def test_logits_are_right(kind: tuple[str, str], seed: int) -> None:
     """Two to eight heads of six to ten bits, of which a unit holds the scores of four, on any units."""
     rng = np.random.default_rng(seed)
     # A unit makes eight words of a row at most, that of all heads.
     data, heads = random_graph(rng, int(rng.integers(1, 60)), 15, int(rng.integers(2, 9)), 90), (2, 4, 8)[seed % 3]
     source = averaged(rng, 1 + seed % 3, data, kind, heads, 6 + seed % 5)
-    wanted = pipeline.run(source, encode(source, data))
-    apart = with_heads_apart(source)
-    assert with_heads_apart(apart) is apart and len(apart.layers) == len(source.layers) + 1
-    assert apart.logit_format == source.logit_format
+    wanted = right(source, data)
+    assert len(source.layers) == len(source.design.layers) + 1 and source.layers[-1].adds_heads
+    assert source.logit_format == source.integers.output.number
     units = int(rng.choice([2, 4, 6, 12]))
     array = fit(source, data, units, (1,) * (seed % 3), int(rng.choice([1, 2])), int(rng.choice([128, 256])))
     encoded = encode_array(array, data)
@@ -61,10 +57,10 @@ def test_heads_apart_behind_wide_numbers() -> None:
     plain: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 12, **wide_choices(rng)}
     last: Choices = {"attention": "constant", "aggregation": "max", "t_attn": None, "k": 2,
                      "ai": 2, "af": 3, "wi": 2, "wf": 12, "t_out": 1}  # fmt: skip
-    source = random_accelerator(rng, random_design(rng, 2, (plain, last)), data)
+    source = random_source_of(rng, random_design(rng, 2, (plain, last)), data)
     array = fit(source, data, 4, (1,))
     assert array.engine.wide
-    assert np.array_equal(reference.run(encode_array(array, data)), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encode_array(array, data)), right(source, data))
 
 
 def test_nothing_is_apart_that_can_share_a_sum() -> None:
@@ -72,7 +68,7 @@ def test_nothing_is_apart_that_can_share_a_sum() -> None:
     data = random_graph(rng, 20, 9, 4, 50)
     for kind, heads in ((("gcn", "add"), 4), (("constant", "mean"), 2), (("gat", "max"), 1)):
         source = averaged(rng, 2, data, kind, heads)
-        assert with_heads_apart(source) is source
+        assert len(source.layers) == 2 and not source.layers[-1].adds_heads
 
 
 def test_the_fastest_is_priced_right() -> None:
@@ -83,10 +79,10 @@ def test_the_fastest_is_priced_right() -> None:
         source = averaged(rng, 2, data, kind, 8)
         best = fastest(source, data, Room(48))
         encoded = encode_array(best, data)
-        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+        assert np.array_equal(reference.run(encoded), right(source, data))
         room, graphs = Room(48), (data,)
         offered = [Arrangement(units, (n,), 1) for units in (2, 4, 6) for n in (1, 2)]
-        prices = _prices(with_heads_apart(source), graphs, offered, room)["cycles"].tolist()
+        prices = _prices(source, graphs, offered, room)["cycles"].tolist()
         others = [fit(source, data, units, (n,)) for units in (2, 4, 6) for n in (1, 2)]
         assert prices == [total_cycles(encode_array(one, data)) for one in others]
         assert total_cycles(encoded) <= min(prices)
@@ -102,10 +98,10 @@ def test_heads_of_features_of_any_width(kind: tuple[str, str], heads: int) -> No
     for bits in (6, 7, 9, 10, 12, 13, 16):
         formats: Choices = {"ai": 2, "af": bits - 3, "wi": 1, "wf": 6, "t_out": 1, "t_attn": None}
         last: Choices = {"attention": kind[0], "aggregation": kind[1], "k": heads, **formats}
-        source = random_accelerator(rng, random_design(rng, 1, (last,)), data)
+        source = random_source_of(rng, random_design(rng, 1, (last,)), data)
         array = fit(source, data, 2)
         found = reference.run(encode_array(array, data))
-        assert np.array_equal(found, pipeline.run(source, encode(source, data)))
+        assert np.array_equal(found, right(source, data))
         assert array.source.logit_format == source.logit_format
         of_logits = 4 if bits <= 12 else 0
         kept = kind[0] == "constant" and bits + of_logits > 10

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from arrays import SCORED, random_data, random_source, wide_source
-from support import Choices, random_accelerator, random_design, random_graph
+from arrays import SCORED, random_data, random_source, random_source_of, right, wide_source
+from support import Choices, random_design, random_graph
 
 from fgnas.design import VECTORS, Design
 from fgnas.errors import UserError
@@ -15,9 +15,9 @@ from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import FINISHED, table_banks
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
-    averaged_heads,
     default_columns,
     layer_shifts,
     softmax_of,
@@ -27,9 +27,6 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 
@@ -61,7 +58,7 @@ def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> N
     """Depths that are powers of two, of graphs that are large enough for several block RAMs."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 1_200, 900, 5, 3_000)
-    source = random_accelerator(rng, wide_design(rng, 16), data)
+    source = random_source_of(rng, wide_design(rng, 16), data)
     beat_bits = BEAT_BITS[seed % 3]
     chosen = [(units, whole) for units in (1, 3, 4) for whole in (False, True)]
     arrays = [fit(source, data, units, (), 1, beat_bits, whole=whole) for units, whole in chosen]
@@ -74,7 +71,7 @@ def test_prices_of_shared_tables_are_those_of_the_encoded_array(seed: int) -> No
     heads in the last layer that are averaged: what takers wait is in the cycles and in the bytes."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 700, 500, 5, 2_000)
-    source = random_accelerator(rng, wide_design(rng, 16, 1 + seed % 2), data)
+    source = random_source_of(rng, wide_design(rng, 16, 1 + seed % 2), data)
     beat_bits, arrays, powers = BEAT_BITS[seed % 3], list[ArrayAccelerator](), list[bool]()
     for units, columns, shared in ((4, 2, 2), (12, 1, 4), (16, 2, 8), (16, 1, 16), (4, 1, 1)):
         for whole in (False, True):
@@ -108,31 +105,31 @@ def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: 
 
 
 def assert_exact(
-    source: Accelerator, data: GraphData, arrays: list[ArrayAccelerator], beat_bits: int, whole: Sequence[bool] = ()
+    source: ArrayNetwork, data: GraphData, arrays: list[ArrayAccelerator], beat_bits: int, whole: Sequence[bool] = ()
 ) -> None:
     """Every price is that of the array that is encoded; `whole` says which have whole memories, none by default."""
     powers = np.array(whole) if whole else np.zeros(len(arrays), bool)
     depth = len(source.layers) - 1
     units = np.array([array.engine.units for array in arrays])
     columns = [np.array([array.plans[layer].aggregate.n for array in arrays]) for layer in range(depth)]
-    features = [np.full(len(arrays), layer.geometry.k * layer.geometry.d) for layer in source.layers]
+    features = [np.full(len(arrays), layer.k * layer.d) for layer in source.layers]
     tables = np.array([table_words(array.plans) for array in arrays])
     bits = np.array([array.engine.bits for array in arrays])
-    weighted = [np.full(len(arrays), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
+    weighted = [np.full(len(arrays), layer.gcn or layer.attends) for layer in source.layers]
     passes = np.array([array.plans[0].passes for array in arrays])
     slices = np.array([array.plans[0].slices for array in arrays])
     blocks = np.array([array.plans[0].blocks for array in arrays])
     results = np.array([array.engine.results for array in arrays])
-    maximum = np.full(len(arrays), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers))
+    maximum = np.full(len(arrays), any(layer.maximum or layer.attends for layer in source.layers))
     shifts = [np.full(len(arrays), shift) for layer in source.layers for shift in layer_shifts(layer)]
     sums = np.full(len(arrays), sum_bits(source))
     softmax = softmax_of(source)
-    heads = [np.full(len(arrays), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
+    heads = [np.full(len(arrays), layer.k * layer.attends) for layer in source.layers]
     vectors = [np.full(len(arrays), VECTORS.get(layer.attention, 0)) for layer in source.layers]
     attending = attention_columns([array.engine.softmax for array in arrays])
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,
-        heads if softmax else (), vectors, exponential_halves(softmax), averaged_heads(source.layers[-1]),
+        heads if softmax else (), vectors, exponential_halves(softmax), source.layers[-1].averaged,
         slices if any(slices > 1) else None, np.array([array.engine.finished for array in arrays]), powers,
         blocks=blocks if any(blocks > 1) else None, dots=[np.full(len(arrays), plan.dot) for plan in arrays[0].plans],
         pairs=[np.full(len(arrays), plan.pair) for plan in arrays[0].plans],
@@ -228,13 +225,13 @@ def test_few_block_rams_are_kept_by_passes() -> None:
     """A wide hidden layer in less block RAM than any arrangement of one pass takes; what nothing keeps is refused."""
     rng = np.random.default_rng(4)
     data = random_graph(rng, 400, 600, 5, 900)
-    source = random_accelerator(rng, wide_design(rng), data)
+    source = random_source_of(rng, wide_design(rng), data)
     offered = [one for one in arrangements(source, 8) if one.passes == 1]
     whole = min(engine_block_rams(fit(source, data, one.units, one.columns).engine) for one in offered)
     array = fastest(source, data, Room(64, limits={"bram36": whole - 0.5}))
     assert array.plans[0].passes > 1 and engine_block_rams(array.engine) < whole
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
     assert encoded.programme[-1].target == Target.LOGITS
     with pytest.raises(UserError, match=r"no array of up to 64 multipliers keeps the limits: block RAM 1 \(the least"):
         fastest(source, data, Room(64, limits={"bram36": 1}))
@@ -250,29 +247,29 @@ def test_few_luts_take_more_block_rams() -> None:
     """Of 2,200 words the smallest memories have multiplexers; where LUTs are scarce they have 4,096 words."""
     rng = np.random.default_rng(8)
     data = random_graph(rng, 900, 1_300, 5, 1_500)
-    source = random_accelerator(rng, wide_design(rng, 8), data)
+    source = random_source_of(rng, wide_design(rng, 8), data)
     free = fastest(source, data, Room(8))
     tight = fastest(source, data, Room(8, limits={"lut": engine_resources(free.engine)["lut"] - 1}))
     assert tight.engine.table_words.bit_count() == 1 < free.engine.table_words.bit_count()
     assert engine_resources(tight.engine)["bram36"] > engine_resources(free.engine)["bram36"]
     encoded = encode_array(tight, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_slices_are_taken_where_nothing_else_fits() -> None:
     """W of 17,000 rows in a table of 16,384 words; and fewer block RAMs than the least of any passes."""
     rng = np.random.default_rng(6)
     wide = random_graph(rng, 20, 17_000, 5, 30)
-    source = random_accelerator(rng, wide_design(rng), wide)
+    source = random_source_of(rng, wide_design(rng), wide)
     array = fastest(source, wide, Room(16))
     assert array.plans[0].slices > 1
     encoded = encode_array(array, wide)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, wide)))
+    assert np.array_equal(reference.run(encoded), right(source, wide))
     with pytest.raises(UserError, match="no array of up to 16 multipliers keeps the limits: LUT"):
         fastest(source, wide, Room(16, limits={"lut": 1_000}))
 
     data = random_graph(rng, 50, 1500, 5, 200)
-    source = random_accelerator(rng, wide_design(rng), data)
+    source = random_source_of(rng, wide_design(rng), data)
     offered = arrangements(source, 2)
     least = min(engine_block_rams(fit(source, data, one.units, one.columns, passes=one.passes).engine)
                 for one in offered)  # fmt: skip
@@ -283,7 +280,7 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
     limited = fastest(source, data, Room(16, limits=within))
     assert limited.plans[0].slices > 1 and engine_resources(limited.engine)["lut"] <= within["lut"]
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_blocks_are_taken_where_nothing_else_fits() -> None:
@@ -291,16 +288,16 @@ def test_blocks_are_taken_where_nothing_else_fits() -> None:
     rng = np.random.default_rng(6)
     many = random_graph(rng, 17_000, 9, 5, 30_000)
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn)), many)
+    source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn)), many)
     array = fastest(source, many, Room(16))
     assert array.plans[0].blocks > 1 and array.plans[0].slices == 1
     encoded = encode_array(array, many)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, many)))
+    assert np.array_equal(reference.run(encoded), right(source, many))
     largest = random_source(rng, 2, many, ("max",))
     array = fastest(largest, many, Room(16))
     assert array.plans[0].blocks > 1
     encoded = encode_array(array, many)
-    assert np.array_equal(reference.run(encoded), pipeline.run(largest, encode(largest, many)))
+    assert np.array_equal(reference.run(encoded), right(largest, many))
     scored = random_source(rng, 2, many, ("add",), ("gat",))
     with pytest.raises(UserError, match="a table has 2 to 16,384 words"):
         fastest(scored, many, Room(16))

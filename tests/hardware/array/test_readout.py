@@ -15,22 +15,24 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase
 from fgnas.hardware.array.encoding import encode_array, fit, readout
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.array.layers import ArrayNetwork
+from fgnas.hardware.integer import interpreter
+from fgnas.hardware.integer.graph import integer_graph
 from fgnas.tasks.nodes import GraphData
 
 
 def last_h(seed: int, aggregation: str) -> tuple[Codes, GraphData, np.ndarray]:
     """H of the last layer as the integer network has it, and the batch."""
     source, data, graphs = readout_network(seed, aggregation)
-    return pipeline.stages(source, encode(source, data))["1.linear"], data, graphs
+    graph = integer_graph(data, source.integers.number)
+    return interpreter.values(source.integers, (graph,))["1.linear"], data, graphs
 
 
-def made_of(source: Accelerator, name: str, given: Codes) -> Codes:
+def made_of(source: ArrayNetwork, name: str, given: Codes) -> Codes:
     """What the step with this name makes of rows by itself, whatever the graph."""
     (step,) = (one for one in source.integers.steps if one.name == name)
-    return step.operation.run([given], encode(source, random_graph(np.random.default_rng(0), 1, 9, 4, 0)))
+    graph = integer_graph(random_graph(np.random.default_rng(0), 1, 9, 4, 0), source.integers.number)
+    return step.operation.run([given], graph)
 
 
 @pytest.mark.parametrize("aggregation", ["add", "max"])
@@ -46,7 +48,7 @@ def test_every_row_of_logits_is_a_graph(seed: int, aggregation: str) -> None:
     y = shift_right_even(total, layer.aggregate_shift)
     expected = made_of(source, "1.logits", y)
     assert np.array_equal(reference.run(encoded), expected) and encoded.outputs == len(expected)
-    nodes, width = data.nodes, source.layers[1].geometry.features
+    nodes, width = data.nodes, source.layers[1].features
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
     needed = data.features.nnz * HIDDEN + len(data.sources) * HIDDEN + nodes * HIDDEN * width
     assert multiplications(encoded) == needed
@@ -66,7 +68,7 @@ def test_a_mean_is_within_its_coefficients(seed: int) -> None:
     total = np.stack([c[one] * h[graphs == one].sum(axis=0) for one in range(len(sizes))])
     extra = wire.LOGIT_EXTRA_BITS
     y = shift_right_even(total, fraction - extra)
-    expected = source.logit_format.saturate(y + (layer.bias << extra))
+    expected = source.logit_format.saturate(y + (layer.apply.bias << extra))
     assert np.array_equal(reference.run(encoded), expected)
 
 
@@ -79,7 +81,7 @@ def test_layers_behind_a_readout_have_a_row_for_each_graph() -> None:
     array = fit(source, data, 4, (1, 1))
     encoded = encode_array(array, data, (readout(data, graphs), joined))
     _, second, last = source.layers
-    h = pipeline.stages(source, encode(source, data))["1.linear"]
+    h = interpreter.values(source.integers, (integer_graph(data, source.integers.number),))["1.linear"]
     total = np.stack([h[graphs == one].sum(axis=0) for one in (0, 1)])
     z = made_of(source, "1.activate", shift_right_even(total, second.aggregate_shift))
     h = made_of(source, "2.linear", z)

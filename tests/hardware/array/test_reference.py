@@ -11,10 +11,12 @@ from arrays import (
     random_array,
     random_data,
     random_source,
+    random_source_of,
+    right,
     shared_array,
     wide_source,
 )
-from support import plain_layer, random_accelerator, random_design, random_graph, random_network
+from support import plain_layer, random_design, random_graph, random_network
 
 from fgnas.activations import NAMES, PLAIN
 from fgnas.design import Design
@@ -25,14 +27,14 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit, with_least
 from fgnas.hardware.array.engine import Engine, Softmax, joined
+from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import lower
 from fgnas.hardware.array.programme import Region, Target
 from fgnas.hardware.array.refill import feature_refill
+from fgnas.hardware.integer import interpreter
+from fgnas.hardware.integer.graph import integer_graph
+from fgnas.hardware.integer.scores.pair import PairScores
 from fgnas.hardware.integer.scores.product import ProductScores
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.calibration import tied
@@ -48,7 +50,7 @@ def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: i
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
     encoded = encode_array(random_array(rng, source, data), data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -67,7 +69,7 @@ def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
             slices=slices if array.plans[0].heads == 1 else 1, blocks=1 if slices > 1 else 2,
         )  # fmt: skip
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_an_argument_looks_up_its_table_with_ten_bits() -> None:
@@ -85,17 +87,17 @@ def test_an_argument_looks_up_its_table_with_ten_bits() -> None:
     everyone = np.ones(1, bool)
     data = build("one", one.reshape(1, 1), np.zeros((2, 0), np.int64), np.zeros(1, np.int64), everyone, everyone,
                  everyone, 1)  # fmt: skip
-    source = lower_network(design, network, GraphShape.of(data))
+    source = array_network(design, network, GraphShape.of(data))
     first, last = source.layers
-    assert (first.argument_format, first.bias.tolist()) == (FixedPoint(10, 6), [4])
-    assert first.activation_table is not None and len(first.activation_table) == 1024
+    assert (first.apply.argument, first.apply.bias.tolist()) == (FixedPoint(10, 6), [4])
+    assert first.apply.table is not None and len(first.apply.table) == 1024
     assert (first.aggregate_shift, last.aggregate_shift, source.logit_format) == (6, 0, FixedPoint(16, 12))
     expected = [[round(np.tanh(100 / 64) * 2**12)]]
     array = fit(source, data, 1)
     assert [plan.activation_words for plan in array.plans] == [128, 0]
     encoded = encode_array(array, data)
     assert [one.bits for one in encoded.programme[-3:]] == [10, 16, 16] and not encoded.programme[-1].bias_fine
-    assert reference.run(encoded).tolist() == pipeline.run(source, encode(source, data)).tolist() == expected
+    assert reference.run(encoded).tolist() == right(source, data).tolist() == expected
 
 
 def test_scores_of_narrow_features_on_wide_numbers() -> None:
@@ -105,14 +107,14 @@ def test_scores_of_narrow_features_on_wide_numbers() -> None:
     narrow, wide = {"ai": 3, "af": 4, "wi": 3, "wf": 12, "t_out": 1}, {"ai": 3, "af": 12, "wi": 3, "wf": 12, "t_out": 1}
     for attention in SCORES_OF_ALL_KINDS[:-1]:
         scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **narrow}
-        source = random_accelerator(rng, random_design(rng, 3, (
+        source = random_source_of(rng, random_design(rng, 3, (
             scored | {"d": 8, "k": 2, "aggregation": "mean"},
             {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
             scored | {"aggregation": "max", "k": 1})), data)  # fmt: skip
         array = fit(source, data, 4, (2, 1))
         assert array.engine.wide and array.engine.softmax is not None
         encoded = encode_array(array, data)
-        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+        assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 @pytest.mark.parametrize("attention", ["gat", "cos", "gene-linear"])
@@ -124,9 +126,9 @@ def test_means_of_an_attention_are_those_of_the_pipeline(seed: int, attention: s
     source = random_source(rng, 1 + seed % 3, data, ("mean", "mean", "add", "max"), (attention,))
     array = random_array(rng, source, data)
     assert array.engine.softmax is not None
-    assert array.engine.softmax.mean == any(layer.geometry.mean for layer in source.layers)
+    assert array.engine.softmax.mean == any(layer.mean for layer in source.layers)
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_a_value_counts_by_hand() -> None:
@@ -143,13 +145,13 @@ def test_a_mean_of_an_attention_needs_an_engine_for_it_and_512_messages_at_most(
     for edges, fits in ((500, True), (600, False)):
         data = random_graph(rng, 1, 9, 5, 0)
         full = replace(data, indptr=np.array([0, edges]), sources=np.zeros(edges, np.int64))
-        source = random_accelerator(rng, design, full)
+        source = random_source_of(rng, design, full)
         if not fits:
-            with pytest.raises(UserError, match="layer 0: a mean with attention gat has 512 messages at most"):
+            with pytest.raises(UserError, match="layer 0: a mean with scores has 512 messages at most"):
                 fit(source, full, 2)
             continue
         array = fit(source, full, 2)
-        assert np.array_equal(reference.run(encode_array(array, full)), pipeline.run(source, encode(source, full)))
+        assert np.array_equal(reference.run(encode_array(array, full)), right(source, full))
         assert array.engine.softmax is not None
         with pytest.raises(UserError, match="a mean with scores, which the engine does not offer"):
             lower(source, replace(array.engine, softmax=replace(array.engine.softmax, mean=False)))
@@ -166,12 +168,12 @@ def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str, atten
     everyone = np.ones(400, bool)
     data = build("random", data.features, given, data.labels, everyone, everyone, everyone, 5)
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "k": 1, "aggregation": aggregation}
-    source = random_accelerator(rng, random_design(rng, 1, (scored,)), data)
+    source = random_source_of(rng, random_design(rng, 1, (scored,)), data)
     encoded = encode_array(fit(source, data, 2), data)
     schedule = encoded.schedules[len(encoded.programme) - 1]
     working = schedule.ordinal >= 0
     assert (~working & (np.cumsum(working[::-1], axis=0)[::-1] > 0)).any(), "a group idles before its end"
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -188,7 +190,7 @@ def test_slices_change_no_logit(seed: int) -> None:
     )  # fmt: skip
     assert array.plans[0].weight_words < first.weight_words and array.on(array.engine).plans[0].slices == slices
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded) or first.passes > 1
     assert len(set(phase_names(encoded))) == len(encoded.programme) + 1
     with pytest.raises(UserError, match="for which the engine keeps no partial sums"):
@@ -232,7 +234,7 @@ def test_a_maximum_in_blocks_is_the_maximum(seed: int, shares: bool) -> None:
         blocks=blocks, shared=whole.engine.shared,
     )  # fmt: skip
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded) or whole.plans[0].passes > 1
 
 
@@ -247,13 +249,13 @@ def test_the_least_row_by_hand() -> None:
     layer = plain_layer(d=None, activation=None, t_act=None, aggregation="max", ai=6, wi=2)  # 8 bits a value
     parameters = LayerParameters(np.full((1, 1, 2), -1.0, np.float32), np.zeros(2, np.float32))
     design = Design(schema=1, layers=(layer,), dsp=0)
-    source = lower_network(design, Network((parameters,), 0), GraphShape.of(data), "two")
+    source = array_network(design, Network((parameters,), 0), GraphShape.of(data), "two")
     encoded = encode_array(fit(source, data, 1, blocks=2), data)
     words = encoded.accelerator.image("weight")[0]
     assert words.shape == (2, 8) and np.all(words[1] == -128), "W, and the least row of 8 bits"
     aggregated = [one for one in encoded.programme if one.region == Region.EDGES]
     assert [(one.table_base, one.limit, one.accumulate) for one in aggregated] == [(1, 2, 0), (1, 2, 1)]
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
     assert np.all(reference.run(encoded) < 0)
 
 
@@ -281,11 +283,11 @@ def test_heads_are_dealt_to_units_whole(d: int, heads: int, units: int, columns:
     design = random_design(rng, 3, (scored | {"d": d, "k": heads, "aggregation": "add"},
                                     scored | {"d": 3, "k": 2, "aggregation": "max"},
                                     scored | {"k": 1, "aggregation": "add"}))  # fmt: skip
-    source = random_accelerator(rng, design, data)
+    source = random_source_of(rng, design, data)
     array = fit(source, data, units, (columns, 1))
     assert array.plans[0].tiles == heads // columns * -(-d // 8)
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None:
@@ -293,9 +295,9 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
     data = random_graph(rng, 20, 9, 5, 40)
     scored = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
 
-    def source(heads: int) -> Accelerator:
+    def source(heads: int) -> ArrayNetwork:
         layers = (scored | {"d": 8, "k": heads}, scored | {"k": 1})
-        return random_accelerator(rng, random_design(rng, 2, layers), data)
+        return random_source_of(rng, random_design(rng, 2, layers), data)
 
     for heads, units, columns, message in (
         (8, 8, 1, "a unit holds the scores of 4 heads, not of 8"), (2, 8, 4, "2 heads not in 4 units side by side"),
@@ -312,7 +314,7 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
         turned = tuple(layer.model_copy(update={"attention": attention, "t_attn": None}) for layer in two.design.layers)
         design = two.design.model_copy(update={"layers": turned})
         with pytest.raises(UserError, match=f"attention {attention}, which the engine does not offer"):
-            lower(random_accelerator(rng, design, data), replace(array.engine, activation_words=256), (2,))
+            lower(random_source_of(rng, design, data), replace(array.engine, activation_words=256), (2,))
     assert array.engine.softmax is not None
     with pytest.raises(UserError, match=r"needs \d+ exponentials"):
         short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)
@@ -337,13 +339,13 @@ def test_every_layer_may_have_its_own_graph(seed: int) -> None:
         indptr = np.concatenate([[0], np.cumsum(degrees)])
         further.append(replace(data, indptr=indptr, sources=rng.integers(0, data.nodes, indptr[-1])))
     encoded = encode_array(deep, data, further)
-    graph, *others = (encode(source, given) for given in (data, *further))
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, graph, others))
+    graph, *others = (integer_graph(given, source.integers.number) for given in (data, *further))
+    assert np.array_equal(reference.run(encoded), interpreter.run(source.integers, (graph, *others)))
     edges = [len(one.sources) for one in (data, *further)]
-    messages = [count * layer.geometry.features * layer.geometry.gcn
+    messages = [count * layer.features * layer.gcn
                 for count, layer in zip(edges, source.layers, strict=True)]  # fmt: skip
     own = encode_array(deep, data)
-    repeated = [edges[0] * layer.geometry.features * layer.geometry.gcn for layer in source.layers]
+    repeated = [edges[0] * layer.features * layer.gcn for layer in source.layers]
     assert multiplications(encoded) - multiplications(own) == sum(messages) - sum(repeated)
 
 
@@ -365,7 +367,7 @@ def test_a_deep_network_gets_room_for_its_programme() -> None:
     source = random_source(rng, 8, data)
     encoded = encode_array(fit(source, data, 4), data)
     assert encoded.accelerator.engine.programme == 32
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 @pytest.mark.parametrize("heads", [2, 4, 16])
@@ -373,25 +375,26 @@ def test_a_deep_network_gets_room_for_its_programme() -> None:
 @pytest.mark.parametrize("aggregation", ["add", "mean"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_heads_of_the_last_layer_are_averaged(heads: int, attention: str, aggregation: str, layers: int) -> None:
-    """The sum over edges and heads is rounded once; a sum without coefficients is that of the pipeline."""
+    """The sum over edges and heads is rounded once; a sum without coefficients is that of the interpreter."""
     rng = np.random.default_rng(heads)
     data = random_graph(rng, 40, 12, 10, 90)
     last = {"attention": attention, "aggregation": aggregation, "t_attn": None, "k": heads}
     design = random_design(rng, layers, (*[last | {"aggregation": "max", "d": 12, "k": 2}] * (layers - 1), last))
-    source = random_accelerator(rng, design, data)
+    source = random_source_of(rng, design, data)
     encoded = encode_array(fit(source, data, 8, (2,) * (layers - 1), 2), data)
     assert [one.tiles for one in encoded.programme if one.computes][-1 - heads :] == [2] * (heads + 1)
     found = reference.run(encoded)
-    graph, layer = encode(source, data), source.layers[-1]
+    graph, layer = integer_graph(data, source.integers.number), source.layers[-1]
     if (attention, aggregation) == ("constant", "add"):
-        assert np.array_equal(found, pipeline.run(source, graph))
-    h = pipeline.stages(source, graph)[f"{layers - 1}.linear"].reshape(data.nodes, heads, data.classes).sum(axis=1)
+        assert np.array_equal(found, interpreter.run(source.integers, (graph,)))
+    linear = interpreter.values(source.integers, (graph,))[f"{layers - 1}.linear"]
+    h = linear.reshape(data.nodes, heads, data.classes).sum(axis=1)
     weights = coefficients(layer, data, graph)
     total = np.zeros_like(h)
     np.add.at(total, data.targets, weights[:, None] * h[data.sources])
     fraction = 0 if (attention, aggregation) == ("constant", "add") else wire.COEFFICIENT_FRACTION_BITS
     mean = shift_right_even(total, fraction - wire.LOGIT_EXTRA_BITS + heads.bit_length() - 1)
-    assert np.array_equal(found, source.logit_format.saturate(mean + (layer.bias << wire.LOGIT_EXTRA_BITS)))
+    assert np.array_equal(found, source.logit_format.saturate(mean + (layer.apply.bias << wire.LOGIT_EXTRA_BITS)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -405,27 +408,27 @@ def test_every_activation_has_the_codes_of_the_pipeline(name: str) -> None:
     first = replace(network.layers[0], output_scale=network.layers[0].value_scale + 1)
     network = replace(network, layers=(first, *network.layers[1:]))
     for given, table in ((network, True), (tied(design, network), name not in PLAIN)):
-        source = lower_network(design, given, GraphShape.of(data))
+        source = array_network(design, given, GraphShape.of(data))
         encoded = encode_array(fit(source, data, 4), data)
         assert (encoded.accelerator.plans[0].activation_words > 0) == table
-        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+        assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def test_a_mean_is_rounded_into_the_coefficients() -> None:
     """Each coefficient is 256 / |S(i)|, rounded; the sum is rounded once more, as gcn's is."""
     rng = np.random.default_rng(5)
     data = random_graph(rng, 30, 12, 5, 80)
-    source = random_accelerator(rng, random_design(rng, 1, ({"attention": "constant", "aggregation": "mean", "k": 1,
+    source = random_source_of(rng, random_design(rng, 1, ({"attention": "constant", "aggregation": "mean", "k": 1,
                                                               "t_attn": None},)), data)  # fmt: skip
     encoded = encode_array(fit(source, data, 4), data)
-    layer, graph = source.layers[0], encode(source, data)
-    h = pipeline.stages(source, graph)["0.linear"]
+    layer, graph = source.layers[0], integer_graph(data, source.integers.number)
+    h = interpreter.values(source.integers, (graph,))["0.linear"]
     expected = np.empty((data.nodes, data.classes), np.int64)
     for node in range(data.nodes):
         sources = data.sources[data.indptr[node] : data.indptr[node + 1]]
         total = (round(256 / len(sources)) * h[sources]).sum(axis=0)
         expected[node] = shift_right_even(total, wire.COEFFICIENT_FRACTION_BITS - wire.LOGIT_EXTRA_BITS)
-    expected = source.logit_format.saturate(expected + (layer.bias << wire.LOGIT_EXTRA_BITS))
+    expected = source.logit_format.saturate(expected + (layer.apply.bias << wire.LOGIT_EXTRA_BITS))
     assert np.array_equal(reference.run(encoded), expected)
 
 
@@ -442,7 +445,7 @@ def test_one_engine_runs_other_networks_and_graphs() -> None:
         table_words=4096, shifts=tuple(sorted({*engine.shifts, *shifts})),
     )  # fmt: skip
     encoded = encode_array(lower(other, wider, (1,)), small)
-    assert np.array_equal(reference.run(encoded), pipeline.run(other, encode(other, small)))
+    assert np.array_equal(reference.run(encoded), right(other, small))
 
 
 def test_a_hub_empty_rows_and_more_units_than_rows() -> None:
@@ -451,7 +454,7 @@ def test_a_hub_empty_rows_and_more_units_than_rows() -> None:
     for data in (random_graph(rng, 3, 9, 4, 300), random_graph(rng, 1, 9, 4, 0), random_graph(rng, 40, 9, 4, 900)):
         source = random_source(rng, 2, data, ("max",))
         encoded = encode_array(fit(source, data, 16), data)
-        assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+        assert np.array_equal(reference.run(encoded), right(source, data))
 
 
 def design_of(**choices: object) -> Design:
@@ -468,7 +471,7 @@ def design_of(**choices: object) -> Design:
 def test_what_the_array_does_not_run_is_refused(choices: dict[str, object], message: str) -> None:
     rng = np.random.default_rng(8)
     data = random_graph(rng, 9, 9, 4, 20)
-    source = random_accelerator(rng, design_of(**choices), data)
+    source = random_source_of(rng, design_of(**choices), data)
     with pytest.raises(UserError, match=message):
         fit(source, data, 4)
 
@@ -476,7 +479,7 @@ def test_what_the_array_does_not_run_is_refused(choices: dict[str, object], mess
 def test_a_graph_that_does_not_fit_is_refused() -> None:
     rng = np.random.default_rng(9)
     small, large = random_graph(rng, 9, 9, 4, 20), random_graph(rng, 900, 9, 4, 20)
-    source = random_accelerator(rng, design_of(), large)
+    source = random_source_of(rng, design_of(), large)
     array = fit(source, small, 4)
     with pytest.raises(UserError, match=r"the graph needs table_words of \d+, the engine has 512"):
         encode_array(array, large)
@@ -499,24 +502,24 @@ def test_scores_of_edges_by_hand() -> None:
     data = random_graph(rng, 2, 5, 3, 0)
     data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
     cos = {"attention": "cos", "t_attn": None, "aggregation": "add", "k": 1}
-    source = random_accelerator(rng, random_design(rng, 1, (cos,)), data)
+    source = random_source_of(rng, random_design(rng, 1, (cos,)), data)
     encoded = encode_array(fit(source, data, 1), data)
     machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
     queries, scores, maxima, messages = encoded.programme[-4:]
     machine.execute(encoded.programme[:-1], encoded.regions)
-    h = pipeline.stages(source, encode(source, data))["0.linear"]
+    h = interpreter.values(source.integers, (integer_graph(data, source.integers.number),))["0.linear"]
     (made,) = (step.operation for step in source.integers.steps if isinstance(step.operation, ProductScores))
     asked = made.queries(h[:, None])[:, 0]
     order = np.argsort(encoded.dealt.layers[0].ordinal)  # of rows
     held = machine.own[0, queries.target_base :, : data.classes]
     assert np.array_equal(held[:2], asked[order])
     assert (queries.target_base, scores.entries, messages.own_base) == (scores.own_base, 1, maxima.own_base)
-    shift = 2 * layer.value_format.fraction_bits - layer.scores.format.fraction_bits  # type: ignore[union-attr]
+    shift = 2 * layer.value_format.fraction_bits - layer.score_format.fraction_bits
     found = machine.own[0, scores.target_base : scores.target_base + 4, 0].reshape(2, 2)
     for row, node in enumerate(order):
         others = (node, 1 - node)  # the row's own node comes first
         exact = [int(asked[node] @ h[other, : data.classes]) for other in others]
-        wanted = layer.scores.format.saturate(shift_right_even(np.array(exact), shift))  # type: ignore[union-attr]
+        wanted = layer.score_format.saturate(shift_right_even(np.array(exact), shift))
         assert found[row].tolist() == wanted.tolist()
         assert machine.own[0, maxima.target_base + row, 0] == wanted.max()
 
@@ -527,18 +530,16 @@ def test_scores_of_functions_by_hand() -> None:
     data = random_graph(rng, 2, 5, 3, 0)
     data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
     gene = {"attention": "gene-linear", "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
-    source = random_accelerator(rng, random_design(rng, 1, (gene,)), data)
+    source = random_source_of(rng, random_design(rng, 1, (gene,)), data)
     encoded = encode_array(fit(source, data, 1), data)
     machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
     pairs, scores, maxima, messages = encoded.programme[-4:]
     machine.execute(encoded.programme[:-1], encoded.regions)
-    scored = layer.scores
-    assert scored is not None and scored.pair is not None and (pairs.pair, pairs.count, scores.count) == (1, 8, 4)
+    scored = layer.scoring
+    assert isinstance(scored, PairScores) and (pairs.pair, pairs.count, scores.count) == (1, 8, 4)
     assert (pairs.target_base, scores.entries, messages.own_base) == (scores.own_base, 1, maxima.own_base)
-    h = pipeline.stages(source, encode(source, data))["0.linear"]
-    here, there, factor = (
-        one[0] for one in (layer.attention_target, layer.attention_source, layer.attention_factor) if one is not None
-    )
+    h = interpreter.values(source.integers, (integer_graph(data, source.integers.number),))["0.linear"]
+    here, there, factor = scored.target[0], scored.source[0], scored.factor[0]
     point = layer.value_format.fraction_bits + layer.weight_format.fraction_bits
     for row, node in enumerate(np.argsort(encoded.dealt.layers[0].ordinal)):
         found = []
@@ -547,7 +548,7 @@ def test_scores_of_functions_by_hand() -> None:
             function = np.rint(128 * np.tanh(scored.pair.quantise(exact) * scored.pair.step)).clip(-128, 127)
             assert np.array_equal(machine.own[0, pairs.target_base + slot, :3], function)
             score = (function * factor).sum() * 2.0 ** -(7 + layer.weight_format.fraction_bits)
-            found.append(int(scored.format.quantise(score)))
+            found.append(int(scored.output.quantise(score)))
             assert machine.own[0, scores.target_base + slot, 0] == found[-1]
         assert machine.own[0, maxima.target_base + row, 0] == max(found)
 
@@ -558,7 +559,7 @@ def test_scores_of_edges_take_words_for_each_slot_row(attention: str, words: int
     rng = np.random.default_rng(16)
     data = random_graph(rng, 900, 9, 4, 16_000 // words)
     scored = {"attention": attention, "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
-    source = random_accelerator(rng, random_design(rng, 1, (scored,)), data)
+    source = random_source_of(rng, random_design(rng, 1, (scored,)), data)
     assert fit(source, data, 2).engine.own_words > words * len(data.sources) // 2
     with pytest.raises(UserError, match="own rows take 2 to 16,384 words"):
         fit(source, data, 1)

@@ -21,7 +21,7 @@ def test_new_values_and_new_sources(seed: int) -> None:
     further = (data,) * (len(source.layers) - 1)
     encoded = encode_array(accelerator, data, further)
     features, edges = feature_refill(encoded), edge_refill(encoded)
-    limits = source.layers[0].input_format
+    limits = source.integers.number
     for _ in range(2):
         codes = rng.integers(limits.minimum, limits.maximum + 1, data.features.nnz)
         sources = rng.integers(0, data.nodes, len(data.sources))

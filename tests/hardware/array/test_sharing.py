@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arrays import random_data, random_source, shared_array
+from arrays import random_data, random_source, random_source_of, right, shared_array
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Choices, random_accelerator, random_design, random_graph
+from support import Choices, random_design, random_graph
 
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
@@ -17,14 +17,12 @@ from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal, deal_for_logits
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.refill import edge_refill
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.array.sharing import clashes, copies_of_takers, pack_shared
-from fgnas.hardware.pipeline import reference as pipeline
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 ROWS = st.lists(st.lists(st.integers(0, 40), max_size=9), min_size=1, max_size=30)
@@ -130,8 +128,8 @@ def test_the_logits_are_those_of_units_that_share_none(seed: int) -> None:
     assert np.array_equal(reference.run(encoded), reference.run(alone))
 
 
-def network(rng: np.random.Generator, data: GraphData, d: int = 16) -> Accelerator:
-    return random_accelerator(rng, random_design(rng, 2, (GCN | {"d": d}, GCN)), data)
+def network(rng: np.random.Generator, data: GraphData, d: int = 16) -> ArrayNetwork:
+    return random_source_of(rng, random_design(rng, 2, (GCN | {"d": d}, GCN)), data)
 
 
 def test_slices_and_blocks_are_shared_too() -> None:
@@ -140,7 +138,7 @@ def test_slices_and_blocks_are_shared_too() -> None:
     source = network(rng, data)
     for parts in ({"slices": 2}, {"blocks": 2}):
         array = fit(source, data, 8, (2,), shared=4, **parts)
-        assert np.array_equal(reference.run(encode_array(array, data)), pipeline.run(source, encode(source, data)))
+        assert np.array_equal(reference.run(encode_array(array, data)), right(source, data))
 
 
 def test_a_stream_that_asks_a_bank_twice_is_found() -> None:
@@ -174,7 +172,7 @@ def test_what_shared_tables_cannot_do_is_refused() -> None:
     rng = np.random.default_rng(4)
     data = random_graph(rng, 30, 20, 5, 90)
     gat = GCN | {"attention": "gat", "t_attn": 1, "d": 8}
-    scored = random_accelerator(rng, random_design(rng, 2, (gat, GCN)), data)
+    scored = random_source_of(rng, random_design(rng, 2, (gat, GCN)), data)
     with pytest.raises(UserError, match="an engine with attention shares no tables"):
         fit(scored, data, 8, (1,), shared=2)
     with pytest.raises(UserError, match="other sources need other slot rows where units share tables"):
@@ -185,7 +183,7 @@ def test_a_maximum_of_an_edge_of_the_coefficient_0_is_refused(monkeypatch: pytes
     rng = np.random.default_rng(5)
     data = random_graph(rng, 30, 20, 5, 90)
     layers = (GCN | {"aggregation": "max", "d": 8}, GCN)
-    source = random_accelerator(rng, random_design(rng, 2, layers), data)
+    source = random_source_of(rng, random_design(rng, 2, layers), data)
     array = fit(source, data, 8, (1,), shared=2)
     zeros = np.zeros(len(data.sources), np.int64)
     monkeypatch.setattr("fgnas.hardware.array.encoding.coefficients", lambda *given: zeros)
@@ -205,11 +203,11 @@ def test_tables_are_shared_where_block_rams_are_few() -> None:
     array = fastest(source, data, Room(64, limits={"bram36": limit}))
     assert array.engine.shared > 1 and engine_block_rams(array.engine) <= limit
     encoded = encode_array(array, data)
-    assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encoded), right(source, data))
     many = fastest(source, data, Room(64, limits={"bram36": limit, "lut": 1e6}))
     assert many.engine.shared > 1 and total_cycles(encode_array(many, data)) <= total_cycles(encoded)
     luts = engine_resources(array.engine)["lut"]
     few = fastest(source, data, Room(64, limits={"bram36": limit, "lut": 0.6 * luts}))
     found = engine_resources(few.engine)
     assert found["lut"] <= 0.6 * luts and found["bram36"] <= limit
-    assert np.array_equal(reference.run(encode_array(few, data)), pipeline.run(source, encode(source, data)))
+    assert np.array_equal(reference.run(encode_array(few, data)), right(source, data))
