@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import random_accelerator, random_design, random_graph
+from arrays import random_source_of
+from support import random_design, random_graph
 
 from fgnas.backends.array import write_project
 from fgnas.hardware.array.encoding import fit
@@ -157,7 +158,7 @@ def test_the_loops_of_an_array_fit_the_clock(name: str, recurrence: ModuleType, 
     hidden = {**plain, "activation": "tanh", **layer}
     design = random_design(rng, 2, (hidden, {**plain, "aggregation": "add", "k": 1}))
     built = {"columns": (2,), "split": 2, "beat_bits": 512, **built}
-    array = fit(random_accelerator(rng, design, data), data, 4, **built)
+    array = fit(random_source_of(rng, design, data), data, 4, **built)
     write_project(array, data, tmp_path / "p")
     loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
     budget = importlib.import_module("initiation_interval").BUDGET

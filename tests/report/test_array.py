@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import Choices, random_accelerator, random_design, random_graph
+from arrays import random_source_of
+from support import Choices, random_design, random_graph
 
 from fgnas.backends.array import write_project
 from fgnas.errors import UserError
@@ -27,7 +28,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     rng = np.random.default_rng(3)
     data = random_graph(rng, 30, 12, 4, 60)
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
-    source = random_accelerator(rng, random_design(rng, 2, ({**gcn, "d": 24}, gcn)), data)
+    source = random_source_of(rng, random_design(rng, 2, ({**gcn, "d": 24}, gcn)), data)
     folder = tmp_path_factory.mktemp("array") / "project"
     write_project(fit(source, data, 2, (1,), 1, 256, 3), data, folder)
     return folder, source, data
@@ -68,7 +69,7 @@ def test_no_pipeline_stands_beside_scores_that_it_does_not_run(tmp_path: Path) -
     needed = []
     for attention, t_attn in (("linear", None), ("gat", 1)):
         scored: Choices = {"attention": attention, "aggregation": "add", "t_attn": t_attn, "k": 1}
-        source = random_accelerator(np.random.default_rng(6), random_design(rng, 2, ({**scored, "d": 9}, scored)), data)
+        source = random_source_of(np.random.default_rng(6), random_design(rng, 2, ({**scored, "d": 9}, scored)), data)
         write_project(fit(source, data, 2, (1,)), data, tmp_path / attention)
         page = array_page(ArrayRecord.read(tmp_path / attention), data)
         assert bool(page.against) == (attention == "gat")

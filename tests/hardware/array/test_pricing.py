@@ -7,7 +7,7 @@ import pytest
 from arrays import SCORED, random_data, random_source, random_source_of, right, wide_source
 from support import Choices, random_design, random_graph
 
-from fgnas.design import VECTORS, Design
+from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
@@ -125,7 +125,7 @@ def assert_exact(
     sums = np.full(len(arrays), sum_bits(source))
     softmax = softmax_of(source)
     heads = [np.full(len(arrays), layer.k * layer.attends) for layer in source.layers]
-    vectors = [np.full(len(arrays), VECTORS.get(layer.attention, 0)) for layer in source.layers]
+    vectors = [np.full(len(arrays), len(layer.vectors) + layer.pair) for layer in source.layers]
     attending = attention_columns([array.engine.softmax for array in arrays])
     candidates = Candidates(
         units, features, columns, weighted, bits, tables, passes, results, maximum, sums, shifts,

@@ -9,6 +9,7 @@ from fgnas.design import Design
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array import reference as array
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.graph import integer_graph
@@ -52,7 +53,7 @@ def test_a_forward_pass_in_float64_rounds_where_the_interpreter_does(attentions:
 def test_the_array_rounds_where_the_interpreter_does(attentions: tuple[str, ...], seed: int) -> None:
     """With means, which the array rounds into the coefficients, and heads that share a sum."""
     design, network, data = drawn(seed, attentions, ("add", "mean", "max", "mlp"))
-    source = lower(design, network, GraphShape.of(data))
+    source = array_network(design, network, GraphShape.of(data))
     integers = network_of(design, network, data.width_in, data.classes, ARRAY)
     encoded = encode_array(fit(source, data, 4), data)
     assert np.array_equal(interpreter.run(integers, [integer_graph(data, integers.number)]), array.run(encoded))
