@@ -23,12 +23,12 @@ from fgnas.tasks.surfaces import (
 )
 
 VERSION = 1
-NOISE = 0.02
+NOISE = 0.04
 """Deviation of a coordinate, in radii of the part."""
-LARGEST_GAP = 0.4
+LARGEST_GAP = 0.8
 """Radius of the ball whose points are missing, at most, in radii of the part."""
-MOST_TILT = np.pi / 9
-"""Parts stand on a table nearly upright: the angle to the vertical."""
+MOST_TILT = np.pi / 2
+"""The angle to the vertical at which a part lies, at most."""
 
 Draw = Callable[[float, float], float]
 """A uniform number between two."""
@@ -160,6 +160,6 @@ def in_unit_ball(points: Reals) -> Reals:
 
 
 def _view(rng: np.random.Generator) -> Reals:
-    """A direction from which a part on a table is seen: from above, at 15 to 75 degrees."""
+    """A direction from which a part is seen: from above, at 15 to 75 degrees."""
     around, above = rng.uniform(0, 2 * np.pi), rng.uniform(np.pi / 12, 5 * np.pi / 12)
     return np.array([np.cos(above) * np.cos(around), np.cos(above) * np.sin(around), np.sin(above)])
