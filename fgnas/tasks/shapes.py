@@ -23,11 +23,11 @@ from fgnas.tasks.surfaces import (
 )
 
 VERSION = 1
-NOISE = 0.04
+NOISE = 0.03
 """Deviation of a coordinate, in radii of the part."""
-LARGEST_GAP = 0.8
+LARGEST_GAP = 0.6
 """Radius of the ball whose points are missing, at most, in radii of the part."""
-MOST_TILT = np.pi / 2
+MOST_TILT = np.pi / 5
 """The angle to the vertical at which a part lies, at most."""
 
 Draw = Callable[[float, float], float]

@@ -105,6 +105,30 @@ def _random(x: Tensor, k: int, ordinal: int) -> Tensor:
     return random_neighbours(x.shape[1], k, GRAPH_SEED, ordinal).expand(len(x), -1, -1)
 
 
+def started(x: Tensor, batch: Batch) -> State:
+    """The rows of a batch before the first operation."""
+    state = State(x, batch)
+    if batch.edges is not None:
+        state.graph = LazyGraph("given", x)
+        state.graph.graph = Edges(*batch.edges)
+    return state
+
+
+def step(state: State, one: Operation) -> None:
+    """Work an operation without weights."""
+    match one:
+        case Sample():
+            state.graph = LazyGraph(one.function, state.x)
+        case Connect():
+            if one.function == "skip" and state.before is not None and state.before.shape == state.x.shape:
+                state.change(state.x + state.before)
+        case Aggregate():
+            if not one.changes_nothing and (graph := state.read()) is not None:
+                state.change(graph.reduce(one, state.x))
+        case Join():
+            state.change(torch.cat(state.joined, dim=1))
+
+
 class PointModel(nn.Module):
     """The weights of a network. Its combines and EdgeConvs have one `Dense` each, at their place in the operations."""
 
@@ -126,31 +150,16 @@ class PointModel(nn.Module):
 
     def rows(self, x: Tensor, batch: Batch) -> Tensor:
         """[n, C] features of the points behind all operations."""
-        state = State(x, batch)
-        if batch.edges is not None:
-            state.graph = LazyGraph("given", x)
-            state.graph.graph = Edges(*batch.edges)
+        state = started(x, batch)
         for place, one in enumerate(self.network.operations):
-            self._step(state, place, one)
-        return state.x
-
-    def _step(self, state: State, place: int, one: Operation) -> None:
-        match one:
-            case Sample():
-                state.graph = LazyGraph(one.function, state.x)
-            case Connect():
-                if one.function == "skip" and state.before is not None and state.before.shape == state.x.shape:
-                    state.change(state.x + state.before)
-            case Aggregate():
-                if not one.changes_nothing and (graph := state.read()) is not None:
-                    state.change(graph.reduce(one, state.x))
-            case Combine():
+            if isinstance(one, Combine):
                 state.change(self._dense(place)(state.x))
-            case EdgeConv():
+            elif isinstance(one, EdgeConv):
                 state.change(self._edges(state, place, one))
                 state.joined.append(state.x)
-            case Join():
-                state.change(torch.cat(state.joined, dim=1))
+            else:
+                step(state, one)
+        return state.x
 
     def _dense(self, place: int) -> Dense:
         found = self.layers[str(place)]
