@@ -30,7 +30,7 @@ class Choice:
         options: the values to choose from.
         kind: which aspect of a candidate it changes, such as "architecture", "hardware" or "precision".
         where: the layers that make it: each, each but the last, or one choice for the whole design.
-        only_if: (earlier choice of the same layer, value) without which it has no effect.
+        only_if: (earlier choice of the same layer, or of the whole design, value) without which it has no effect.
         fastest, smallest: the options that complete a partial candidate fastest and smallest: an option, or "least"
             or "most" of a number. They bound what a partial candidate can still become.
         label: its name for people; by default the name itself.
@@ -104,9 +104,10 @@ class Space:
     decisions: tuple[Decision, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        decisions: list[Decision] = [
-            _decision(choice, None, ()) for choice in self.choices if choice.where == "design"
-        ]
+        decisions: list[Decision] = []
+        for choice in self.choices:
+            if choice.where == "design":
+                decisions.append(_decision(choice, None, decisions))
         for layer in range(self.layers):
             for choice in self.choices:
                 if choice.where == "everywhere" or (choice.where == "hidden" and layer < self.layers - 1):

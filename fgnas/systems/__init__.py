@@ -18,6 +18,7 @@ SYSTEMS = {
     "fgnas": "fgnas.systems.fgnas",
     "g-cos": "fgnas.systems.gcos",
     "magnas": "fgnas.systems.magnas",
+    "hgnas": "fgnas.systems.hgnas",
 }
 """Name -> module."""
 

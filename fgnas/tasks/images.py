@@ -91,7 +91,7 @@ def build_images(
     return ImageData(name, scaled.astype(np.float32), labels, int(labels.max()) + 1, *masks)
 
 
-def _drawn(count: int, train: int, val: int) -> tuple[NDArray[np.bool_], ...]:
+def drawn_masks(count: int, train: int, val: int) -> tuple[NDArray[np.bool_], ...]:
     """Masks of the first `train`, the next `val` and the other images of a fixed random order."""
     order = np.random.default_rng(SPLIT_SEED).permutation(count)
     masks = tuple(np.zeros(count, bool) for _ in SPLITS)
@@ -107,22 +107,22 @@ def _digits() -> ImageData:
 
     digits = load_digits()
     pixels = digits.data.reshape(-1, 1, 8, 8)
-    return build_images("digit-images", pixels, digits.target, _drawn(len(pixels), *DIGITS_COUNTS))
+    return build_images("digit-images", pixels, digits.target, drawn_masks(len(pixels), *DIGITS_COUNTS))
 
 
 @functools.cache
 def _mnist() -> ImageData:
     """MNIST's 10,000 test images of 28 x 28 pixels under a split of their own: 6,000, 2,000 and 2,000."""
-    folder = _folder("mnist-test", "MNIST", "raw")
-    pixels = _idx(folder / "t10k-images-idx3-ubyte.gz", 3)
-    labels = _idx(folder / "t10k-labels-idx1-ubyte.gz", 1)
-    return build_images("mnist-test", pixels[:, None], labels, _drawn(len(pixels), *MNIST_COUNTS))
+    folder = raw_folder("mnist-test", "MNIST", "raw")
+    pixels = read_idx(folder / "t10k-images-idx3-ubyte.gz", 3)
+    labels = read_idx(folder / "t10k-labels-idx1-ubyte.gz", 1)
+    return build_images("mnist-test", pixels[:, None], labels, drawn_masks(len(pixels), *MNIST_COUNTS))
 
 
 @functools.cache
 def _cifar() -> ImageData:
     """CIFAR-10: the last 5,000 of its 50,000 training images validate, its 10,000 test images test."""
-    folder = _folder("cifar10", "cifar-10-batches-py")
+    folder = raw_folder("cifar10", "cifar-10-batches-py")
     batches = [_cifar_batch(folder / f"data_batch_{number}") for number in range(1, 6)]
     batches.append(_cifar_batch(folder / "test_batch"))
     pixels = np.concatenate([pixels for pixels, _ in batches]).reshape(-1, 3, 32, 32)
@@ -135,16 +135,16 @@ def _cifar() -> ImageData:
 BUILT_IN: dict[str, Callable[[], ImageData]] = {"digit-images": _digits, "mnist-test": _mnist, "cifar10": _cifar}
 
 
-def _folder(name: str, *parts: str) -> Path:
-    """The folder of raw files below FGNAS_DATA_ROOT."""
+def raw_folder(name: str, *parts: str, embedded: str = "digit-images") -> Path:
+    """The folder of raw files below FGNAS_DATA_ROOT; `embedded` names data that needs none, for the message."""
     root = os.environ.get("FGNAS_DATA_ROOT")
     if not root:
         place = Path("$FGNAS_DATA_ROOT", *parts)
-        raise UserError(f"{name} is read from {place}: set that variable, or use digit-images, which needs none")
+        raise UserError(f"{name} is read from {place}: set that variable, or use {embedded}, which needs none")
     return Path(root, *parts)
 
 
-def _idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
+def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     """The array of a gzipped IDX file."""
     try:
         content = gzip.decompress(path.read_bytes())

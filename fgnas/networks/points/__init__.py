@@ -1,0 +1,1 @@
+"""Networks for point clouds, of operations that are chosen one by one (HGNAS)."""

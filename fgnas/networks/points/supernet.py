@@ -1,0 +1,189 @@
+"""One set of weights for all networks of operations: the n-th combine of every network uses parts of the n-th matrix.
+
+*Sliced*: a combine takes the leading rows of its matrix for its outputs, and for every part of its input (a message may
+put several side by side) the leading columns of the part's own block. So a path is the final network. Every step adds
+the gradients of a few random paths (single path, uniform; Guo et al., 2020, which HGNAS follows, section 3.3).
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.functional import cross_entropy
+
+from fgnas.files import replace_file
+from fgnas.networks.norm import Norm
+from fgnas.networks.points.graphs import Batch
+from fgnas.networks.points.model import DROPOUT, readout, started, step
+from fgnas.networks.points.operations import MESSAGES, WIDTHS, Aggregate, Combine, PointNetwork, Tail
+from fgnas.networks.points.training import Recipe, changed, graphs_of
+from fgnas.networks.points.work import Cloud
+from fgnas.tasks.points import GraphSet
+
+PARTS = 4
+"""Blocks of columns of a matrix; further parts of an input share them in turn."""
+MEASURED_GRAPHS = 200
+"""Training graphs from which the statistics of a path are taken."""
+
+Draw = Callable[[np.random.Generator], Sequence[PointNetwork]]
+"""The paths of one step."""
+
+
+class SlicedDense(nn.Module):
+    """relu(norm(W x)) of which leading outputs, and leading columns of every part of the input, are used."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, PARTS, max(WIDTHS)))
+        nn.init.kaiming_normal_(self.weight, nonlinearity="relu")
+        self.norm = Norm(outputs)
+
+    def forward(self, x: Tensor, parts: Sequence[int], outputs: int) -> Tensor:
+        """[n, outputs] of x [n, sum of the widths of its parts]."""
+        blocks = [self.weight[:outputs, place % PARTS, :width] for place, width in enumerate(parts)]
+        return functional.relu(self.norm(functional.linear(x, torch.cat(blocks, dim=1))))
+
+
+class PointSupernet(nn.Module):
+    """The weights of all networks of up to so many combines, with one tail."""
+
+    def __init__(self, combines: int, cloud: Cloud, tail: Tail) -> None:
+        super().__init__()
+        self.cloud, self.layout = cloud, tail
+        self.layers = nn.ModuleList(SlicedDense(max(WIDTHS)) for _ in range(combines))
+        self.embedding = SlicedDense(tail.embedding)
+        sizes = (2 * tail.embedding, *tail.hidden)
+        self.hidden = nn.ModuleList(nn.Linear(*pair, bias=False) for pair in itertools.pairwise(sizes))
+        self.norms = nn.ModuleList(Norm(width) for width in tail.hidden)
+        self.logits = nn.Linear(sizes[-1], cloud.classes)
+
+    def forward(self, x: Tensor, batch: Batch, network: PointNetwork) -> Tensor:
+        """[B, classes] logits of points x [n, F] on the path of a network in canonical form."""
+        state = started(x, batch)
+        parts: tuple[int, ...] = (self.cloud.width,)
+        combines = iter(self.layers)
+        for one in network.operations:
+            if isinstance(one, Combine):
+                state.change(next(combines)(state.x, parts, one.features))
+                parts = (one.features,)
+                continue
+            step(state, one)
+            parts = parts_behind(one, parts) if isinstance(one, Aggregate) else parts
+        x = readout(self.embedding(state.x, parts, self.layout.embedding), batch)
+        for layer, norm in zip(self.hidden, self.norms, strict=True):
+            x = functional.dropout(functional.relu(norm(layer(x))), DROPOUT, self.training)
+        found: Tensor = self.logits(x)
+        return found
+
+    def measure(self, x: Tensor, batch: Batch, network: PointNetwork) -> None:
+        """Take a path's statistics from training graphs, for later batches."""
+        norms = [one for one in self.modules() if isinstance(one, Norm)]
+        hooks = [one.register_forward_pre_hook(lambda norm, given: norm.measure(given[0])) for one in norms]
+        with torch.no_grad():
+            self(x, batch, network)
+        for hook in hooks:
+            hook.remove()
+
+    def forget(self) -> None:
+        """Drop the statistics."""
+        for one in self.modules():
+            if isinstance(one, Norm):
+                one.mean = one.variance = None
+
+
+def parts_behind(one: Aggregate, parts: tuple[int, ...]) -> tuple[int, ...]:
+    """Widths of the parts of a message of points whose features have these parts."""
+    whole, more = MESSAGES[one.message]
+    return parts * whole + (1,) * more
+
+
+@dataclass(frozen=True)
+class SupernetRecipe:
+    """The training of a supernet.
+
+    Attributes:
+        epochs: passes over the training graphs.
+        paths: networks of a step, whose gradients are added.
+        alone: batch, rates and changes of the clouds, as of a network that trains alone.
+    """
+
+    epochs: int
+    alone: Recipe
+    paths: int = 4
+
+
+def train(
+    data: GraphSet, model: PointSupernet, recipe: SupernetRecipe, draw: Draw, seed: int, checkpoint: Path,
+    on_epoch: Callable[[int], None] = lambda epoch: None,
+) -> PointSupernet:  # fmt: skip
+    """Train a supernet from its present weights. It continues after the checkpoint's last whole epoch, to the same
+    bits."""
+    alone = recipe.alone
+    optimiser = torch.optim.AdamW(model.parameters(), alone.learning_rate, weight_decay=alone.weight_decay)
+    trained, start = np.flatnonzero(data.train), 0
+    steps = math.ceil(len(trained) / alone.batch)
+    if checkpoint.is_file():
+        state = torch.load(checkpoint, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        start = state["epochs"]
+    for epoch in range(start, recipe.epochs):
+        # An epoch depends on its own number alone, so a resumed training repeats it exactly.
+        rng = np.random.default_rng([seed, epoch])
+        torch.manual_seed(int(rng.integers(2**31)))
+        for number, chosen in enumerate(np.array_split(rng.permutation(trained), steps)):
+            for group in optimiser.param_groups:
+                group["lr"] = alone.rate(epoch * steps + number, recipe.epochs * steps)
+            _step(model, optimiser, graphs_of(data, chosen), alone, draw(rng), rng)
+        _save(checkpoint, model, optimiser, epoch + 1)
+        on_epoch(epoch + 1)
+    return model.eval()
+
+
+def _step(
+    model: PointSupernet, optimiser: torch.optim.Optimizer, graphs: tuple[Tensor, Batch, Tensor], recipe: Recipe,
+    paths: Sequence[PointNetwork], rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """One update by the gradients of all paths on the same clouds."""
+    x, batch, labels = graphs
+    x = changed(x, batch, recipe, rng)
+    model.train()
+    optimiser.zero_grad(set_to_none=True)
+    for path in paths:
+        cross_entropy(model(x, batch, path), labels, label_smoothing=recipe.smoothing).backward()
+    optimiser.step()
+
+
+def _save(checkpoint: Path, model: PointSupernet, optimiser: torch.optim.Optimizer, epochs: int) -> None:
+    """Replace the checkpoint, whole or not at all."""
+    buffer = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}, buffer)
+    replace_file(checkpoint, buffer.getvalue())
+
+
+def accuracy(model: PointSupernet, network: PointNetwork, data: GraphSet, split: str = "val") -> float:
+    """A path's accuracy, with its own statistics from training graphs."""
+    model.eval()
+    x, batch, _ = graphs_of(data, np.flatnonzero(data.train)[:MEASURED_GRAPHS])
+    model.measure(x, batch, network)
+    right = 0
+    with torch.no_grad():
+        for x, batch, labels in _batches(data, split):
+            right += int((model(x, batch, network).argmax(dim=1) == labels).sum())
+    model.forget()
+    return right / int(getattr(data, split).sum())
+
+
+def _batches(data: GraphSet, split: str) -> Iterator[tuple[Tensor, Batch, Tensor]]:
+    chosen = np.flatnonzero(getattr(data, split))
+    for first in range(0, len(chosen), MEASURED_GRAPHS):
+        yield graphs_of(data, chosen[first : first + MEASURED_GRAPHS])

@@ -1,0 +1,108 @@
+"""The staged search: sets of functions are judged by random operations, then the best set's operations breed."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fgnas.errors import UserError
+from fgnas.searchers.staged import Staged, StagedSettings, searcher
+from fgnas.space import Choice, Rows, Space
+
+SPACE = Space("staged", 6, (
+    Choice("first", (0, 1, 2, 3), "function", where="design"),
+    Choice("second", (0, 1, 2), "function", where="design"),
+    Choice("own", ("own",), "stage", where="design", only_if=("first", -1)),
+    Choice("operation", (0, 1, 2, 3), "operation"),
+))  # fmt: skip
+SETTINGS = StagedSettings(population=6, parents=3, sets=12, each=4)
+
+
+def problem(feasible: Callable[[Rows], Any] = lambda rows: np.ones(len(rows), bool), **given: Any) -> Any:
+    """A problem whose every row keeps the limits, unless `feasible` says otherwise."""
+    return SimpleNamespace(space=SPACE, seed=3, children=300, options={}, feasible=feasible, **given)
+
+
+def value(rows: Rows) -> Any:
+    """[n, 2] the best functions are 3 and 2, the best operations all 3; the second objective is small."""
+    score = 5.0 * rows[:, 0] + 5 * rows[:, 1] + rows[:, 3:].sum(axis=1)
+    return np.stack([score, -0.01 * rows[:, 3]], axis=1)
+
+
+def judged() -> Staged:
+    """A search at the end of its first stage."""
+    found = Staged(problem(), SETTINGS)
+    while found.first_stage:
+        rows = found.ask(found.batch)
+        found.tell(rows, value(rows))
+    return found
+
+
+def test_a_batch_of_the_first_stage_is_a_set() -> None:
+    found = Staged(problem(), SETTINGS)
+    assert found.batch == 4
+    rows = np.concatenate([found.ask(8), found.ask(8)])  # the engine asks again where rows break a limit
+    assert len(np.unique(rows[:, :2], axis=0)) == 1 and (rows[:, 2] == -1).all()
+    assert len(np.unique(rows[:, 3:], axis=0)) > 10
+    found.tell(rows[:4], value(rows[:4]))
+    assert found.set_scores.tolist() == [value(rows[:4])[:, 0].mean()]
+    assert np.array_equal(found.sets[0, :2], rows[0, :2])
+
+
+def test_the_second_stage_has_the_best_functions_and_asks_for_own_weights() -> None:
+    found = judged()
+    assert found.batch == 6 and len(found.sets) == 12
+    best = found.sets[found.set_scores.argmax(), :2]
+    for _ in range(10):
+        rows = found.ask(6)
+        assert (rows[:, :2] == best).all() and (rows[:, 2] == 0).all()
+        found.tell(rows, value(rows))
+    assert len(found.rows) == 6
+    assert found.scores.min() > value(found.ask(500))[:, 0].mean()
+
+
+def test_fitness_weighs_further_objectives() -> None:
+    found = judged()
+    rows = found.ask(6)
+    found.tell(rows, np.array([[1.0, -4], [1.1, -1], [0, 0], [0, 0], [0, 0], [0, 0]]))
+    assert sorted(found.scores.round(6).tolist()) == [0, 0, 0, 0, 0.8, 1.05]
+
+
+def test_a_set_without_rows_within_the_limits_is_not_judged() -> None:
+    found = Staged(problem(lambda rows: rows[:, 0] < 2), SETTINGS)
+    while found.first_stage:
+        rows = found.ask(found.batch)
+        assert (rows[:, 0] < 2).all()
+        found.tell(rows, value(rows))
+
+
+@pytest.mark.parametrize("batches", [5, 20])
+def test_it_continues_from_its_state(batches: int) -> None:
+    """In the first stage, and in the second."""
+    found, twin = Staged(problem(), SETTINGS), Staged(problem(), SETTINGS)
+    for _ in range(batches):
+        rows = found.ask(found.batch)
+        found.tell(rows, value(rows))
+    twin.restore(found.state())
+    for _ in range(8):
+        rows, again = found.ask(found.batch), twin.ask(twin.batch)
+        assert np.array_equal(rows, again)
+        found.tell(rows, value(rows))
+        twin.tell(again, value(again))
+
+
+def test_its_default_and_its_weight() -> None:
+    found = searcher(problem())
+    assert (found.settings.sets, found.settings.weight) == (300 // 3 // 8, 0.05)
+    given = problem()
+    given.options, given.children = {"weight": 0.5}, 1480
+    assert (searcher(given).settings.sets, searcher(given).settings.weight) == (60, 0.5)
+
+
+def test_another_space_has_no_stages() -> None:
+    other = problem()
+    other.space = Space("four", 1, (Choice("a", (1, 2), "architecture"),))
+    with pytest.raises(UserError, match="no decisions of the kind function"):
+        searcher(other)

@@ -1,0 +1,212 @@
+"""The system hgnas: rows and networks, prices, scores of a supernet, and whole searches on small clouds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from killing import killed, lines, same
+
+import fgnas
+from fgnas.cli import main
+from fgnas.networks.norm import Norm
+from fgnas.networks.points.canonical import canonical
+from fgnas.networks.points.graphs import Batch
+from fgnas.networks.points.model import Dense, PointModel
+from fgnas.networks.points.operations import TAILS, Aggregate, Combine, Connect, PointNetwork, Sample, widths
+from fgnas.networks.points.supernet import PointSupernet, accuracy, parts_behind
+from fgnas.networks.points.training import graphs_of
+from fgnas.networks.points.work import Cloud, multiplications
+from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
+from fgnas.systems.hgnas.target import ProductTarget
+from fgnas.tasks.points import GraphSet, load_graphs
+
+CLOUD = Cloud(points=10, width=3, neighbours=4, classes=2)
+SPACE = point_space(CLOUD, TAILS["small"])
+
+
+@pytest.fixture(scope="module")
+def clouds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Balls and flat discs, 60 of 10 points."""
+    rng, place = np.random.default_rng(0), tmp_path_factory.mktemp("clouds") / "clouds.npz"
+    y = np.arange(60) % 2
+    points = rng.normal(size=(60, 10, 3)) * np.where(y[:, None, None] == 1, [1, 1, 0.2], 1)
+    masks = {f"{split}_mask": np.arange(60) // 20 == one for one, split in enumerate(("train", "val", "test"))}
+    np.savez(place, points=points, y=y, **masks)
+    return place
+
+
+def row_of(space: PointSpace, **values: object) -> np.typing.NDArray[np.int16]:
+    """A row of identities but for the decisions that are given."""
+    row = np.full(len(space.decisions), 0, np.int16)
+    names = {one.name: place for place, one in enumerate(space.decisions)}
+    row[names["supernet"]] = -1
+    row[names["upper_connect"]] = row[names["lower_connect"]] = 1
+    for name, value in values.items():
+        place = names[name.replace("at", "", 1) + ".operation" if name.startswith("at") else name]
+        row[place] = space.decisions[place].options.index(value)
+    return row
+
+
+def test_the_space_has_23_decisions() -> None:
+    """12 operations, 5 functions of each half, and the supernet that no draw decides (HGNAS, Table 2)."""
+    assert len(SPACE.decisions) == 23
+    rows = SPACE.draw(200, np.random.default_rng(0))
+    column = [one.name for one in SPACE.decisions].index("supernet")
+    assert (rows[:, column] == -1).all() and (np.delete(rows, column, axis=1) >= 0).all()
+
+
+def test_halves_have_their_own_functions() -> None:
+    row = row_of(SPACE, at0="combine", at5="sample", at6="aggregate", at7="combine", upper_width=16, lower_width=64,
+                 upper_sample="random", lower_reducer="mean", lower_message="full")  # fmt: skip
+    assert SPACE.candidate(row).network.operations == (
+        Combine(16), Sample("random"), Aggregate("mean", "full"), Combine(64),
+    )  # fmt: skip
+
+
+def test_a_row_that_asks_for_own_weights_has_another_score() -> None:
+    row = row_of(SPACE, at0="combine")
+    shared = SPACE.candidate(row)
+    row[[one.name for one in SPACE.decisions].index("supernet")] = 0
+    own = SPACE.candidate(row)
+    assert own.hash == shared.hash and own.score_key != shared.score_key
+    assert own.functions[3] == 8 and shared.functions == () and shared.supernet == "shared"
+
+
+def test_rows_and_canonical_networks_compute_the_same() -> None:
+    """Random rows of the space as they are drawn, and their canonical form, with the same weights."""
+    rng = np.random.default_rng(5)
+    for seed, row in enumerate(SPACE.draw(120, rng)):
+        listed, short = SPACE.operations(row), SPACE.candidate(row).network.operations
+        if max(widths(short, 3), default=0) > 512:
+            continue
+        torch.manual_seed(seed)
+        after = PointModel(PointNetwork(short, TAILS["small"]), 3, 2).eval()
+        before = PointModel(PointNetwork((), TAILS["small"]), 3, 2).eval()
+        combines = [place for place, one in enumerate(listed) if isinstance(one, Combine)]
+        before.network, before.tail = PointNetwork(listed, TAILS["small"]), after.tail
+        before.layers = torch.nn.ModuleDict(zip(map(str, combines), after.layers.values(), strict=True))
+        x = torch.randn(20, 3)
+        with torch.no_grad():
+            assert torch.equal(before(x, Batch((10, 10), 4)), after(x, Batch((10, 10), 4)))
+
+
+def test_products_by_hand() -> None:
+    network = PointNetwork((Sample("nearest"), Aggregate("max", "full"), Combine(8), Connect("skip")), TAILS["small"])
+    distances, combine, embedding, tail = 10 * 10 * 3, 10 * 10 * 8, 10 * 8 * 64, 128 * 64 + 64 * 2
+    assert multiplications(network, CLOUD) == distances + combine + embedding + tail
+    target = ProductTarget(SPACE)
+    row = row_of(SPACE, at0="sample", at1="aggregate", at2="combine", upper_reducer="max", upper_message="full")
+    found = target.price(row[None])
+    assert found["products"][0] == distances + combine + embedding + tail and found["width"][0] == 10
+    assert found["share"][0] == found["products"][0] / target.reference
+
+
+def test_a_path_is_the_final_network(clouds: Path) -> None:
+    """The supernet's slices, in a network of their own with the path's statistics, give the same logits."""
+    torch.manual_seed(1)
+    data = load_graphs(clouds)
+    network = PointNetwork((Sample("nearest"), Aggregate("mean", "source-relative"), Aggregate("max", "full"),
+                            Combine(16), Combine(8)), TAILS["small"])  # fmt: skip
+    model = PointSupernet(POSITIONS, CLOUD, TAILS["small"]).eval()
+    x, batch, _ = graphs_of(data, np.flatnonzero(data.train))
+    model.measure(x, batch, network)
+    alone = PointModel(network, 3, 2).eval()
+    layers = [one for one in alone.modules() if isinstance(one, Dense)]
+    parts = parts_behind(Aggregate("max", "full"), parts_behind(Aggregate("mean", "source-relative"), (3,)))
+    assert parts == (3,) * 6 + (1,)
+    given = [(model.layers[0], parts), (model.layers[1], (16,)), (model.embedding, (8,))]
+    for dense, (sliced, widths_of) in zip(layers, given, strict=False):
+        outputs = dense.linear.out_features
+        blocks = [sliced.weight[:outputs, place % 4, :width] for place, width in enumerate(widths_of)]
+        dense.linear.weight.data = torch.cat(blocks, dim=1).detach()
+        copy_statistics(dense, sliced.norm, outputs)
+    for dense, linear, norm in zip(layers[3:], model.hidden, model.norms, strict=True):
+        dense.linear.weight.data = linear.weight.detach()
+        copy_statistics(dense, norm, dense.linear.out_features)
+    alone.tail.logits.load_state_dict(model.logits.state_dict())
+    with torch.no_grad():
+        assert torch.allclose(model(x, batch, network), alone(x, batch), atol=1e-5)
+    assert 0 <= accuracy(model, network, data) <= 1
+
+
+def copy_statistics(dense: Dense, norm: Norm, outputs: int) -> None:
+    """A measured norm's leading features, as those of a network that trained alone."""
+    assert norm.mean is not None and norm.variance is not None
+    dense.norm.running_mean, dense.norm.running_var = norm.mean.clone(), norm.variance.clone()
+    dense.norm.weight.data, dense.norm.bias.data = norm.weight[:outputs].detach(), norm.bias[:outputs].detach()
+
+
+def test_a_whole_search(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both stages; leaders are trained alone, and their weights are those of the accuracy."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "--system", "hgnas", "--dataset", str(clouds), "--epochs", "2", "--own-epochs", "1",
+                 "--children", "72", "--leaders", "2", "--retrain-seeds", "1", "--retrain-epochs", "2", "--products",
+                 "0.05", "--tail", "small", "--workers", "1", "--quiet"]) == 0  # fmt: skip
+    run = Path("runs/clouds-1")
+    trials = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
+    assert len(trials) == 72 and max(one["costs"]["products"] for one in trials) <= 50_000
+    assert sum(not one["score_key"].endswith("shared") for one in trials) == 48
+    best = json.loads((run / "best.json").read_text())
+    network = PointNetwork.from_dict(best["design"])
+    data = load_graphs(clouds)
+    model = PointModel(network, 3, 2).eval()
+    model.load_state_dict(torch.load(run / best["weights"], weights_only=True))
+    assert share_right(model, data) == best["delivered"]["float"]["test"]
+    assert (run / "report.html").is_file()
+    again = canonical(network.operations, 3)
+    assert again == network.operations
+
+
+def share_right(model: PointModel, data: GraphSet) -> float:
+    """Accuracy on the test split."""
+    x, batch, labels = graphs_of(data, np.flatnonzero(data.test))
+    with torch.no_grad():
+        return float((model(x, batch).argmax(dim=1) == labels).float().mean())
+
+
+def test_other_searchers_take_the_same_space(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = fgnas.search(system="hgnas", dataset=str(clouds), method="random", epochs=1, children=12, leaders=1,
+                       retrain_seeds=1, retrain_epochs=1, workers=1)  # fmt: skip
+    assert len(run.trials()) == 12 and not list((tmp_path / "runs").glob("*/supernet-[0-9a-f]*.pt"))
+
+
+FILES = ("trials.jsonl", "leaders.json", "best.json", "supernet-shared.pt")
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import fgnas
+
+if __name__ == "__main__":
+    begun = (Path("runs") / sys.argv[1] / "config.json").is_file()
+    given = {} if begun else {
+        "system": "hgnas", "dataset": sys.argv[3], "epochs": 6, "own_epochs": 6, "children": 120, "leaders": 2,
+        "retrain_seeds": 1, "retrain_epochs": 2, "seed": 1,
+    }
+    fgnas.search(run=sys.argv[1], resume=begun, workers=int(sys.argv[2]), **given)
+"""
+
+
+@pytest.mark.slow
+def test_killed_in_both_supernets_and_in_both_stages(
+    clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes as of an undisturbed run on one worker."""
+    monkeypatch.chdir(tmp_path)
+    Path("program.py").write_text(PROGRAM)
+    command = [sys.executable, "program.py"]
+    subprocess.run([*command, "whole", "1", str(clouds)], check=True)
+    cut = Path("runs", "cut")
+    trials = cut / "trials.jsonl"
+    killed([*command, "cut", "2", str(clouds)], cut, (cut / "supernet-shared.pt").is_file)
+    assert lines(trials) == 0
+    killed([*command, "cut", "2", str(clouds)], cut, lambda: lines(trials) >= 8)
+    killed([*command, "cut", "2", str(clouds)], cut, lambda: any(cut.glob("supernet-[0-9a-f]*.pt")))
+    killed([*command, "cut", "2", str(clouds)], cut, lambda: lines(trials) >= 80)
+    subprocess.run([*command, "cut", "2", str(clouds)], check=True)
+    same(cut, Path("runs", "whole"), FILES)
