@@ -13,6 +13,14 @@ PACKAGE = Path(fgnas.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 TOP = ("fgnas", "fgnas.__main__")
 
+MOST_LINES, MOST_PARAMETERS = 60, 8
+LONGER = {
+    "fgnas.hardware.array.designs.candidates_of", "fgnas.hardware.array.encoding.fit",
+    "fgnas.hardware.array.encoding._sparse", "fgnas.hardware.array.lowering.plan_layers",
+    "fgnas.hardware.array.lowering.smallest_engine",
+}  # fmt: skip
+"""Functions of the hardware that are still longer, or take more. None is added; one that fits again is taken out."""
+
 
 def rooms() -> list[tuple[str, ...]]:
     """The rooms of the page's table, from the bottom to the top, each a tuple of module names."""
@@ -85,3 +93,33 @@ def test_the_engine_and_the_searchers_import_no_system(name: str) -> None:
 def test_no_module_asks_which_system_it_works_for() -> None:
     for name, path in MODULES.items():
         assert not re.search(r"system\w* (==|!=|in) ", path.read_text(encoding="utf-8")), name
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """The functions of a file, methods and inner ones among them."""
+    return [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, ast.FunctionDef)]
+
+
+def too_large(function: ast.FunctionDef) -> bool:
+    """Whether a function does not fit on a screen, or takes too much."""
+    given, lines = function.args, (function.end_lineno or 0) - function.lineno + 1
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    return lines > MOST_LINES or len(every) > MOST_PARAMETERS
+
+
+def test_what_is_too_large_by_hand() -> None:
+    lines = [f"    x{number} = {number}" for number in range(MOST_LINES - 1)]
+    fits, long, wide, starred = ("\n".join(text) for text in (
+        ["def one():", *lines], ["def one():", *lines, "    pass"],
+        [f"def one({', '.join(f'x{number}' for number in range(9))}): pass"],
+        ["def one(a, b, /, c, d, *e, f, g, **h): pass"],
+    ))  # fmt: skip
+    found = [ast.parse(text).body[0] for text in (fits, long, wide, starred)]
+    assert [too_large(one) for one in found if isinstance(one, ast.FunctionDef)] == [False, True, True, False]
+
+
+def test_functions_of_the_hardware_fit_on_a_screen() -> None:
+    """At most 60 lines and 8 parameters, but for those that are named; a name that fits again must go."""
+    hardware = {name: path for name, path in MODULES.items() if name.startswith("fgnas.hardware")}
+    found = {f"{name}.{one.name}" for name, path in hardware.items() for one in functions(path) if too_large(one)}
+    assert found == LONGER
