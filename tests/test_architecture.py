@@ -6,10 +6,8 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from imports import MODULES, PACKAGE, imported
 
-import fgnas
-
-PACKAGE = Path(fgnas.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 TOP = ("fgnas", "fgnas.__main__")
 
@@ -27,37 +25,6 @@ def rooms() -> list[tuple[str, ...]]:
     table = PAGE.read_text(encoding="utf-8").split("## The rooms")[1].split("##")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     return [tuple(re.findall(r"`([\w/]+?)/?`", row.split("|")[1])) for row in rows]
-
-
-def modules() -> dict[str, Path]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = modules()
-
-
-def imported(name: str) -> set[str]:
-    """The modules of the package that a module imports anywhere but for type checking, lazily or not."""
-    found: set[str] = set()
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return {other for other in found if other in MODULES and other != name}
 
 
 def room(name: str) -> int:
