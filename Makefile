@@ -111,11 +111,11 @@ bench: ## measure every figure in docs/results again
 
 characterise: ## measure every operator with Yosys again, for the resource model: WORKERS (default: 2)
 	@scripts/setup.sh
-	$(python) -m fgnas.tools.characterise --workers $(or $(WORKERS),2)
+	$(python) -m fgnas.laboratory pipeline --workers $(or $(WORKERS),2)
 
 characterise-array: ## measure every module of the multiplier array with Yosys again, resumable: WORKERS (default: 2)
 	@scripts/setup.sh
-	$(python) -m fgnas.tools.characterise_array --workers $(or $(WORKERS),2)
+	$(python) -m fgnas.laboratory array --workers $(or $(WORKERS),2)
 
 bench-model: ## compare the resource model with synthesis of held-out designs: WORKERS (default: 2)
 	@scripts/setup.sh

@@ -22,8 +22,8 @@ from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
-from fgnas.tools.characterise import code_digest
-from fgnas.tools.characterise_array import draw_array, draw_sharing
+from fgnas.laboratory.array import draw_array, draw_sharing
+from fgnas.laboratory.bench import code_digest
 from fgnas.tools.synth import instance_totals, synthesise, tidy
 
 SEED = 4242

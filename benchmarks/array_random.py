@@ -179,7 +179,7 @@ def properties(engine: dict[str, Any], network: dict[str, Any]) -> Iterator[str]
 
 
 STREAMS = tuple(f"hardware/array/{name}.py" for name in (
-    "cycles", "dealing", "encoding", "engine", "lowering", "packing", "programme", "reference"))  # fmt: skip
+    "cycles", "dealing", "encoding", "engine", "issue", "lowering", "packing", "programme", "reference"))  # fmt: skip
 """The code that decides what an array reads, what it answers and when."""
 
 

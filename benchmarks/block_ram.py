@@ -25,8 +25,9 @@ from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources
 from fgnas.hardware.shape import GraphShape
+from fgnas.laboratory.bench import code_digest
+from fgnas.laboratory.networks import random_network
 from fgnas.systems.fgnas.space import fgnas_space
-from fgnas.tools.characterise import code_digest, random_network
 from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
 SEED = 2718

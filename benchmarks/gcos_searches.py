@@ -37,7 +37,7 @@ from fgnas.systems.gcos.trainer import SUPERNET
 SYSTEM = "g-cos"
 DATASETS = ("cora", "citeseer")
 BUILD = Path(__file__).parent.parent / "build" / "gcos"
-NETWORKS = (*SCORING, "networks/finetuning.py", "networks/supernet.py", "systems/gcos", "systems/fgnas/jobs.py",
+NETWORKS = (*SCORING, "networks/finetuning.py", "networks/supernet.py", "systems/gcos",
             "systems/fgnas/trainer.py", "space.py")  # fmt: skip
 """Code that trains and scores; of the array's model, the prices count."""
 SEARCHES = (*NETWORKS, "engine", "costs.py", "pareto.py", "searchers/breeding", "searchers/learning",

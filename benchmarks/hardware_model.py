@@ -25,11 +25,12 @@ from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.pricing import design_resources
 from fgnas.hardware.pipeline.resources import resources
 from fgnas.hardware.shape import GraphShape
+from fgnas.laboratory.bench import code_digest
+from fgnas.laboratory.networks import random_accelerator
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, dots, line
 from fgnas.report.figure import figure_svg
 from fgnas.systems.fgnas.space import fgnas_space
-from fgnas.tools.characterise import code_digest, random_accelerator
 from fgnas.tools.synth import instance_totals, synthesise, tidy
 
 SEED, NEAR_SEED = 4242, 777

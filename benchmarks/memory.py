@@ -22,13 +22,22 @@ from fgnas.systems.fgnas.jobs import Job, Result
 PACKAGE = Path(fgnas.__file__).parent
 FOLDER = PACKAGE.parent / "build" / "children"
 
+TRAINED, SCORED = "networks/training.py", "systems/fgnas/jobs.py"
+"""The modules that train and that score: a test walks what they import."""
 TRAINING = (*(f"networks/{name}.py" for name in (
-    "__init__", "attention", "batch", "calibration", "kernels", "model", "quantised", "scatter", "training")),
-    "network.py")  # fmt: skip
-"""The code that a trained network depends on. The data has a fingerprint of its own."""
-SCORING = (*TRAINING, "fixedpoint.py", *(f"hardware/pipeline/{name}.py" for name in (
-    "accelerator", "encoding", "geometry", "lowering", "reference")))  # fmt: skip
-"""The code that a quantised accuracy depends on."""
+    "__init__", "attention", "batch", "kernels", "model", "scatter", "training")),
+    "activations.py", "design.py", "fixedpoint.py", "network.py", "tasks/sampling.py")  # fmt: skip
+"""The code that a trained network depends on."""
+KINDS = ("hardware/kind.py", "hardware/kinds.py", "hardware/array/kind.py", "hardware/pipeline/kind.py")
+"""Modules that say how each kind of hardware rounds; what they import prices, fits and writes, and scores nothing."""
+SCORING = (*TRAINING, "networks/calibration.py", "networks/quantised.py", "networks/rounding.py",
+           "hardware/__init__.py", "hardware/arithmetic.py", "hardware/integer", "hardware/wire.py", *KINDS,
+           SCORED)  # fmt: skip
+"""The code that a quantised accuracy depends on: integer networks, and what makes one of a design."""
+AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py",
+          *(f"tasks/{name}.py" for name in ("__init__", "files", "fingerprint", "nodes")))  # fmt: skip
+"""Code that is imported and changes no number: messages, names and types; the data, which have a fingerprint of their
+own; and fine-tuning, whose results are not kept."""
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:

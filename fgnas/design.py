@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -56,6 +60,8 @@ are no more than one product.
 
 LAST_ABSENT = ("d", "activation", "t_act")
 """Choices that are None in the last layer, and only there."""
+TEXT_FIELDS = ("attention", "aggregation", "activation")
+"""Choices of a layer that are words; the others are numbers."""
 
 MOST_BITS = 16
 """Bits of the widest features and weights of an array."""
@@ -64,7 +70,30 @@ PIPELINE_BITS = 10
 TABLE_BITS = 10
 """Bits of the widest number that looks up a table: the argument of an activation, or a score."""
 
-RULES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+Rule = tuple[str, Callable[[Any], Any]]
+"""A message, and whether choices break the rule: true or false of one design, an array of them for columns of many.
+
+Rules read choices as attributes: a number that is absent is 0, an absent word "". One design and a table of thousands
+run the same lists, so that a rule stands once. A message may name choices in braces, since it is one design's.
+"""
+
+
+def any_of(found: Any) -> bool:
+    """Whether a truth value is true, or one of a column of them."""
+    return bool(found.any() if isinstance(found, np.ndarray) else found)
+
+
+def is_one_of(choice: Any, words: Iterable[str]) -> Any:
+    """Whether a word is one of these; of a column, which of its words are."""
+    return functools.reduce(operator.or_, (choice == word for word in words))
+
+
+def _too_wide_for_scores(layer: Any) -> Any:
+    wide = layer.ai + layer.af >= TABLE_BITS
+    return wide & is_one_of(layer.attention, VECTORS) if any_of(wide) else wide  # few layers are: words take long
+
+
+LAYER_RULES: tuple[Rule, ...] = (
     ("t_aggr must be 1, 2, 4 or 8", lambda layer: layer.t_aggr & (layer.t_aggr - 1)),
     ("k must be a power of two, so that the mean over heads is a shift", lambda layer: layer.k & (layer.k - 1)),
     (
@@ -79,8 +108,77 @@ RULES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         "t_out * (wi + wf + 1) must be at most 64: two such words of weights share a beat",
         lambda layer: layer.t_out * (layer.wi + layer.wf + 1) > 64,
     ),
+    (
+        "t_attn is required with attention gat and not allowed otherwise",
+        lambda layer: (layer.attention == "gat") != (layer.t_attn != 0),
+    ),
+    (
+        f"ai + af must be 1 to {TABLE_BITS - 1} with attention {{attention}}: scores look up tables",
+        _too_wide_for_scores,
+    ),
 )
-"""Rules between the choices of a layer: a message, and whether it is broken, for one layer or for arrays of choices."""
+"""Rules between the choices of a layer."""
+
+
+def absent(name: str) -> Any:
+    """What stands for a choice of a layer that is None, for rules and in columns."""
+    return "" if name in TEXT_FIELDS else 0
+
+
+def _superfluous(name: str, layer: Any) -> Any:
+    return layer.last & (getattr(layer, name) != absent(name))
+
+
+def _missing(name: str, layer: Any) -> Any:
+    return (not layer.last) & (getattr(layer, name) == absent(name))
+
+
+PLACE_RULES: tuple[Rule, ...] = tuple(
+    rule for name in LAST_ABSENT for rule in (
+        (f"layer {{index}}: {name} has no effect in the last layer: leave it null", partial(_superfluous, name)),
+        (f"layer {{index}}: {name} is missing", partial(_missing, name)),
+    )
+)  # fmt: skip
+"""Rules of a layer in its place: beside its choices it has its `index`, and whether it is the `last`."""
+
+DESIGN_RULES: tuple[Rule, ...] = (
+    (
+        "array: columns needs {hidden} numbers, one for each hidden layer",
+        lambda design: design.array is not None and len(design.array.columns) != design.hidden,
+    ),
+    (
+        "sampling needs {depth} shares of the edges above 0 and up to 1, one a layer",
+        lambda design: bool(design.sampling)
+        and (len(design.sampling) != design.depth or not all(0 < rate <= 1 for rate in design.sampling)),
+    ),
+    (
+        "sampling: every layer keeps every edge: leave it out",
+        lambda design: set(design.sampling) == {1.0},
+    ),
+)
+"""Rules of a design: `layers`, their number `depth`, the `hidden` ones among them, `dsp`, `array` or None, and
+`sampling`, empty where every layer keeps all edges."""
+
+
+def first_broken(rules: Iterable[Rule], choices: Any) -> str | None:
+    """The message of the first rule that choices break, of one design or in columns of many; None if they keep all."""
+    return next((message for message, broken in rules if any_of(broken(choices))), None)
+
+
+def first_broken_of_design(choices: Any) -> tuple[str, Any] | None:
+    """The message of the first rule beyond those of single layers that designs break, and the choices that break it."""
+    for layer in choices.layers:
+        if message := first_broken(PLACE_RULES, layer):
+            return message, layer
+    message = first_broken(DESIGN_RULES, choices)
+    return (message, choices) if message else None
+
+
+def design_choices(layers: Sequence[Any], dsp: Any, array: Any, sampling: Sequence[float]) -> SimpleNamespace:
+    """What the rules of designs read; `layers` have their `index` and `last`."""
+    return SimpleNamespace(
+        layers=layers, depth=len(layers), hidden=len(layers) - 1, dsp=dsp, array=array, sampling=sampling
+    )
 
 
 class Layer(BaseModel):
@@ -108,16 +206,17 @@ class Layer(BaseModel):
     wf: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of weights")
 
     @model_validator(mode="after")
-    def _widths(self) -> Self:
-        for message, broken in RULES:
-            if broken(self):
-                raise ValueError(message)
-        if (self.attention == "gat") != (self.t_attn is not None):
-            raise ValueError("t_attn is required with attention gat and not allowed otherwise")
-        if self.attends and self.ai + self.af >= TABLE_BITS:
-            most = TABLE_BITS - 1
-            raise ValueError(f"ai + af must be 1 to {most} with attention {self.attention}: scores look up tables")
+    def _rules(self) -> Self:
+        choices = self.choices()
+        if message := first_broken(LAYER_RULES, choices):
+            raise ValueError(message.format_map(vars(choices)))
         return self
+
+    def choices(self, **place: Any) -> SimpleNamespace:
+        """What the rules read, with the layer's place in a design."""
+        return SimpleNamespace(
+            **{name: absent(name) if value is None else value for name, value in vars(self).items()}, **place
+        )
 
     @property
     def attends(self) -> bool:
@@ -204,25 +303,14 @@ class Design(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _last_layer(self) -> Self:
-        for index, layer in enumerate(self.layers):
-            last = index == len(self.layers) - 1
-            for name in LAST_ABSENT:
-                if (getattr(layer, name) is None) != last:
-                    state = "has no effect in the last layer: leave it null" if last else "is missing"
-                    raise ValueError(f"layer {index}: {name} {state}")
-        if self.array is not None and len(self.array.columns) != len(self.layers) - 1:
-            raise ValueError(f"array: columns needs {len(self.layers) - 1} numbers, one for each hidden layer")
-        self._check_sampling()
+    def _rules(self) -> Self:
+        last = len(self.layers) - 1
+        layers = [layer.choices(index=index, last=index == last) for index, layer in enumerate(self.layers)]
+        broken = first_broken_of_design(design_choices(layers, self.dsp, self.array, self.sampling or ()))
+        if broken:
+            message, choices = broken
+            raise ValueError(message.format_map(vars(choices)))
         return self
-
-    def _check_sampling(self) -> None:
-        if self.sampling is None:
-            return
-        if len(self.sampling) != len(self.layers) or not all(0 < rate <= 1 for rate in self.sampling):
-            raise ValueError(f"sampling needs {len(self.layers)} shares of the edges above 0 and up to 1, one a layer")
-        if set(self.sampling) == {1.0}:
-            raise ValueError("sampling: every layer keeps every edge: leave it out")
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -326,8 +414,6 @@ def columns_of(designs: Sequence[Design]) -> Columns:
     for layer in range(len(designs[0].layers)):
         values = zip(*map(itemgetter(*names), (vars(design.layers[layer]) for design in designs)), strict=True)
         for name, column in zip(names, values, strict=True):
-            text = name in ("attention", "aggregation", "activation")
-            absent: Any = "" if text else 0
-            present = [absent if value is None else value for value in column] if None in column else column
-            result[name].append(np.array(present, np.str_ if text else np.int64))
+            present = [absent(name) if value is None else value for value in column] if None in column else column
+            result[name].append(np.array(present, np.str_ if name in TEXT_FIELDS else np.int64))
     return result

@@ -1,7 +1,8 @@
 """Designs by the ten thousand: lines of JSON straight into columns, without an object for each design.
 
-A block of lines is parsed at once and checked column by column, by the same limits and rules as `Design`. A block that
-holds anything else than plain right designs goes through `Design` line by line, which accepts it or names its fault.
+A block of lines is parsed at once and checked column by column: by the bounds of the fields of `Layer` and `Array`, and
+by the lists of rules of `fgnas.design`, which one design runs, too. A block that holds anything else than plain right
+designs goes through `Design` line by line, which accepts it or names its fault.
 """
 
 from __future__ import annotations
@@ -13,27 +14,26 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from fgnas import design as one_design
 from fgnas.activations import Activation
 from fgnas.design import (
-    LAST_ABSENT,
     MOST_LAYERS,
-    RULES,
     SCHEMA,
-    TABLE_BITS,
-    VECTORS,
     Aggregation,
     Array,
     Attention,
     Design,
     Layer,
     columns_of,
+    design_choices,
+    first_broken,
+    first_broken_of_design,
 )
 from fgnas.errors import UserError
 from fgnas.space import Columns
@@ -52,6 +52,8 @@ BOUNDS: dict[str, tuple[int, int]] = {
     for name, field in Layer.model_fields.items() if name not in TEXTS
 }  # fmt: skip
 """Least and greatest value of each field that is a number."""
+OPTIONAL = tuple(name for name, field in Layer.model_fields.items() if type(None) in get_args(field.annotation))
+"""Fields that may be null."""
 ARRAY_OPTIONS: dict[str, tuple[int, ...]] = {
     name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", "results", "shared")
 }
@@ -185,7 +187,7 @@ def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
         arrays = [design.array.model_dump() for design in group if design.array is not None]
         tables.append(DesignTable(
             np.array(places), _codes_of(columns_of(group), kind[0]), np.array([design.dsp for design in group]),
-            _array_columns(arrays, kind[0] - 1) if arrays else None, kind[2],
+            _array_columns(arrays) if arrays else None, kind[2],
         ))  # fmt: skip
     return tables
 
@@ -235,18 +237,44 @@ def _parsed_group(rows: Sequence[dict[str, Any]], numbers: NDArray[np.int64]) ->
         codes = np.empty((count, len(NAMES), len(places)), np.int16)
         group = layers if len(places) == len(layers) else [layers[place] for place in places]
         for layer, dicts in enumerate(zip(*group, strict=True)):
-            _fill(codes[layer], dicts, layer == count - 1)
-        array = _array_columns([arrays[0][place] for place in places], int(count) - 1) if arrays else None
+            _fill(codes[layer], dicts)
+        array = _array_columns([arrays[0][place] for place in places]) if arrays else None
         tables.append(DesignTable(numbers[places], codes, dsp[places], array))
+        _check(tables[-1])
     return tables
 
 
-def _array_columns(arrays: Sequence[dict[str, Any]], hidden: int) -> ArrayColumns:
+class _Choices:
+    """The choices of one layer of n designs, [n] each, as rules read them: made when they are first asked for."""
+
+    def __init__(self, codes: NDArray[np.int16], index: int, last: bool) -> None:
+        self.index, self.last, self._codes = index, last, codes
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name not in NAMES:
+            raise AttributeError(name)
+        codes = self._codes[NAMES.index(name)]
+        found = np.array([*TEXTS[name], ""])[codes] if name in TEXTS else codes.astype(np.int64)
+        setattr(self, name, found)
+        return found
+
+
+def _check(table: DesignTable) -> None:
+    """Raise ValueError where a design breaks a rule."""
+    last = len(table.codes) - 1
+    layers = [_Choices(codes, index, index == last) for index, codes in enumerate(table.codes)]
+    if any(first_broken(one_design.LAYER_RULES, layer) for layer in layers):
+        raise ValueError("a rule of a layer is broken")
+    if first_broken_of_design(design_choices(layers, table.dsp, table.array, table.sampling)):
+        raise ValueError("a rule of a design is broken")
+
+
+def _array_columns(arrays: Sequence[dict[str, Any]]) -> ArrayColumns:
     """The columns of arrays. Raises ValueError, TypeError or KeyError for anything but plain right ones."""
     if any(len(one) != 3 + sum(name in one for name in SEVERAL) for one in arrays):
         raise ValueError("not an array")
     lists = [one["columns"] for one in arrays]
-    if any(len(one) != hidden for one in lists) or not {type(n) for one in lists for n in one} <= {int}:
+    if len(set(map(len, lists))) > 1 or not {type(n) for one in lists for n in one} <= {int}:
         raise ValueError("columns")
     sizes = {
         name: np.array(_whole([one.get(name, 1 if name in SEVERAL else None) for one in arrays]), np.int64)
@@ -255,7 +283,7 @@ def _array_columns(arrays: Sequence[dict[str, Any]], hidden: int) -> ArrayColumn
     right = all(np.isin(sizes[name], options).all() for name, options in ARRAY_OPTIONS.items())
     if not right or sizes["units"].min() < UNITS[0] or sizes["units"].max() > UNITS[1]:
         raise ValueError("units, beat_bits, results or shared")
-    columns = np.array(lists, np.int64).reshape(len(arrays), hidden)
+    columns = np.array(lists, np.int64).reshape(len(arrays), len(lists[0]))
     return ArrayColumns(**sizes, columns=tuple(columns.T))
 
 
@@ -265,34 +293,29 @@ def _whole(values: list[Any]) -> list[int]:
     return values
 
 
-def _fill(codes: NDArray[np.int16], layers: Sequence[dict[str, Any]], last: bool) -> None:
-    """Write the [fields, n] codes of one layer of n designs. Raises ValueError for anything but a right layer."""
+def _fill(codes: NDArray[np.int16], layers: Sequence[dict[str, Any]]) -> None:
+    """Write the [fields, n] codes of one layer of n designs.
+
+    Raises ValueError, TypeError, KeyError or OverflowError for fields that are no layer's, or beyond their bounds.
+    """
     if set(map(type, layers)) != {dict} or set(map(len, layers)) != {len(NAMES)}:
         raise ValueError("not a layer")
     values = zip(*map(itemgetter(*NAMES), layers), strict=True)
     for place, (name, column) in enumerate(zip(NAMES, values, strict=True)):
-        if last and name in LAST_ABSENT:
-            if set(column) != {None}:
-                raise ValueError(name)
+        if name in OPTIONAL and column[0] is None and set(column) == {None}:
             codes[place] = len(TEXTS.get(name, ()))
         elif name in TEXTS:
-            index = {text: code for code, text in enumerate(TEXTS[name])}
+            options = (*TEXTS[name], None) if name in OPTIONAL else TEXTS[name]
+            index = {text: code for code, text in enumerate(options)}
             codes[place] = list(map(index.__getitem__, column))
         else:
             codes[place] = _numbers(name, column)
-    layer = SimpleNamespace(**{name: codes[place].astype(np.int64) for place, name in enumerate(NAMES)})
-    attends = layer.attention == TEXTS["attention"].index("gat")
-    if (attends != (layer.t_attn != 0)).any() or any(np.any(broken(layer)) for _, broken in RULES):
-        raise ValueError("a rule is broken")
-    scored = np.isin(layer.attention, [TEXTS["attention"].index(name) for name in VECTORS])
-    if (scored & (layer.ai + layer.af >= TABLE_BITS)).any():
-        raise ValueError("scores of wide features")
 
 
 def _numbers(name: str, column: Sequence[Any]) -> NDArray[Any]:
-    """[n] checked numbers, 0 where t_attn is None. Raises ValueError, TypeError or OverflowError for anything else."""
+    """[n] checked numbers, 0 where one is None. Raises ValueError, TypeError or OverflowError for anything else."""
     least, most = BOUNDS[name]
-    if name == "t_attn":
+    if name in OPTIONAL and None in column:
         if 0 in column:
             raise ValueError(name)
         column, least = [0 if value is None else value for value in column], 0

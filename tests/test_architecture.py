@@ -6,12 +6,18 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from imports import MODULES, PACKAGE, imported
 
-import fgnas
-
-PACKAGE = Path(fgnas.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 TOP = ("fgnas", "fgnas.__main__")
+
+MOST_LINES, MOST_PARAMETERS = 60, 8
+LONGER = {
+    "fgnas.hardware.array.designs.candidates_of", "fgnas.hardware.array.encoding.fit",
+    "fgnas.hardware.array.encoding._sparse", "fgnas.hardware.array.lowering.plan_layers",
+    "fgnas.hardware.array.lowering.smallest_engine",
+}  # fmt: skip
+"""Functions of the hardware that are still longer, or take more. None is added; one that fits again is taken out."""
 
 
 def rooms() -> list[tuple[str, ...]]:
@@ -19,37 +25,6 @@ def rooms() -> list[tuple[str, ...]]:
     table = PAGE.read_text(encoding="utf-8").split("## The rooms")[1].split("##")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     return [tuple(re.findall(r"`([\w/]+?)/?`", row.split("|")[1])) for row in rows]
-
-
-def modules() -> dict[str, Path]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = modules()
-
-
-def imported(name: str) -> set[str]:
-    """The modules of the package that a module imports anywhere but for type checking, lazily or not."""
-    found: set[str] = set()
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return {other for other in found if other in MODULES and other != name}
 
 
 def room(name: str) -> int:
@@ -85,3 +60,33 @@ def test_the_engine_and_the_searchers_import_no_system(name: str) -> None:
 def test_no_module_asks_which_system_it_works_for() -> None:
     for name, path in MODULES.items():
         assert not re.search(r"system\w* (==|!=|in) ", path.read_text(encoding="utf-8")), name
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """The functions of a file, methods and inner ones among them."""
+    return [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, ast.FunctionDef)]
+
+
+def too_large(function: ast.FunctionDef) -> bool:
+    """Whether a function does not fit on a screen, or takes too much."""
+    given, lines = function.args, (function.end_lineno or 0) - function.lineno + 1
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    return lines > MOST_LINES or len(every) > MOST_PARAMETERS
+
+
+def test_what_is_too_large_by_hand() -> None:
+    lines = [f"    x{number} = {number}" for number in range(MOST_LINES - 1)]
+    fits, long, wide, starred = ("\n".join(text) for text in (
+        ["def one():", *lines], ["def one():", *lines, "    pass"],
+        [f"def one({', '.join(f'x{number}' for number in range(9))}): pass"],
+        ["def one(a, b, /, c, d, *e, f, g, **h): pass"],
+    ))  # fmt: skip
+    found = [ast.parse(text).body[0] for text in (fits, long, wide, starred)]
+    assert [too_large(one) for one in found if isinstance(one, ast.FunctionDef)] == [False, True, True, False]
+
+
+def test_functions_of_the_hardware_fit_on_a_screen() -> None:
+    """At most 60 lines and 8 parameters, but for those that are named; a name that fits again must go."""
+    hardware = {name: path for name, path in MODULES.items() if name.startswith("fgnas.hardware")}
+    found = {f"{name}.{one.name}" for name, path in hardware.items() for one in functions(path) if too_large(one)}
+    assert found == LONGER

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import random_design
 
+from fgnas import design as rules
 from fgnas import designs as module
-from fgnas.design import Array, Design, columns_of
+from fgnas.design import Array, Design, Layer, columns_of
 from fgnas.designs import read_tables
 from fgnas.errors import UserError
 
@@ -184,3 +187,95 @@ def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], t
     with pytest.raises(UserError) as found:
         read_tables(path)
     assert str(found.value) == str(expected.value)
+
+
+def refusal(read: Any) -> str | None:
+    """What a reader says of a line that it refuses; None of one that it takes."""
+    try:
+        read()
+    except UserError as error:
+        return str(error)
+    return None
+
+
+RIGHT = random_design(np.random.default_rng(0), 2).to_json()
+
+
+def refused_by_both(content: dict[str, Any], path: Path) -> str | None:
+    """What is said of a line behind a right one, by `Design` and by the reader of tables alike."""
+    line = json.dumps(content)
+    written(path, [RIGHT, line])
+    expected = refusal(lambda: Design.from_json(line, f"{path}:2"))
+    found: list[Any] = []
+    assert refusal(lambda: found.append(read_back(path))) == expected
+    if expected is None:
+        assert_same(found[0], [RIGHT, line])
+    return expected
+
+
+RULES_OF_TOMORROW = [
+    ("LAYER_RULES", ("an odd d of {d} is refused", lambda layer: layer.d % 2 != 0), (0, "d", 5), "an odd d of 5 is"),
+    ("LAYER_RULES", ("{activation} is out", lambda layer: layer.activation == "tanh"), (0, "activation", "tanh"),
+     "tanh is out"),
+    ("PLACE_RULES", ("layer {index}: 3 of wi", lambda layer: layer.last & (layer.wi == 3)), (1, "wi", 3), "layer 1: 3"),
+    ("DESIGN_RULES", ("{dsp} is unlucky", lambda design: design.dsp == 13), (None, "dsp", 13), "13 is unlucky"),
+    ("DESIGN_RULES", ("no array of 7 units", lambda design: design.array is not None and design.array.units == 7),
+     (None, "array", {"units": 7, "columns": [1], "beat_bits": 128}), "no array of 7 units"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rule", "change", "message"), RULES_OF_TOMORROW)
+def test_a_new_rule_is_seen_by_both(
+    name: str, rule: Any, change: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One design that keeps the rule and one that breaks it, taken by both readers without it."""
+    plain = {"d": 4, "activation": "relu", "aggregation": "add", "attention": "gcn", "t_attn": None, "wi": 2, "wf": 3}
+    content = random_design(np.random.default_rng(3), 2, (plain, plain | {"d": None, "activation": None})).to_dict()
+    layer, field, value = change
+    wrong = json.loads(json.dumps(content))
+    (wrong if layer is None else wrong["layers"][layer])[field] = value
+    path = tmp_path / "d.jsonl"
+    assert module._parsed([json.dumps(wrong)]) is not None and refused_by_both(wrong, path) is None
+    monkeypatch.setattr(rules, name, (*getattr(rules, name), rule))
+    assert module._parsed([json.dumps(content)]) is not None and module._parsed([json.dumps(wrong)]) is None
+    assert message in (refused_by_both(wrong, path) or "")
+
+
+VALUES = st.one_of(
+    st.integers(-2, 70), st.sampled_from([1024, 1025, 1 << 16, 1 << 70]), st.none(), st.booleans(),
+    st.sampled_from([1.0, 0.5, "", "2", [], {}]), st.sampled_from(sum(module.TEXTS.values(), ())),
+)  # fmt: skip
+FIELDS = st.sampled_from([*Layer.model_fields, "colour"])
+CHANGED = st.lists(st.tuples(st.integers(0, 1), FIELDS, VALUES), min_size=1, max_size=3)
+FIELDS_OUTSIDE = st.sampled_from(["dsp", "schema", "sampling", "array", "layers", "gates"])
+OUTSIDE = st.lists(st.tuples(FIELDS_OUTSIDE, VALUES), max_size=1)
+ARRAYS = st.none() | st.fixed_dictionaries(
+    {"units": st.integers(-1, 130), "columns": st.lists(st.integers(1, 4), max_size=3),
+     "beat_bits": st.sampled_from([64, 128, 256, 512])},
+    optional={"results": st.integers(1, 5), "shared": st.sampled_from([1, 2, 3, 16, None])},
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 1 << 30), CHANGED, OUTSIDE, ARRAYS)
+def test_what_one_refuses_the_other_refuses_with_the_same_sentence(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, changed: Any, outside: Any, array: Any
+) -> None:
+    content = random_design(np.random.default_rng(seed), 2).to_dict()
+    for layer, field, value in changed:
+        content["layers"][layer][field] = value
+    if array is not None:
+        content["array"] = array
+    refused_by_both(content | dict(outside), tmp_path_factory.getbasetemp() / "d.jsonl")
+
+
+def test_fields_have_no_rules_that_the_table_does_not_know() -> None:
+    """Numbers have bounds, words options; everything else stands in the lists of rules."""
+    of_layers, of_arrays = [*module.BOUNDS, *module.TEXTS], ["units", *module.ARRAY_OPTIONS, "columns"]
+    for model, fields in ((Layer, of_layers), (Array, of_arrays)):
+        assert sorted(model.model_fields) == sorted(fields)
+        limits = {type(one).__name__ for field in model.model_fields.values() for one in field.metadata}
+        assert limits <= {"Ge", "Le", "Strict"}, "a bound that `_numbers` does not check"
+    for model, validators in ((Layer, ["_rules"]), (Array, []), (Design, ["_rules"])):
+        own = model.__pydantic_decorators__
+        assert [*own.model_validators] == validators and not own.field_validators

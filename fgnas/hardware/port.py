@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from fgnas.hardware import wire
 from fgnas.hardware.recurrence import distinct_columns, recurrence_cycles, without_idle_stages
@@ -106,7 +106,7 @@ def port_finishes(services: Services, items: Ints, port: Port, release: Ints | N
     """
     left = list(range(len(services.graph.stages)))
     places = _places(services, left, items, release)
-    finish, ends = _finishes(services.table[:, :, 0].T.copy(), *places, *_numbers(port))
+    finish, ends = _finishes(services.table[:, :, 0].T.copy(), places, _pace(port))
     return finish, int(ends.max())
 
 
@@ -115,69 +115,84 @@ def _last_ends(
 ) -> Ints:
     """[n, stages] ends of the stages at the places `left`, whose numbers are in `table` [4, stages, n]."""
     flat, inverse = distinct_columns(table.transpose(2, 1, 0).reshape(table.shape[2], -1))
-    ends = _all_ends(flat.reshape(len(flat), len(left), 4), *_places(services, left, items, release), *_numbers(port))
+    places = _places(services, left, items, release)
+    ends = _all_ends(flat.reshape(len(flat), len(left), 4), places, _pace(port))
     return ends[inverse]
 
 
-def _places(
-    services: Services, left: list[int], items: Ints, release: Ints | None
-) -> tuple[Ints, Ints, Ints, int, int, int]:
-    """What the compiled recurrence takes beside the numbers: feeders, items, release, and the stages with a role."""
+class Places(NamedTuple):
+    """What the compiled recurrence takes beside the numbers of its stages.
+
+    Attributes:
+        feeders: [stages] the stage that feeds each; -1 of the first.
+        items: [N] items of every row.
+        release: [N] the row whose items must be read before a row starts; -1 for none.
+        reader: the stage that reads items from a buffer.
+        taken: items of a beat that the first stage takes; 0 if it takes none.
+        sender: the stage that sends beats; -1 for none.
+    """
+
+    feeders: Ints
+    items: Ints
+    release: Ints
+    reader: int
+    taken: int
+    sender: int
+
+
+class Pace(NamedTuple):
+    """The numbers of a `Port`: cycles of a beat, latency, beats of a burst, and bursts that the queue holds."""
+
+    beat_cycles: float
+    latency: int
+    burst: int
+    bursts: int
+
+
+def _places(services: Services, left: list[int], items: Ints, release: Ints | None) -> Places:
     graph = services.graph
     feeders = np.array([left.index(p) if (p := graph.feeders[s]) >= 0 else -1 for s in left])
     reader = 0 if graph.items_reader is None or release is None else left.index(graph.items_reader)
     released = np.full(len(items), -1, np.int64) if release is None or graph.items_reader is None else release
     sender = left.index(graph.sender) if graph.sender in left else -1
-    return feeders, np.asarray(items, np.int64), released, reader, graph.items_per_beat, sender
+    return Places(feeders, np.asarray(items, np.int64), released, reader, graph.items_per_beat, sender)
 
 
-def _numbers(port: Port) -> tuple[float, int, int, int]:
-    return float(port.beat_cycles), port.latency, port.burst, port.queue // port.burst
-
-
-Reals = NDArray[np.float64]
+def _pace(port: Port) -> Pace:
+    return Pace(float(port.beat_cycles), port.latency, port.burst, port.queue // port.burst)
 
 
 @numba.njit(cache=True)
-def _all_ends(
-    tables: Ints, feeders: Ints, items: Ints, release: Ints, items_reader: int, taken: int, sender: int,
-    pace: float, latency: int, burst: int, bursts: int,
-) -> Ints:  # fmt: skip  # pragma: no cover - compiled
+def _all_ends(tables: Ints, places: Places, pace: Pace) -> Ints:  # pragma: no cover - compiled
     """[n, stages] end of the last row; tables is [n, stages, 4]."""
-    result = np.empty((len(tables), len(feeders)), np.int64)
+    result = np.empty((len(tables), len(places.feeders)), np.int64)
     for design in range(len(tables)):
-        _, ends = _finishes(
-            tables[design], feeders, items, release, items_reader, taken, sender, pace, latency, burst, bursts
-        )
+        _, ends = _finishes(tables[design], places, pace)
         result[design] = ends
     return result
 
 
 @numba.njit(cache=True)
-def _finishes(
-    table: Ints, feeders: Ints, items: Ints, release: Ints, items_reader: int, taken: int, sender: int,
-    pace: float, latency: int, burst: int, bursts: int,
-) -> tuple[Ints, Ints]:  # fmt: skip  # pragma: no cover - compiled
-    """[stages, N] finishes and [stages] ends of one design; table is [stages, 4], the queue holds `bursts` bursts."""
+def _finishes(table: Ints, places: Places, pace: Pace) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
+    """[stages, N] finishes and [stages] ends of one design; table is [stages, 4]."""
+    feeders, items, release, reader, taken, sender = places
     stages, nodes = len(feeders), len(items)
     finish = np.zeros((stages, nodes), np.int64)
     ends = np.zeros(stages, np.int64)
-    freed = np.zeros(items.sum() // (max(taken, 1) * burst) + bursts + 1, np.int64)
-    place, begin, offered = 0, 0.0, np.int64(np.ceil(pace))
+    freed = np.zeros(items.sum() // (max(taken, 1) * pace.burst) + pace.bursts + 1, np.int64)
+    place, begin, offered = 0, 0.0, np.int64(np.ceil(pace.beat_cycles))
     for i in range(nodes):
         for s in range(stages):
             start = ends[s]
             if s > 0:
                 start = max(start, finish[feeders[s], i] + table[feeders[s], 2])
             elif release[i] >= 0:
-                start = max(start, finish[items_reader, release[i]])
+                start = max(start, finish[reader, release[i]])
             for q in range(s + 1, stages):
                 if feeders[q] == s and i >= table[q, 3]:
                     start = max(start, finish[q, i - table[q, 3]])
             if s == 0 and taken > 0:
-                start, begin = _take(
-                    start, items[i], place, begin, table[0, 0], taken, pace, latency, burst, bursts, freed
-                )
+                start, begin = _take(start, items[i], place, begin, table[0, 0], taken, pace, freed)
                 place += items[i]
                 finish[s, i] = start + table[0, 1]
                 ends[s] = finish[s, i]
@@ -192,27 +207,27 @@ def _finishes(
 
 @numba.njit(cache=True)
 def _take(
-    start: int, count: int, place: int, begin: float, per_item: int, taken: int, pace: float, latency: int,
-    burst: int, bursts: int, freed: Ints,
-) -> tuple[int, float]:  # fmt: skip  # pragma: no cover - compiled
+    start: int, count: int, place: int, begin: float, per_item: int, taken: int, pace: Pace, freed: Ints
+) -> tuple[int, float]:  # pragma: no cover - compiled
     """The finish of a row of `count` items behind the first `place`, and the begin of the burst of its last beat.
 
     Of the beats of a row in one burst, the first or the last one is the latest compared with the stage's own work,
     because arrivals are equally spaced. freed[k] is the cycle after the last beat of burst k was taken.
     """
+    cycles, latency, burst, bursts = pace
     end = place + count
     while place < end:
         number = place // (taken * burst)
         part = min(end, (number + 1) * burst * taken)
         first, last = (place + taken - 1) // taken, (part - 1) // taken
         if first == number * burst and number > 0:
-            begin += pace * burst
+            begin += cycles * burst
             if number >= bursts:
                 begin = max(begin, float(freed[number - bursts] + latency))
         finish = start + per_item * (part - place)
         if first <= last:
             for beat in (first, last):
-                arrival = np.int64(np.ceil(begin + pace * (beat - number * burst + 1))) - 1
+                arrival = np.int64(np.ceil(begin + cycles * (beat - number * burst + 1))) - 1
                 finish = max(finish, int(arrival + per_item * (part - beat * taken)))
         start, place = finish, part
         if place == (number + 1) * burst * taken:

@@ -12,6 +12,8 @@ there: row i starts when the reader of the items has finished row release[i] (-1
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -192,10 +194,9 @@ def _side_by_side(
                     else:
                         _hold(finish, held, own, free)
                         own = held
-            _serve(
-                finish, column, np.uint64(place[s] + (i & mask[s]) * LANES), np.uint64(own), np.uint64(arrival),
-                np.uint64(one), np.uint64(two), np.uint64(depth), np.uint64(3 * s * LANES), items[i],
-            )  # fmt: skip
+            waits = Waits(np.uint64(own), np.uint64(arrival), np.uint64(depth), np.uint64(one), np.uint64(two))
+            here, service = np.uint64(place[s] + (i & mask[s]) * LANES), np.uint64(3 * s * LANES)
+            _serve(finish, column, here, waits, service, items[i])
     for lane in range(len(table)):
         for s in range(stages):
             result[lane, s] = finish[place[s] + ((nodes - 1) & mask[s]) * LANES + lane]
@@ -245,22 +246,32 @@ def _hold(finish: Reals, held: int, own: int, free: int) -> None:  # pragma: no 
         finish[held + lane] = max(finish[own + lane], finish[free + lane])
 
 
+class Waits(NamedTuple):
+    """Where the times are that a row waits for, as unsigned places: indices cannot wrap around.
+
+    Attributes:
+        own: the stage's previous row; arrival: the row of the stage that feeds it, `depth` cycles later.
+        one, two: rows that make room in the buffers behind.
+    """
+
+    own: np.uint64
+    arrival: np.uint64
+    depth: np.uint64
+    one: np.uint64
+    two: np.uint64
+
+
 @numba.njit(cache=True, fastmath=True)
 def _serve(
-    finish: Reals, column: Reals, here: np.uint64, own: np.uint64, arrival: np.uint64, one: np.uint64,
-    two: np.uint64, depth: np.uint64, service: np.uint64, count: float,
-) -> None:  # fmt: skip  # pragma: no cover - compiled
-    """Serve a row of `count` items, after the stage's own previous row, the arrival, and room in two buffers behind.
-
-    Places are unsigned, so that indices cannot wrap around, and arrays are passed whole, because views are
-    reference-counted.
-    """
+    finish: Reals, column: Reals, here: np.uint64, waits: Waits, service: np.uint64, count: float
+) -> None:  # pragma: no cover - compiled
+    """Serve a row of `count` items; arrays are passed whole, because views are reference-counted."""
     for lane in range(np.uint64(LANES)):
-        start = finish[own + lane]
-        arrived = finish[arrival + lane] + column[depth + lane]
+        start = finish[waits.own + lane]
+        arrived = finish[waits.arrival + lane] + column[waits.depth + lane]
         start = arrived if arrived > start else start
-        free = finish[one + lane]
+        free = finish[waits.one + lane]
         start = free if free > start else start
-        free = finish[two + lane]
+        free = finish[waits.two + lane]
         start = free if free > start else start
         finish[here + lane] = start + column[service + lane] * count + column[service + np.uint64(LANES) + lane]

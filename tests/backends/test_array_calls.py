@@ -189,7 +189,8 @@ TABLE = [
     ("citeseer", 64, (38_769, 151.5, 486_336, 53_376), (42_632, 71.5, 1_345_984, 319_872)),
     ("citeseer", 128, (20_107, 279.5, 581_312, 53_504), (24_224, 135.5, 1_348_736, 320_256)),
 ]
-"""Cycles, block RAMs, and bytes that are read and written, with re-purposing and without: a table of docs/array.md."""
+"""Cycles, block RAMs, and bytes that are read and written, with re-purposing and without: a table of
+docs/results/array-points.md."""
 
 
 def two_layers(data: GraphData) -> ArrayNetwork:

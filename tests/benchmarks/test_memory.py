@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from imports import MODULES, PACKAGE, reached
 
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.training import Recipe, Trained
@@ -67,3 +68,45 @@ def test_a_digest_names_only_code_that_exists(memory) -> None:
     assert memory.digest(memory.SCORING) != memory.digest(memory.TRAINING)
     with pytest.raises(FileNotFoundError):
         memory.digest(["no-such-file.py"])
+
+
+def names_of(parts) -> set[str]:
+    """The modules of files and folders of the package."""
+    places = [PACKAGE / part for part in parts]
+    return {name for name, path in MODULES.items() if path in places or any(one in places for one in path.parents)}
+
+
+def unlisted(memory, listed, start: str) -> set[str]:
+    """Modules that a module reaches, and that no list names."""
+    around, (first,) = names_of(memory.AROUND), names_of([start])
+    return reached([first], around | names_of(memory.KINDS)) - around - names_of(listed)
+
+
+def test_lists_name_all_code_that_numbers_depend_on(memory) -> None:
+    assert unlisted(memory, memory.TRAINING, memory.TRAINED) == set()
+    assert unlisted(memory, memory.SCORING, memory.SCORED) == set()
+
+
+def test_a_module_that_a_list_lacks_is_found(memory) -> None:
+    for part, missing in (("hardware/arithmetic.py", "fgnas.hardware.arithmetic"),
+                          ("tasks/sampling.py", "fgnas.tasks.sampling"),
+                          ("hardware/integer", "fgnas.hardware.integer.interpreter")):  # fmt: skip
+        assert missing in unlisted(memory, [one for one in memory.SCORING if one != part], memory.SCORED)
+
+
+def test_lists_name_no_more(memory) -> None:
+    """Every file that is named is reached, and what is left out is imported somewhere."""
+    leaves, apart = names_of(memory.AROUND) | names_of(memory.KINDS), (*memory.KINDS, "networks/__init__.py")
+    for listed, start in ((memory.TRAINING, memory.TRAINED), (memory.SCORING, memory.SCORED)):
+        found = reached(names_of([start]), leaves)
+        assert [part for part in listed if not names_of([part]) & found and part not in apart] == []
+    assert names_of(memory.AROUND) <= reached(names_of([memory.SCORED]), names_of(memory.KINDS))
+
+
+def test_the_kinds_round_in_the_files_that_are_listed(memory) -> None:
+    """What says how hardware rounds stands in the files of the kinds themselves."""
+    from fgnas.hardware.kinds import KINDS
+
+    for kind in KINDS.values():
+        assert MODULES[type(kind).__module__] in [PACKAGE / part for part in memory.KINDS]
+        assert "rounding" in vars(type(kind))

@@ -2,8 +2,7 @@
 
 With the reference memory of the simulation (see `fgnas.hardware.pipeline.latency`) this is no estimate. A phase is
 issued in lock step, so its length follows from the same schedule that the host sends: when each slot row has its beats,
-and whether the queues of results have room. `_issue` steps through a phase cycle by cycle, as the hardware does; where
-a phase repeats itself, it steps until a state returns, and counts the rest.
+and whether the queues of results have room; `issue` steps through it.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, block_rows
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
+from fgnas.hardware.array.issue import ENDLESS, Facts, last_result
 from fgnas.hardware.array.layers import ArrayLayer
 from fgnas.hardware.array.programme import (
     Attention,
@@ -121,10 +119,11 @@ def compute_cycles(
     `ends` [slot rows, m] says where rows end; the phase issues these slot rows so many times. Exact for any length.
     Raises UserError for a phase that never ends: results that leave in order wait for a group that gets no more rows.
     """
-    last = _issue(
-        ends, times, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
-        stream.results, read_latency + FETCH_CYCLES, stream.before, stream.latency, stream.spacing,
+    facts = Facts(
+        int(stream.target), stream.tiles, stream.limit, stream.parts, max(1, stream.together), stream.before,
+        stream.latency, stream.spacing, read_latency + FETCH_CYCLES,
     )  # fmt: skip
+    last = last_result(ends, times, facts, stream.results)
     if last == ENDLESS:
         raise UserError(
             f"a phase with results for {stream.target.name.lower()} never ends: results wait for each other; "
@@ -320,153 +319,3 @@ def _query_multiplications(layer: ArrayLayer, nodes: int) -> int:
 def busy(encoded: EncodedArray, cycles: int) -> float:
     """The share of multiplier cycles that the network needs."""
     return multiplications(encoded) / (encoded.accelerator.engine.multipliers * cycles)
-
-
-ENDLESS = -1
-"""What `_issue` finds of a phase that never ends."""
-
-
-@numba.njit(cache=True)
-def _issue(
-    ends: NDArray[np.bool_], times: int, tiles: int, limit: int, parts: int, together: int, target: int, results: int,
-    first_beat: int, before: int, latency: int, spacing: int,
-) -> int:  # pragma: no cover - compiled
-    """The cycle in which the last result of a phase leaves its queue, counted from the phase's first; or ENDLESS.
-
-    Without beats, all that the cycles after a turn through `ends` depend on is a state of few words. The states after
-    1, 2, 4 ... turns are kept until one comes back: what lies between will happen again and again.
-    """
-    queues, pointers = np.zeros((4, ends.shape[1]), np.int64), np.zeros(results, np.int64)
-    # A word is ready `latency` cycles after its issue, and `spacing` after the word before it.
-    arriving = np.zeros((latency + spacing * (limit + 1) * tiles + 1, ends.shape[1]), np.int64)
-    cycle, turn, skipped = 0, 0, 0
-    kept, kept_turn, kept_cycle = np.zeros(0, np.int64), 0, 0
-    while parts == 0 and turn < times - 1:
-        cycle = _step(ends, 1, False, tiles, limit, 0, 1, target, 0, before, latency, spacing,
-                      cycle, queues, arriving, pointers)  # fmt: skip
-        if cycle == ENDLESS:
-            return ENDLESS
-        turn += 1
-        state = _state(cycle, queues, arriving, pointers)
-        if len(kept) and (state == kept).all():
-            again = (times - turn) // (turn - kept_turn)
-            skipped = again * (cycle - kept_cycle)
-            turn += again * (turn - kept_turn)
-            break
-        if turn >= 2 * kept_turn:
-            kept, kept_turn, kept_cycle = state, turn, cycle
-    cycle = _step(ends, times - turn, True, tiles, limit, parts, together, target, first_beat, before, latency, spacing,
-                  cycle, queues, arriving, pointers)  # fmt: skip
-    return cycle if cycle == ENDLESS else cycle + skipped
-
-
-@numba.njit(cache=True)
-def _step(
-    ends: NDArray[np.bool_], times: int, drain: bool, tiles: int, limit: int, parts: int, together: int, target: int,
-    first_beat: int, before: int, latency: int, spacing: int, cycle: int, queues: Ints, arriving: Ints, pointers: Ints,
-) -> int:  # pragma: no cover - compiled
-    """The cycle in which so many turns through `ends` are issued, after `cycle`; if `drain`, their results left, too.
-
-    The state of a cycle is that of the registers of array_issue and array_writeback in it. Of each group `queues` are:
-    rows and words that wait, words of the first of these rows that left, and the cycle in which the last is ready.
-    `arriving` are words that become ready, by cycle, and `pointers` the groups whose turn it is to write a result.
-    """
-    period, groups = ends.shape
-    most, results, slots = len(arriving), len(pointers), period * times
-    count, words, left, ready_at = queues[0], queues[1], queues[2], queues[3]
-    slot = at = tile = part = place = popped = 0
-    rows, moved = int(count.sum()), cycle
-    while slot < slots or (drain and rows > 0):
-        cycle += 1
-        here = arriving[cycle % most]
-        for g in range(groups):
-            words[g] += here[g]
-            here[g] = 0
-        # Issue: what the registers show in this cycle decides.
-        issued = False
-        if slot < slots:
-            full = False
-            for g in range(groups):
-                full = full or count[g] >= limit
-            beat = parts == 0 or cycle - first_beat >= popped
-            if parts > 1 and part < parts - 1:
-                if beat:
-                    part += 1
-                    popped += 1
-            elif beat and (tile > 0 or not full):
-                issued = True
-                moved = cycle
-        # Results: to the tables a word of each share of the groups, in order to main memory, all that stay in a unit.
-        if target == 1 or target == 5:
-            for g in range(groups):
-                if words[g] > 0:
-                    rows -= _pop(words, left, count, g, tiles)
-                    moved = cycle
-        elif target == 2:
-            turn = pointers[0]
-            if words[turn : turn + results].min() > 0:
-                ended = 0
-                for g in range(turn, turn + results):
-                    ended = _pop(words, left, count, g, tiles)
-                    rows -= ended
-                moved = cycle
-                if ended:
-                    pointers[0] = (turn + results) % groups
-        else:
-            for share in range(results):
-                for step in range(groups):
-                    g = (pointers[share] + step) % groups
-                    if g % results == share and words[g] > 0:
-                        rows -= _pop(words, left, count, g, tiles)
-                        moved = cycle
-                        # Behind the last group the search begins at the first again.
-                        pointers[share] = g + 1 if g + 1 < groups else 0
-                        break
-        if issued:
-            for g in range(groups):
-                if ends[at, g] and tile >= before:
-                    ready_at[g] = max(cycle + latency, ready_at[g] + spacing)
-                    arriving[ready_at[g] % most, g] += 1
-                    if tile == before + tiles - 1:
-                        count[g] += 1
-                        rows += 1
-            tile += 1
-            if tile == before + tiles:
-                tile = part = 0
-                slot += 1
-                at = at + 1 if at + 1 < period else 0
-                place += 1
-                if parts > 0 and (place == together or slot == slots):
-                    place = 0
-                    popped += 1
-        if cycle - moved > most + first_beat + parts:
-            # No word and no beat is under way for longer: nothing will ever move again.
-            return ENDLESS
-    return cycle
-
-
-@numba.njit(cache=True)
-def _pop(words: Ints, left: Ints, count: Ints, g: int, tiles: int) -> int:  # pragma: no cover - compiled
-    """Take a word from a group's queue; 1 where it ends a row."""
-    words[g] -= 1
-    left[g] += 1
-    if left[g] < tiles:
-        return 0
-    left[g] = 0
-    count[g] -= 1
-    return 1
-
-
-@numba.njit(cache=True)
-def _state(cycle: int, queues: Ints, arriving: Ints, pointers: Ints) -> Ints:  # pragma: no cover - compiled
-    """[words] all that the cycles after this one depend on, counted from it, where no beats are read."""
-    most, (kinds, groups) = len(arriving), queues.shape
-    found = np.empty((kinds + most) * groups + len(pointers), np.int64)
-    found[: kinds * groups] = queues.ravel()
-    found[(kinds - 1) * groups : kinds * groups] -= cycle  # when words are ready
-    at = kinds * groups
-    for step in range(1, most + 1):
-        found[at : at + groups] = arriving[(cycle + step) % most]
-        at += groups
-    found[at:] = pointers
-    return found

@@ -520,11 +520,7 @@ class ArrayPricer:
             exponentials=candidates.exponentials, dot=candidates.dot, partial_words=partial_depth(held.partial),
             shared=candidates.shared, **shift_columns(candidates.shifts),
         )  # fmt: skip
-        bram36 = block_rams(
-            units, built.word_bits, built.table_words, built.own_words, self.beat_bits, self.family,
-            candidates.exponential_halves, built.partial_words, LANES * candidates.sum_bits, candidates.shared,
-        )
-        return *lut_ff(built, self.family), bram36
+        return *lut_ff(built, self.family), block_rams(built, candidates.exponential_halves, self.family)
 
 
 def _where_shared(shares: NDArray[np.bool_], one: _Layer, common: _Common) -> tuple[Ints, Ints, Ints]:

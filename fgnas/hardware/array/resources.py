@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware import wire
-from fgnas.hardware.array.area import engine_columns, lut_ff
+from fgnas.hardware.array.area import EngineColumns, engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, copy_banks
+from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Softmax
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.tables import table_of
@@ -27,11 +27,7 @@ def dsps(engine: Engine) -> int:
 
 def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
     """Block RAMs of 36 Kb of one engine, halves counted."""
-    found = block_rams(
-        engine.units, engine.word_bits, engine.table_words, engine.own_words, engine.beat_bits, family,
-        exponential_halves(engine.softmax, family), engine.partial_words, engine.partial_bits, engine.shared,
-    )  # fmt: skip
-    return float(found[0])
+    return float(block_rams(engine_columns([engine]), exponential_halves(engine.softmax, family), family)[0])
 
 
 def exponential_halves(softmax: Softmax | None, family: str = DEFAULT_FAMILY) -> int:
@@ -57,18 +53,19 @@ def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, 
 
 
 def block_rams(
-    units: Any, word_bits: Any, table_words: Any, own_words: Any, beat_bits: int, family: str = DEFAULT_FAMILY,
-    exponentials: Any = 0, partial_words: Any = 0, partial_bits: Any = 1, shared: Any = 1,
-) -> NDArray[np.float64]:  # fmt: skip
-    """[n] block RAMs of 36 Kb of engines, halves counted: a table for each `shared` units, own rows and partial sums of
-    each unit, and the read buffer; `exponentials` are a unit's `exponential_halves`.
+    engines: EngineColumns, exponentials: Any = 0, family: str = DEFAULT_FAMILY
+) -> NDArray[np.float64]:
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table for the units that share it, own rows and partial
+    sums of each unit, and the read buffer; `exponentials` are a unit's `exponential_halves`.
 
     The depths are those that are built.
     """
-    banks = copy_banks(beat_bits, shared)
-    tables = units // shared * banks * _halves(family, np.asarray(table_words) // banks, word_bits)
-    rows = _row_halves(family, own_words, word_bits) + _row_halves(family, partial_words, partial_bits)
-    return (tables + units * (rows + exponentials) + _halves(family, reader_buffer().of(0).depth, beat_bits)) / 2
+    banks = engines.copy_banks
+    tables = engines.units // engines.shared * banks * _halves(family, engines.table_words // banks, engines.word_bits)
+    rows = _row_halves(family, engines.own_words, engines.word_bits)
+    rows += _row_halves(family, engines.partial_words, LANES * engines.sum_bits)
+    buffer = _halves(family, np.full_like(engines.beat_bits, reader_buffer().of(0).depth), engines.beat_bits)
+    return (tables + engines.units * (rows + exponentials) + buffer) / 2
 
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:

@@ -6,9 +6,9 @@ Nothing else in the package works these facts out again.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -176,106 +176,117 @@ def _layer(
     last: bool,
     shape: GraphShape,
 ) -> LayerGeometry:
+    sizes = _sizes(here, previous, last, shape)
+    layer = SimpleNamespace(**sizes)
+    tiles = _tile_counts(layer)
+    return ManyDesigns(
+        **sizes, **tiles, **_widths(here, layer, previous, shape), **_buffers(layer, following_t_in, tiles),
+        activation=_activation(here["activation"]),
+        head_tiles=np.where(layer.gat, tiles["head_groups"], np.maximum(1, layer.k // layer.t_aggr)) if last
+        else np.zeros_like(layer.k),
+    )  # fmt: skip
+
+
+def _sizes(
+    here: dict[str, NDArray[Any]], previous: LayerGeometry | None, last: bool, shape: GraphShape
+) -> dict[str, Any]:
+    """The fields that a layer's choices and its place give, lanes among them."""
     k, t_in, t_out, t_attn, t_aggr, t_act = (
         here[name].astype(np.int64) for name in ("k", "t_in", "t_out", "t_attn", "t_aggr", "t_act")
     )
-    zero = np.zeros_like(k)
     d = np.full_like(k, shape.classes) if last else here["d"].astype(np.int64)
     gcn, gat = here["attention"] == "gcn", here["attention"] != "constant"
     gat &= ~gcn
     d_padded = np.where(gat, _padded(d, t_aggr), d)
-    features = k * d_padded
-    group_heads = np.where(gat, np.minimum(k, np.maximum(1, t_aggr // d_padded)), 1)
-    mean, maximum = here["aggregation"] == "mean", here["aggregation"] == "max"
+    # Class-major rows hold a class's heads side by side; gat rows hold a head's classes side by side.
+    classes = np.where(gat, np.minimum(t_aggr, d_padded), np.maximum(1, t_aggr // k))
+    return {
+        "first": previous is None,
+        "last": last,
+        "gcn": gcn,
+        "gat": gat,
+        "mean": here["aggregation"] == "mean",
+        "maximum": here["aggregation"] == "max",
+        "k": k,
+        "d": d,
+        "d_padded": d_padded,
+        "features": k * d_padded,
+        "group_heads": np.where(gat, np.minimum(k, np.maximum(1, t_aggr // d_padded)), 1),
+        "input_width": np.full_like(k, shape.width_in) if previous is None else previous.features,
+        "t_in": t_in,
+        "t_out": t_out,
+        "t_attn": t_attn,
+        "t_aggr": t_aggr,
+        "t_act": t_act,
+        "h_lanes": next_power_of_two(np.maximum(t_out, t_aggr)),
+        "class_lanes": classes if last else np.zeros_like(k),
+    }
+
+
+def _widths(
+    here: dict[str, NDArray[Any]], layer: Any, previous: LayerGeometry | None, shape: GraphShape
+) -> dict[str, Any]:
+    """The widths of a layer's numbers, whose sizes are known."""
     value_bits = (here["ai"] + here["af"] + 1).astype(np.int64)
     weight_bits = (here["wi"] + here["wf"] + 1).astype(np.int64)
-    input_width = np.full_like(k, shape.width_in) if previous is None else previous.features
     input_bits = value_bits if previous is None else previous.value_bits
-
-    h_lanes = next_power_of_two(np.maximum(t_out, t_aggr))
-    # The aggregation is followed by the head mean, with its lanes, in the last layer, else by the activation.
-    aggr_buffer_lanes = t_aggr if last else next_power_of_two(np.maximum(t_aggr, t_act))
-    act_buffer_lanes = zero if following_t_in is None else next_power_of_two(np.maximum(t_act, following_t_in))
-    act_words = ceil_div(features, np.maximum(act_buffer_lanes, 1))
-
     degree_bits = int(ceil_log2(shape.degree_capacity))
-    product_bits = value_bits + np.where(gcn | gat, wire.COEFFICIENT_BITS, 0)
-    extra = wire.LOGIT_EXTRA_BITS if last else 0
-    # Class-major rows hold a class's heads side by side; gat rows hold a head's classes side by side.
-    class_lanes = np.where(gat, np.minimum(t_aggr, d_padded), np.maximum(1, t_aggr // k)) if last else zero
-    tiles = _tile_counts(
-        last=last, gat=gat, k=k, d=d, features=features, group_heads=group_heads, input_width=input_width, t_in=t_in,
-        t_out=t_out, t_attn=t_attn, t_aggr=t_aggr, t_act=t_act, h_lanes=h_lanes, class_lanes=class_lanes,
-    )  # fmt: skip
-    return ManyDesigns(
-        first=previous is None,
-        last=last,
-        gcn=gcn,
-        gat=gat,
-        mean=mean,
-        maximum=maximum,
-        k=k,
-        d=d,
-        d_padded=d_padded,
-        features=features,
-        group_heads=group_heads,
-        input_width=input_width,
-        t_in=t_in,
-        t_out=t_out,
-        t_attn=t_attn,
-        t_aggr=t_aggr,
-        t_act=t_act,
-        h_lanes=h_lanes,
-        aggr_buffer_lanes=aggr_buffer_lanes,
-        act_buffer_lanes=act_buffer_lanes,
-        store_rows=buffer_rows(tiles["h_words"]),
-        aggr_rows=buffer_rows(ceil_div(features, aggr_buffer_lanes)),
-        act_rows=zero if last else buffer_rows(act_words),
-        score_rows=buffer_rows(ceil_div(features, next_power_of_two(np.maximum(t_out, t_attn)))),
-        maximum_rows=buffer_rows(tiles["head_groups"]),
-        input_bits=input_bits,
-        value_bits=value_bits,
-        weight_bits=weight_bits,
-        input_fraction=here["af"] if previous is None else previous.value_fraction,
-        value_fraction=here["af"],
-        weight_fraction=here["wf"],
-        activation=_activation(here["activation"]),
-        linear_bits=input_bits + weight_bits + ceil_log2(input_width) + 1,
-        score_bits=value_bits + weight_bits + ceil_log2(d) + 1,
-        exponent_bits=value_bits + EXPONENT_EXTRA_BITS,
-        aggregate_bits=product_bits + np.where(maximum, 0, degree_bits + 1),
-        y_bits=value_bits + extra + np.where(mean | maximum | gat, 0, degree_bits),
-        class_lanes=class_lanes,
-        head_tiles=np.where(gat, tiles["head_groups"], np.maximum(1, k // t_aggr)) if last else zero,
-        **tiles,
-    )
+    product_bits = value_bits + np.where(layer.gcn | layer.gat, wire.COEFFICIENT_BITS, 0)
+    extra = wire.LOGIT_EXTRA_BITS if layer.last else 0
+    return {
+        "input_bits": input_bits,
+        "value_bits": value_bits,
+        "weight_bits": weight_bits,
+        "input_fraction": here["af"] if previous is None else previous.value_fraction,
+        "value_fraction": here["af"],
+        "weight_fraction": here["wf"],
+        "linear_bits": input_bits + weight_bits + ceil_log2(layer.input_width) + 1,
+        "score_bits": value_bits + weight_bits + ceil_log2(layer.d) + 1,
+        "exponent_bits": value_bits + EXPONENT_EXTRA_BITS,
+        "aggregate_bits": product_bits + np.where(layer.maximum, 0, degree_bits + 1),
+        "y_bits": value_bits + extra + np.where(layer.mean | layer.maximum | layer.gat, 0, degree_bits),
+    }
 
 
-def _tile_counts(
-    *, last: bool, gat: Any, k: Any, d: Any, features: Any, group_heads: Any, input_width: Any, t_in: Any, t_out: Any,
-    t_attn: Any, t_aggr: Any, t_act: Any, h_lanes: Any, class_lanes: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """The counts of tiles, groups and words that follow from shape and lanes, for arrays and integers alike."""
-    zero = np.zeros_like(k)
-    head_groups, aggr_tiles = k // group_heads, ceil_div(features, t_aggr)
+def _buffers(layer: Any, following_t_in: Ints | None, tiles: dict[str, Any]) -> dict[str, Any]:
+    """The lanes and rows of a layer's row buffers, whose sizes and counts are known."""
+    zero, features = np.zeros_like(layer.k), layer.features
+    # The aggregation is followed by the head mean, with its lanes, in the last layer, else by the activation.
+    aggr_lanes = layer.t_aggr if layer.last else next_power_of_two(np.maximum(layer.t_aggr, layer.t_act))
+    act_lanes = zero if following_t_in is None else next_power_of_two(np.maximum(layer.t_act, following_t_in))
+    act_words = ceil_div(features, np.maximum(act_lanes, 1))
+    return {
+        "aggr_buffer_lanes": aggr_lanes,
+        "act_buffer_lanes": act_lanes,
+        "store_rows": buffer_rows(tiles["h_words"]),
+        "aggr_rows": buffer_rows(ceil_div(features, aggr_lanes)),
+        "act_rows": zero if layer.last else buffer_rows(act_words),
+        "score_rows": buffer_rows(ceil_div(features, next_power_of_two(np.maximum(layer.t_out, layer.t_attn)))),
+        "maximum_rows": buffer_rows(tiles["head_groups"]),
+    }
+
+
+def _tile_counts(layer: Any) -> dict[str, Any]:
+    """The counts of tiles, groups and words that follow from the fields of `_sizes`, of many designs or of one."""
+    zero = np.zeros_like(layer.k)
+    head_groups, aggr_tiles = layer.k // layer.group_heads, ceil_div(layer.features, layer.t_aggr)
     return {
         "head_groups": head_groups,
-        "group_tiles": aggr_tiles // np.where(gat, head_groups, 1),
-        "out_tiles": ceil_div(features, t_out),
-        "in_groups": ceil_div(input_width, t_in),
-        "score_tiles": np.where(gat, ceil_div(d, np.maximum(t_attn, 1)), 0),
+        "group_tiles": aggr_tiles // np.where(layer.gat, head_groups, 1),
+        "out_tiles": ceil_div(layer.features, layer.t_out),
+        "in_groups": ceil_div(layer.input_width, layer.t_in),
+        "score_tiles": np.where(layer.gat, ceil_div(layer.d, np.maximum(layer.t_attn, 1)), 0),
         "aggr_tiles": aggr_tiles,
-        "act_tiles": zero if last else ceil_div(features, np.maximum(t_act, 1)),
-        "h_words": ceil_div(features, h_lanes),
-        "class_tiles": ceil_div(d, np.maximum(class_lanes, 1)) if last else zero,
-        "logit_beats": ceil_div(d, wire.BEAT_WORDS) if last else zero,
+        "act_tiles": zero if layer.last else ceil_div(layer.features, np.maximum(layer.t_act, 1)),
+        "h_words": ceil_div(layer.features, layer.h_lanes),
+        "class_tiles": ceil_div(layer.d, np.maximum(layer.class_lanes, 1)) if layer.last else zero,
+        "logit_beats": ceil_div(layer.d, wire.BEAT_WORDS) if layer.last else zero,
     }
 
 
 def check(layer: OneDesign) -> None:
     """Raise ValueError where counts of tiles contradict shape and lanes, or where lanes or rows cannot be built."""
-    causes = inspect.signature(_tile_counts).parameters
-    for name, expected in _tile_counts(**{cause: getattr(layer, cause) for cause in causes}).items():
+    for name, expected in _tile_counts(layer).items():
         if getattr(layer, name) != expected:
             raise ValueError(f"{name} is {getattr(layer, name)}, but the layer's shape and lanes make it {expected}")
     if layer.features != layer.k * layer.d_padded:
@@ -290,9 +301,7 @@ def check(layer: OneDesign) -> None:
 def reshaped(layer: OneDesign, **changes: Any) -> OneDesign:
     """A layer's geometry with other fields, its counts of tiles made anew."""
     changed = replace(layer, **changes)
-    causes = inspect.signature(_tile_counts).parameters
-    counts = _tile_counts(**{cause: getattr(changed, cause) for cause in causes})
-    whole: dict[str, Any] = {name: int(count) for name, count in counts.items()}
+    whole: dict[str, Any] = {name: int(count) for name, count in _tile_counts(changed).items()}
     return replace(changed, **whole)
 
 

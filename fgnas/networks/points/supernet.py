@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -166,8 +168,16 @@ def _step(
 def _save(checkpoint: Path, model: PointSupernet, optimiser: torch.optim.Optimizer, epochs: int) -> None:
     """Replace the checkpoint, whole or not at all."""
     buffer = io.BytesIO()
-    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}, buffer)
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}
+    torch.save(_interned(state), buffer)
     replace_file(checkpoint, buffer.getvalue())
+
+
+def _interned(value: Any) -> Any:
+    """The same values with one object for equal names: a pickle of loaded ones has the bytes of one of new ones."""
+    if isinstance(value, dict):
+        return {sys.intern(name) if isinstance(name, str) else name: _interned(one) for name, one in value.items()}
+    return [_interned(one) for one in value] if isinstance(value, list) else value
 
 
 def accuracy(model: PointSupernet, network: PointNetwork, data: GraphSet, split: str = "val") -> float:

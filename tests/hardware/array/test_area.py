@@ -37,7 +37,7 @@ from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode, Softmax
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.resources import UNITS
-from fgnas.tools.characterise_array import draw_array, draw_sharing, draw_table, sharing, source_digest
+from fgnas.laboratory.array import draw_array, draw_sharing, draw_table, sharing, source_digest
 from fgnas.tools.synth import instance_totals, synthesise
 
 ENGINE = Engine(

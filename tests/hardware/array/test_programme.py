@@ -89,5 +89,5 @@ def test_offsets_are_those_that_vitis_assigns() -> None:
 )
 def test_the_docs_hold_the_tables(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     table = wire.markdown(header, rows)
-    text = (Path(__file__).parents[3] / "docs" / "array.md").read_text(encoding="utf-8")
-    assert table in text, f"docs/array.md must hold\n{table}"
+    text = (Path(__file__).parents[3] / "docs" / "array-interface.md").read_text(encoding="utf-8")
+    assert table in text, f"docs/array-interface.md must hold\n{table}"

@@ -18,7 +18,7 @@ from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.memories import layer_memories, reader_buffer
 from fgnas.hardware.pipeline.pricing import design_resources
 from fgnas.hardware.shape import GraphShape
-from fgnas.tools.characterise import random_accelerator
+from fgnas.laboratory.networks import random_accelerator
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import count_block_rams, count_cells, list_memories
 

@@ -17,8 +17,8 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources, design_resources
 from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
 from fgnas.hardware.shape import GraphShape
+from fgnas.laboratory.networks import random_accelerator, random_network
 from fgnas.systems.fgnas.space import fgnas_space
-from fgnas.tools.characterise import random_accelerator, random_network
 from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
 SHAPE = GraphShape(200, 7, 1024, 64)

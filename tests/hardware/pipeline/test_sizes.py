@@ -8,7 +8,8 @@ import pytest
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.hardware.pipeline.sizes import TERMS, Coefficients, Lookup, columns, terms, weighted_sum
-from fgnas.tools.characterise import by_name, draw_points
+from fgnas.laboratory.fitting import by_name
+from fgnas.laboratory.pipeline import draw_points
 
 TERMS_BY_HAND = {"1": 1, "kind": Lookup(np.array([0, 2]), 3, np.array([10, 20])), "lanes": np.array([5, 6])}
 

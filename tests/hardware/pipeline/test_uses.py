@@ -12,8 +12,8 @@ from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.uses import uses
 from fgnas.hardware.shape import GraphShape
+from fgnas.laboratory.networks import random_accelerator
 from fgnas.systems.fgnas.space import fgnas_space
-from fgnas.tools.characterise import random_accelerator
 
 SHAPE = GraphShape(50, 3, 1024, 16)
 MODULES = ("linear_sparse", "linear_dense", "row_buffer", "store", "aggregate", "activate", "head_mean",

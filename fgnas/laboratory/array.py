@@ -1,24 +1,18 @@
-"""Characterise the modules of the multiplier array: synthesise each for many engines, fit, and write the tables.
+"""The modules of the multiplier array: the engines that each is measured for, how, and the table of a family.
 
 Engines are drawn as networks on arrays need them, for graphs of several sizes. A module is synthesised by itself, with
-the parameters that the kernel of its engine gives it. Measured points are kept in the working folder, one a line, so
-that an interrupted run continues. A module whose source is the one that the shipped table was measured on keeps its
-entry and is not measured again.
+the parameters that the kernel of its engine gives it. A module whose source is the one that the shipped table was
+measured on keeps its entry and is not measured again. The points of a batch are behind ports of one width.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import functools
-import json
-import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +49,14 @@ from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS,
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
-from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms
+from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest
+from fgnas.laboratory.fitting import fit_terms
+from fgnas.laboratory.networks import SHAPES, random_network
 from fgnas.network import Network
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
-from fgnas.tools import measurements
-from fgnas.tools.characterise import FIRST_FAMILY, SHAPES, code_digest, fit_terms, random_network
 from fgnas.tools.synth import count_cells, synthesise
 
 OPTION_SHARED = 2
@@ -202,14 +196,6 @@ def _scaled(network: Network, rng: np.random.Generator) -> Network:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Points of one module behind ports of one width: arrays whose engines have it with different parameters."""
-
-    module: str
-    arrays: tuple[ArrayAccelerator, ...]
-
-
-@dataclass(frozen=True)
 class Option:
     """What an engine may have beside: a module is measured with it and without it.
 
@@ -294,20 +280,17 @@ def draw_option(option: Option, rng: np.random.Generator) -> ArrayAccelerator:
                 return replace(array, engine=replace(array.engine, **given))
 
 
-def measure(batch: Batch, family: str, folder: Path) -> None:
-    """Synthesise a batch and append its sizes to the module's file."""
-    with tempfile.TemporaryDirectory() as scratch:
-        sizes = MEASURES.get(batch.module, _instances)(batch, family, Path(scratch))
-    rows = [{"engine": array.engine.summary(), **size} for array, size in zip(batch.arrays, sizes, strict=True)]
-    measurements.append(place_of(batch.module, family, folder), rows)
+def synthesised(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
+    """The sizes of a batch."""
+    return MEASURES.get(batch.module, _instances)(batch, family, scratch)
 
 
-def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+def _instances(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of the module as each engine's kernel instantiates it."""
-    files, module = _written(batch.arrays[0], scratch), BEYOND.get(batch.module, batch.module)
+    files, module = _written(batch.points[0], scratch), BEYOND.get(batch.module, batch.module)
     texts = [
         f"module point_{number};\n  import array_pkg::*;\n{settings(array, module)} u_point ();\nendmodule\n"
-        for number, array in enumerate(batch.arrays)
+        for number, array in enumerate(batch.points)
     ]
     lines = [f"  (* keep *) point_{number} u_{number} ();\n" for number in range(len(texts))]
     text = "`default_nettype wire\n" + "".join(texts) + "module top;\n" + "".join(lines) + "endmodule\n"
@@ -321,10 +304,10 @@ def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float
     return found
 
 
-def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+def _fixed(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
     """The sum of the modules that every array has once and of the kernel's own cells."""
     found = []
-    for number, array in enumerate(batch.arrays):
+    for number, array in enumerate(batch.points):
         folder = scratch / str(number)
         write_rtl(array, folder)
         modules = synthesise(["-f", "files.f"], KERNEL, family, folder / "rtl", folder / "log", list(FIXED))["modules"]
@@ -333,10 +316,10 @@ def _fixed(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     return found
 
 
-def _attention(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
+def _attention(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of a unit with attention, of its coefficients and of its exponentials."""
     found = []
-    for number, array in enumerate(batch.arrays):
+    for number, array in enumerate(batch.points):
         folder = scratch / str(number)
         files = _written(array, folder)
         text = f"module top;\n  import array_pkg::*;\n{settings(array, UNIT)} u_point ();\nendmodule\n"
@@ -346,10 +329,10 @@ def _attention(batch: Batch, family: str, scratch: Path) -> list[dict[str, float
     return found
 
 
-def _option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
+def _option(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
     """Own cells of the modules of an option, with it less without it; and those without it."""
     option, found = OPTIONS[batch.module], list[dict[str, Any]]()
-    for number, array in enumerate(batch.arrays):
+    for number, array in enumerate(batch.points):
         folder = scratch / str(number)
         files = _written(array, folder)
         plain = replace(array, engine=replace(array.engine, **option.without(array.engine)))
@@ -368,10 +351,10 @@ def _option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _kernel_option(batch: Batch, family: str, scratch: Path) -> list[dict[str, Any]]:
+def _kernel_option(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
     """The kernel's own cells with an option, less those without it; and those without it."""
     option, found = OPTIONS[batch.module], list[dict[str, Any]]()
-    for number, array in enumerate(batch.arrays):
+    for number, array in enumerate(batch.points):
         plain = replace(array, engine=replace(array.engine, **option.without(array.engine)))
         sizes = []
         for name, one in (("with", array), ("without", plain)):
@@ -455,12 +438,12 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
     return chosen
 
 
-def waiting(family: str, folder: Path) -> Iterator[Batch]:
-    """The batches of points that neither the folder nor the shipped table holds yet."""
-    table, counts = shipped(family), POINTS if family == FIRST_FAMILY else OTHER_POINTS
+def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batch[ArrayAccelerator]]:
+    """The batches of points that neither the folder nor the shipped table holds yet, at most so many of a module."""
+    table, counts = BENCH.shipped(family), POINTS if family == FIRST_FAMILY else OTHER_POINTS
     for module, count in counts.items():
-        most = count + UNTABLED if module == UNIT else count
-        rows, arrays = measured(module, family, folder), draw_points()[module][:most]
+        wanted = count + UNTABLED if module == UNIT else count
+        rows, arrays = BENCH.measured(module, family, folder), draw_points()[module][:wanted][:most]
         if not rows and is_current(module, table):
             continue
         known = [Engine.of(row["engine"]) for row in rows]
@@ -468,16 +451,6 @@ def waiting(family: str, folder: Path) -> Iterator[Batch]:
         behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in BEAT_BITS]
         for start in range(0, max(map(len, behind)), BATCH):
             yield from (Batch(module, tuple(own[start : start + BATCH])) for own in behind if own[start:])
-
-
-def measured(module: str, family: str, folder: Path) -> list[dict[str, Any]]:
-    """The measured points of a module: [{engine, lut, ff}]."""
-    return measurements.read(place_of(module, family, folder))
-
-
-def place_of(module: str, family: str, folder: Path) -> Path:
-    """The file of a module's sizes."""
-    return measurements.place_of(folder, family, module, source_digest(module))
 
 
 @functools.cache
@@ -492,20 +465,6 @@ def source_digest(module: str) -> str:
     return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
 
 
-def characterise(
-    family: str, folder: Path, workers: int = 1, progress: measurements.Progress = lambda done, total: None
-) -> Path:
-    """Measure the missing points, fit, and write the family's table; returns its path."""
-    batches = [*waiting(family, folder)]
-    measurements.measure_all(batches, functools.partial(measure, family=family, folder=folder), workers, progress)
-    return write_table(family, folder)
-
-
-def shipped(family: str) -> dict[str, Any]:
-    """The family's table as the package has it; empty if there is none."""
-    return measurements.table(MEASURED / f"{family}.json")
-
-
 def is_current(module: str, table: dict[str, Any]) -> bool:
     """Whether a table's entry was measured, on the sources that are there now, and fitted to today's terms."""
     if table.get("sources", {}).get(module) != source_digest(module) or not table["modules"][module]["points"]:
@@ -514,16 +473,16 @@ def is_current(module: str, table: dict[str, Any]) -> bool:
     return list(table["modules"][module]["lut"]) == list(terms(module, one, table["family"]))
 
 
-def write_table(family: str, folder: Path) -> Path:
-    """Fit what was measured and write fgnas/hardware/array/characterisation/FAMILY.json.
+def fitted(family: str, folder: Path) -> dict[str, Any]:
+    """What a family's table says of the modules, fitted to what was measured.
 
     What another family than the first has not measured is as there, with 0 points.
     """
-    table = shipped(family)
-    like = shipped(FIRST_FAMILY)["modules"] if family != FIRST_FAMILY else {}
+    table = BENCH.shipped(family)
+    like = BENCH.shipped(FIRST_FAMILY)["modules"] if family != FIRST_FAMILY else {}
     modules: dict[str, dict[str, Any]] = {}
     for module in POINTS:
-        rows = measured(module, family, folder)
+        rows = BENCH.measured(module, family, folder)
         if rows:
             engines = engine_columns([Engine.of(row["engine"]) for row in rows])
             found = terms(module, engines, family)
@@ -531,26 +490,15 @@ def write_table(family: str, folder: Path) -> Path:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
             if module in IN_PROPORTION:
                 found, rows = in_proportion(found, rows)
-            fitted = functools.partial(
+            fit = functools.partial(
                 fit_terms, like=like.get(module), logic=LOGIC.get(module, ()), differing=DIFFERING.get(module, ())
             )
-            modules[module] = fitted(found, rows) | left_out(found, rows, fitted)
+            modules[module] = fit(found, rows) | left_out(found, rows, fit)
         elif is_current(module, table):
             modules[module] = table["modules"][module]
         else:
             modules[module] = {**like[module], "points": 0}
-    content = {
-        "family": family,
-        "tool": f"Yosys (pyosys {version('pyosys')})",
-        "date": datetime.date.today().isoformat(),
-        "command": "make characterise-array",
-        "sources": {module: source_digest(module) for module in modules},
-        "modules": modules,
-    }
-    MEASURED.mkdir(exist_ok=True)
-    place = MEASURED / f"{family}.json"
-    place.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return place
+    return {"sources": {module: source_digest(module) for module in modules}, "modules": modules}
 
 
 def in_proportion(found: Terms, rows: list[dict[str, Any]]) -> tuple[Terms, list[dict[str, Any]]]:
@@ -590,20 +538,8 @@ def _beyond(
     ]
 
 
-def main() -> None:
-    """`make characterise-array`: measure both families."""
-    parser, folder = argparse.ArgumentParser(description=__doc__), Path("build/characterisation-array")
-    parser.add_argument("--families", nargs="+", default=list(FAMILIES), help="default: %(default)s")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; default: %(default)s")
-    parser.add_argument("--folder", type=Path, default=folder, help="default: %(default)s")
-    options = parser.parse_args()
-    for family in options.families:
-        print(characterise(family, options.folder, options.workers, functools.partial(_show, family)))
-
-
-def _show(family: str, done: int, total: int) -> None:
-    print(f"{family}: {done}/{total}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+BENCH = Bench[ArrayAccelerator](
+    "array", "make characterise-array", MEASURED, source_digest, lambda array: {"engine": array.engine.summary()},
+    waiting, synthesised, fitted,
+)  # fmt: skip
+"""The bench of the array's modules."""

@@ -7,7 +7,9 @@ import pytest
 
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
-from fgnas.tools.characterise import MEASURES, code_digest, fit_terms, source_digest
+from fgnas.laboratory.bench import code_digest
+from fgnas.laboratory.fitting import fit_terms
+from fgnas.laboratory.pipeline import MEASURES, source_digest
 
 
 @pytest.mark.parametrize("family", FAMILIES)
