@@ -13,14 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fgnas.design import Design
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.numbers import ceil_div
-from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.integers import Product
 from fgnas.tasks.nodes import GraphData
 
 Reals = NDArray[np.float32]
@@ -93,21 +92,7 @@ class FilledRegions:
 
 
 class Loaded(Protocol):
-    """A build with the parameters of one call.
-
-    Attributes:
-        source: the call's network in integers, from which formats and scales are taken.
-        network: its float parameters.
-    """
-
-    @property
-    def source(self) -> Accelerator: ...
-
-    @property
-    def network(self) -> Network: ...
-
-    def run(self, rows: Reals, index: Index | None) -> Codes:
-        """[n, classes] what the kernel gives for rows [n, inputs], by the integer reference."""
+    """A build with the parameters of one call."""
 
     def regions(self, rows: Reals, index: Index | None) -> Regions:
         """The regions of a call with such rows and neighbours."""
@@ -144,7 +129,7 @@ class Build(Protocol):
     def cycles(self, call: Call) -> int:
         """From the accepted start write to the interrupt, with the reference memory: exact."""
 
-    def design(self, call: Call) -> Design:
+    def products(self, call: Call) -> tuple[Product, ...]:
         """The layers that a call runs as: their formats and widths."""
 
     def shape(self, call: Call) -> GraphShape:
