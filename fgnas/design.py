@@ -40,9 +40,11 @@ products of two nodes' features, so that they are one, their product. gene-linea
 
 DOT = "cos"
 """The attention whose scores are products of two nodes' features."""
-PAIR = "gene-linear"
-"""The attention whose scores are sums of functions of two nodes' features."""
-OF_EDGES = (DOT, PAIR)
+PAIRS = ("gene-linear",)
+"""Attentions whose scores are sums of a function of two nodes' features, each with its own function."""
+BOUNDED = ("gene-linear",)
+"""Those whose function lies from -1 to 1; the numbers of the others have the format of what the function is of."""
+OF_EDGES = (DOT, *PAIRS)
 """Attentions whose edges have scores of their own; those of the others are made of scores of nodes."""
 OF_NODES = tuple(name for name in VECTORS if name not in OF_EDGES)
 
@@ -148,7 +150,7 @@ class Layer(BaseModel):
     @property
     def pair(self) -> bool:
         """Whether a score is a sum of functions of two nodes' features."""
-        return self.attention == PAIR
+        return self.attention in PAIRS
 
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
@@ -159,10 +161,9 @@ class Layer(BaseModel):
         edges have scores of their own another."""
         return score_format(self.attention, self.value_format(scale))
 
-    def tanh_format(self) -> FixedPoint:
-        """Format of gene-linear's functions of two nodes' features, -1 to 1, in the width of features."""
-        width = self.value_format().width
-        return FixedPoint(width, width - 1)
+    def function_format(self, pair: FixedPoint) -> FixedPoint:
+        """Format of the functions of two nodes' features, whose arguments have the format `pair`."""
+        return FixedPoint(pair.width, pair.width - 1) if self.attention in BOUNDED else pair
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's weights, stored as w * 2**scale."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import PAIR, VECTORS
+from fgnas.design import PAIRS, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -397,7 +397,7 @@ def arranged(source: Accelerator, offered: Sequence[Arrangement], family: str) -
         exponential_halves=exponential_halves(softmax, family), averaged=averaged_heads(layers[-1]),
         seconds=tuple(layer.second for layer in layers), added=adds_heads(source, layers[-1]),
         dots=every(layer.scores is not None and layer.scores.dot for layer in layers),
-        pairs=every(layer.attention == PAIR for layer in layers),
+        pairs=every(layer.attention in PAIRS for layer in layers),
         maxima=every(bool(g.maximum) for g in geometries),
         denominator_bits=int(attending["denominator_bits"][0]), mean=int(attending["mean"][0]),
         symmetric=int(attending["symmetric"][0]), exponentials=int(attending["exponentials"][0]),

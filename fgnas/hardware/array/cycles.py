@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import PAIR, VECTORS
+from fgnas.design import PAIRS, VECTORS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
@@ -325,7 +325,7 @@ def _query_multiplications(layer: LayerAccelerator, nodes: int) -> int:
 
 def of_nodes(attention: str) -> int:
     """Vectors of an attention that meet the features of nodes; factors meet functions of edges."""
-    return VECTORS.get(attention, 0) - (attention == PAIR)
+    return VECTORS.get(attention, 0) - (attention in PAIRS)
 
 
 def busy(encoded: EncodedArray, cycles: int) -> float:

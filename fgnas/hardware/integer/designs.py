@@ -23,8 +23,8 @@ from fgnas.hardware.integer.scores.product import ProductScores
 from fgnas.hardware.integer.tables import (
     exponential_table,
     largest_difference,
+    pair_table,
     score_table,
-    tanh_table,
 )
 from fgnas.network import LayerParameters, Network, SecondProduct
 
@@ -110,12 +110,12 @@ def _scores(layer: Layer, parameters: LayerParameters, value: FixedPoint, score:
         for one in (parameters.attention_source, parameters.attention_target, parameters.attention_factor)
     )
     if layer.pair:
-        pair, function = layer.value_format(parameters.scale_of_pairs), layer.tanh_format()
+        pair = layer.value_format(parameters.scale_of_pairs)
+        function = layer.function_format(pair)
         to_pair = value.fraction_bits + weight.fraction_bits - pair.fraction_bits
         to_score = function.fraction_bits + weight.fraction_bits - score.fraction_bits
-        return PairScores(
-            source, target, factor, weight, to_pair, pair, tanh_table(pair, function), function, to_score, score
-        )
+        table = pair_table(layer.attention, pair, function)
+        return PairScores(source, target, factor, weight, to_pair, pair, table, function, to_score, score)
     if layer.dot:
         return ProductScores(source, weight, value, 2 * value.fraction_bits - score.fraction_bits, score)
     if layer.attention == "linear":
