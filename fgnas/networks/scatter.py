@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fgnas.design import GATV2_SLOPE
 from fgnas.networks.kernels import NEGATIVE_SLOPE
 
 Rounding = Callable[[Tensor], Tensor]
@@ -69,7 +70,9 @@ def dot_scores(
     return of_score((queries[edges.targets] * heads[edges.sources]).sum(2))
 
 
-PAIR_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"gene-linear": torch.tanh}
+PAIR_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gene-linear": torch.tanh, "gatv2": lambda p: torch.nn.functional.leaky_relu(p, GATV2_SLOPE),
+}  # fmt: skip
 """The function of two nodes' features, by the attention whose scores are made of it."""
 
 

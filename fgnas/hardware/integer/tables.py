@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.activations import FUNCTIONS, PLAIN
-from fgnas.design import OF_EDGES, TABLE_BITS
+from fgnas.design import GATV2_SLOPE, OF_EDGES, TABLE_BITS
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 
@@ -23,7 +23,7 @@ def score_table(value: FixedPoint, score: FixedPoint) -> Codes:
     return score.quantise(1.0 + np.tanh(value.value(_by_bits(value))))
 
 
-PAIR_FUNCTIONS: dict[str, Function] = {"gene-linear": np.tanh}
+PAIR_FUNCTIONS: dict[str, Function] = {"gene-linear": np.tanh, "gatv2": lambda p: np.maximum(p, p * GATV2_SLOPE)}
 """The function of two nodes' features, by the attention whose scores are made of it."""
 
 
