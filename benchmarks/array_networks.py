@@ -15,7 +15,7 @@ import numpy as np
 from multiplier_array import random_network
 
 from fgnas.activations import NAMES
-from fgnas.design import MLP, PAIR, PIPELINE_BITS, VECTORS, Design, Layer
+from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoding import (
@@ -74,7 +74,7 @@ MOST_GRAPHS = 12
 """Of a readout."""
 FILLING = 256
 """Of the values of entries that fill own words."""
-MOST_BITS = {PAIR: 8}
+MOST_BITS = dict.fromkeys(PAIRS, 8)
 """Of features whose attention has a table of its own for each of their values: tables hold 2,048."""
 
 

@@ -26,27 +26,32 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 
-Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear"]
+Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear", "gatv2"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
 
-VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2, "cos": 1, "gene-linear": 3}
+VECTORS = {"gat": 2, "linear": 1, "gat-sym": 2, "cos": 1, "gene-linear": 3, "gatv2": 3}
 """Attentions whose messages are weighted by a softmax over scores, and how many vectors of weights each has: that of
 the sending node, that of the receiving one, then the factors of functions of both.
 
-gat is PyG's GATConv. The others are GraphNAS's (`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in G-CoS, Table
-II); both vectors of linear multiply the sending node, so that they are one, their sum. Those of cos multiply the same
-products of two nodes' features, so that they are one, their product. gene-linear's factors are GraphNAS's
-`general_att_layer`, which its heads share.
+gat is PyG's GATConv, and gatv2 its GATv2Conv (Brody et al., 2022) whose two matrices are one but for a factor of each
+feature, the vectors of the two nodes; with ones they are its share_weights. The others are GraphNAS's
+(`GeoLayer.apply_attention` in its pyg_gnn_layer.py, as in G-CoS, Table II); both vectors of linear multiply the sending
+node, so that they are one, their sum. Those of cos multiply the same products of two nodes' features, so that they are
+one, their product. gene-linear's factors are GraphNAS's `general_att_layer`, which its heads share.
 """
 
 DOT = "cos"
 """The attention whose scores are products of two nodes' features."""
-PAIR = "gene-linear"
-"""The attention whose scores are sums of functions of two nodes' features."""
-OF_EDGES = (DOT, PAIR)
+PAIRS = ("gene-linear", "gatv2")
+"""Attentions whose scores are sums of a function of two nodes' features, each with its own function."""
+BOUNDED = ("gene-linear",)
+"""Those whose function lies from -1 to 1; the numbers of the others have the format of what the function is of."""
+GATV2_SLOPE = 0.25
+"""Slope of gatv2's LeakyReLU below zero: a shift by two bits. GATv2Conv has 0.2 unless it is told another."""
+OF_EDGES = (DOT, *PAIRS)
 """Attentions whose edges have scores of their own; those of the others are made of scores of nodes."""
 OF_NODES = tuple(name for name in VECTORS if name not in OF_EDGES)
 
@@ -247,7 +252,7 @@ class Layer(BaseModel):
     @property
     def pair(self) -> bool:
         """Whether a score is a sum of functions of two nodes' features."""
-        return self.attention == PAIR
+        return self.attention in PAIRS
 
     def value_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's features, stored as x * 2**scale."""
@@ -258,10 +263,9 @@ class Layer(BaseModel):
         edges have scores of their own another."""
         return score_format(self.attention, self.value_format(scale))
 
-    def tanh_format(self) -> FixedPoint:
-        """Format of gene-linear's functions of two nodes' features, -1 to 1, in the width of features."""
-        width = self.value_format().width
-        return FixedPoint(width, width - 1)
+    def function_format(self, pair: FixedPoint) -> FixedPoint:
+        """Format of the functions of two nodes' features, whose arguments have the format `pair`."""
+        return FixedPoint(pair.width, pair.width - 1) if self.attention in BOUNDED else pair
 
     def weight_format(self, scale: int = 0) -> FixedPoint:
         """Format of the layer's weights, stored as w * 2**scale."""

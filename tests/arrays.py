@@ -8,7 +8,7 @@ import numpy as np
 from support import Choices, random_design, random_graph, random_network
 
 from fgnas.backends.project import Request, write
-from fgnas.design import PAIR, VECTORS, Design
+from fgnas.design import PAIRS, VECTORS, Design
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
@@ -52,7 +52,7 @@ def write_array(source: ArrayNetwork, data: GraphData, folder: Path, **wanted: A
 def few_bits(attention: str, rng: np.random.Generator | None = None) -> Choices:
     """Formats of features of 8 bits, or of as many at most: an engine holds activation tables of 2,048 numbers, and
     every layer with gene-linear has one more of as many as its features have values."""
-    if attention != PAIR:
+    if attention not in PAIRS:
         return {}
     return {"ai": 2, "af": 5} if rng is None else {"ai": int(rng.integers(0, 3)), "af": int(rng.integers(2, 6))}
 

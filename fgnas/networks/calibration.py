@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import PLAIN
-from fgnas.design import DOT, PAIR, TABLE_BITS, Design, Layer
+from fgnas.design import DOT, PAIRS, TABLE_BITS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
@@ -96,8 +96,8 @@ def _of_edges(attention: str, h: Tensor, vectors: Sequence[Tensor], edges: Edges
     heads = h.view(len(h), *vectors[0].shape)
     if attention == DOT:
         return {"score": dot_scores(heads, vectors[0], edges)}
-    if attention == PAIR:
-        return {"pair": paired(heads, vectors, edges), "score": pair_scores(heads, vectors, edges)}
+    if attention in PAIRS:
+        return {"pair": paired(heads, vectors, edges), "score": pair_scores(attention, heads, vectors, edges)}
     return {}
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import LEAKY_SLOPE
-from fgnas.design import DOT, MLP, PAIR, VECTORS
+from fgnas.design import DOT, MLP, PAIRS, VECTORS
 from fgnas.networks import kernels, scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.tasks.nodes import GraphData
@@ -199,8 +199,8 @@ class Block:
         if attention == DOT:
             scores = scatter.dot_scores(heads, vectors[0], self.scattered, *of_edges)
             alpha = scatter.edge_softmax(scores, self.scattered)
-        elif attention == PAIR:
-            scores = scatter.pair_scores(heads, vectors, self.scattered, *of_edges)
+        elif attention in PAIRS:
+            scores = scatter.pair_scores(attention, heads, vectors, self.scattered, *of_edges)
             alpha = scatter.edge_softmax(scores, self.scattered)
         else:
             alpha = self._alpha([(heads * vector).sum(2) for vector in reversed(vectors)], attention)

@@ -18,6 +18,7 @@ from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
+from fgnas.networks.scatter import PAIR_FUNCTIONS
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
@@ -123,9 +124,9 @@ def _fivefold_scores(
     vectors = [fake_quantise(vector, weight) for vector in given if vector is not None]
     if layer.pair:
         source, target, factor = vectors
-        paired = fake_quantise(heads[targets] * target + heads[sources] * source,
-                               layer.value_format(parameters.scale_of_pairs))  # fmt: skip
-        functions = fake_quantise(torch.tanh(paired), layer.tanh_format())
+        number = layer.value_format(parameters.scale_of_pairs)
+        paired = fake_quantise(heads[targets] * target + heads[sources] * source, number)
+        functions = fake_quantise(PAIR_FUNCTIONS[layer.attention](paired), layer.function_format(number))
         return 5 * fake_quantise((functions * factor).sum(2), layer.score_format(parameters.scale_of_scores))
     if layer.dot:
         queries = fake_quantise(heads * vectors[0], value)

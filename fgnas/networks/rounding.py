@@ -50,7 +50,7 @@ class Formats:
         return cls(
             layer.weight_format(weight_scale), layer.value_format(value_scale), output, score,
             layer.weight_format(second_weight_scale), layer.value_format(second_value_scale), pair,
-            layer.tanh_format() if layer.pair else None,
+            None if pair is None else layer.function_format(pair),
         )  # fmt: skip
 
     @classmethod

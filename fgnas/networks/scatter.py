@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fgnas.design import GATV2_SLOPE
 from fgnas.networks.kernels import NEGATIVE_SLOPE
 
 Rounding = Callable[[Tensor], Tensor]
@@ -69,19 +70,25 @@ def dot_scores(
     return of_score((queries[edges.targets] * heads[edges.sources]).sum(2))
 
 
+PAIR_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gene-linear": torch.tanh, "gatv2": lambda p: torch.nn.functional.leaky_relu(p, GATV2_SLOPE),
+}  # fmt: skip
+"""The function of two nodes' features, by the attention whose scores are made of it."""
+
+
 def pair_scores(
-    heads: Tensor, vectors: Sequence[Tensor], edges: Edges, of_pair: Rounding = _same, of_function: Rounding = _same,
-    of_score: Rounding = _same,
+    attention: str, heads: Tensor, vectors: Sequence[Tensor], edges: Edges, of_pair: Rounding = _same,
+    of_function: Rounding = _same, of_score: Rounding = _same,
 ) -> Tensor:  # fmt: skip
-    """[edges, heads] sums of factors [heads, d] times tanh of both nodes' features, each times its vector [heads, d];
-    the `vectors` are that of the sending node, that of the receiving node, and the factors. What tanh is of, tanh and
-    the scores may be rounded."""
-    functions = of_function(torch.tanh(of_pair(paired(heads, vectors, edges))))
+    """[edges, heads] sums of factors [heads, d] times the attention's function of both nodes' features, each times its
+    vector [heads, d]; the `vectors` are that of the sending node, that of the receiving node, and the factors. What the
+    function is of, the function and the scores may be rounded."""
+    functions = of_function(PAIR_FUNCTIONS[attention](of_pair(paired(heads, vectors, edges))))
     return of_score((functions * vectors[2]).sum(2))
 
 
 def paired(heads: Tensor, vectors: Sequence[Tensor], edges: Edges) -> Tensor:
-    """[edges, heads, d] what the tanh of `pair_scores` is of."""
+    """[edges, heads, d] what the function of `pair_scores` is of."""
     source, target = vectors[:2]
     return (heads[edges.places] * target)[edges.targets] + (heads * source)[edges.sources]
 
@@ -90,7 +97,7 @@ SCORES: dict[str, Callable[[Sequence[Tensor], Edges], Tensor]] = {
     "gat": _gat, "linear": _linear, "gat-sym": _gat_sym,
 }  # fmt: skip
 """[edges, heads] the scores of an attention, from the products of all nodes with its vectors, [nodes, heads], that of
-the receiving node first; those of cos are `dot_scores`, those of gene-linear `pair_scores`."""
+the receiving node first; those of cos are `dot_scores`, those of `PAIRS` `pair_scores`."""
 
 
 def edge_softmax(scores: Tensor, edges: Edges) -> Tensor:

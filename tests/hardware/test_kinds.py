@@ -9,7 +9,7 @@ from support import random_graph, random_network
 import fgnas
 from fgnas import api
 from fgnas.backends.array import REGIONS
-from fgnas.design import Array, Design
+from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import UserError
 from fgnas.hardware.kinds import KINDS, find_kind, kind_of
 from fgnas.network import Network
@@ -18,7 +18,7 @@ from fgnas.networks.training import Recipe, train
 from fgnas.tasks.nodes import GraphData
 
 ATTENTIONS = {"pipeline": ("constant", "gcn", "gat"), "array": (
-    "constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear")}  # fmt: skip
+    "constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear", "gatv2")}  # fmt: skip
 AGGREGATIONS = {"pipeline": ("add", "mean", "max"), "array": ("add", "mean", "max", "mlp")}
 CASES = [
     (kind, attention, aggregation, bits)
@@ -30,7 +30,7 @@ CASES = [
 def design_of(kind: str, attention: str, aggregation: str, bits: int) -> Design:
     """Two layers of a kind of messages, with two heads in both; scores of one head where they are of wide features."""
     formats = {"ai": 1, "af": bits - 2, "wi": 1, "wf": bits - 2}
-    wide = attention in ("gat", "linear", "gat-sym", "cos", "gene-linear") and bits > 6
+    wide = attention in VECTORS and bits > 6
     layer = {"attention": attention, "aggregation": aggregation, "t_in": 1, "t_out": 1, "t_aggr": 1,
              "t_attn": 1 if attention == "gat" else None, **formats}  # fmt: skip
     hidden = layer | {"d": 4, "k": 2, "activation": "relu", "t_act": 1}

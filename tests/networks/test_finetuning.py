@@ -5,7 +5,7 @@ import pytest
 import torch
 from support import random_design
 
-from fgnas.design import OF_EDGES, PAIR
+from fgnas.design import OF_EDGES, PAIRS
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.lowering import lower
@@ -54,8 +54,8 @@ def test_scores_of_edges_are_the_hardware_s(four_nodes, seed, attention):
     given = restored(design.architecture(), network, four_nodes).attention[0]
     vectors = [quantised(one, number.weight) for one in given]
     how = of_edges(number, quantised)
-    if attention == PAIR:
-        found = scatter.pair_scores(heads, vectors, block.scattered, *how)
+    if attention in PAIRS:
+        found = scatter.pair_scores(attention, heads, vectors, block.scattered, *how)
     else:
         found = scatter.dot_scores(heads, vectors[0], block.scattered, *how)
     order = np.lexsort((block.sources, np.repeat(np.arange(4), block.target_degrees)))
@@ -64,7 +64,7 @@ def test_scores_of_edges_are_the_hardware_s(four_nodes, seed, attention):
 
 
 def test_fine_tuning_keeps_the_scales_of_scores(four_nodes):
-    scored = {"attention": PAIR, "aggregation": "add", "t_attn": None}
+    scored = {"attention": PAIRS[0], "aggregation": "add", "t_attn": None}
     design = random_design(np.random.default_rng(6), 2, (scored, scored))
     network = calibrated(design, train(four_nodes, design.architecture(), 6, RECIPE).network, four_nodes)
     tuned = fine_tuned(design, network, four_nodes, 7, RECIPE)

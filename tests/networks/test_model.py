@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.nn import GATConv, GCNConv, GINConv, MessagePassing
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, MessagePassing
 from torch_geometric.utils import softmax
 
-from fgnas.design import VECTORS
+from fgnas.design import GATV2_SLOPE, VECTORS
 from fgnas.networks import scatter
 from fgnas.networks.attention import EdgeSoftmax, WeightedMaximum, WeightedSum
 from fgnas.networks.model import Child, Field, Maximum, SparseMatrix, SparseProduct, glorot, keep_mask
@@ -166,6 +166,50 @@ def test_gat_is_pygs_gatconv(four_nodes, aggregation):
         torch.testing.assert_close(child.biases[index].grad, convolution.bias.grad)
 
 
+def pyg_gatv2(child, index, width, d, heads, concat):
+    """PyG's layer, with the weights of the child's: the matrix of either node is the shared one times its vector."""
+    aggregation = child.architecture[index]["aggregation"]
+    options = {"heads": heads, "concat": concat, "add_self_loops": False, "aggr": aggregation}
+    convolution = GATv2Conv(width, d, negative_slope=GATV2_SLOPE, share_weights=False, **options).double()
+    source, target, factor = child.attention[index]
+    with torch.no_grad():
+        convolution.lin_l.weight.copy_((child.weights[index] * source.flatten()).T)
+        convolution.lin_r.weight.copy_((child.weights[index] * target.flatten()).T)
+        convolution.att.copy_(factor[None])
+        convolution.bias.copy_(child.biases[index])
+        for linear in (convolution.lin_l, convolution.lin_r):
+            linear.bias.zero_()
+    return convolution
+
+
+@pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
+def test_gatv2_is_pygs_gatv2conv(four_nodes, aggregation):
+    """Values and the gradients of all but the sending node's vector, with two heads concatenated and four averaged.
+    PyG's messages are products with that node's matrix, so that its vector is 1."""
+    first = layer(3, "gatv2", aggregation, k=2, activation="tanh")
+    child = Child(
+        [first, layer(None, "gatv2", aggregation, k=4, activation=None)], 3, 2, np.random.default_rng(1), torch.float64
+    )
+    with torch.no_grad():
+        for source, _, _ in child.attention:
+            source.fill_(1.0)
+    ours = child(Field(four_nodes, ALL, 2, torch.float64))
+    (ours**2).sum().backward()
+    edges, x = edge_index(four_nodes), torch.from_numpy(four_nodes.features.toarray()).double()
+    one, two = pyg_gatv2(child, 0, 3, 3, 2, True), pyg_gatv2(child, 1, 6, 2, 4, False)
+    theirs = two(torch.tanh(one(x, edges)), edges)
+    (theirs**2).sum().backward()
+    torch.testing.assert_close(ours, theirs)
+    for index, convolution in enumerate((one, two)):
+        target = child.attention[index][1].detach().flatten()
+        both = convolution.lin_l.weight.grad.T + convolution.lin_r.weight.grad.T * target
+        torch.testing.assert_close(child.weights[index].grad, both)
+        of_target = (child.weights[index].detach() * convolution.lin_r.weight.grad.T).sum(0)
+        torch.testing.assert_close(child.attention[index][1].grad.flatten(), of_target)
+        torch.testing.assert_close(child.attention[index][2].grad, convolution.att.grad[0])
+        torch.testing.assert_close(child.biases[index].grad, convolution.bias.grad)
+
+
 class GraphNASLayer(MessagePassing):
     """Scores as GraphNAS's source reads, of one head: x_i is the receiving node; `vectors` as in `Child.attention`."""
 
@@ -190,7 +234,7 @@ class GraphNASLayer(MessagePassing):
         return softmax(scores[self.attention](), index, num_nodes=size_i)[:, None] * x_j
 
 
-@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+@pytest.mark.parametrize("attention", [name for name in VECTORS if name not in ("gat", "gatv2")])
 @pytest.mark.parametrize("aggregation", ["add", "mean", "max"])
 def test_scores_are_those_of_graphnas(four_nodes, attention, aggregation):
     """Values and the gradients of all parameters, of two heads side by side."""

@@ -166,6 +166,7 @@ REFUSED = {
         lambda: Net(GCNConv(WIDTH, 8, add_self_loops=False), GCNConv(8, CLASSES)), "layers.0 .*lack the node itself",
     ),
     "aggr": (lambda: Net(GCNConv(WIDTH, 8, aggr="median"), GCNConv(8, CLASSES)), "aggr is median"),
+    "min": (lambda: Net(GCNConv(WIDTH, 8, aggr="min"), GCNConv(8, CLASSES)), "aggr is min; add, mean and max are"),
     "three heads": (lambda: Net(GATConv(WIDTH, 8, 3), GCNConv(24, CLASSES)), r"layers.0 \(GATConv\): heads is 3"),
     "hidden mean of heads": (
         lambda: Net(GATConv(WIDTH, 8, 2, concat=False), GCNConv(8, CLASSES)), "concat is False in a hidden layer",

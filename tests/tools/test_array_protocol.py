@@ -14,7 +14,7 @@ from bus import BusRun, assert_right, placed, run_all
 from support import plain_layer, random_graph, random_network
 
 from fgnas.backends.array import write_rtl
-from fgnas.design import OF_EDGES, PAIR, Design
+from fgnas.design import OF_EDGES, PAIRS, Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import table_banks
@@ -245,7 +245,7 @@ def test_wrong_scores_of_edges(attention: str, tmp_path: Path) -> None:
     """Each refused, and followed by a right run."""
     bench = Bench(tmp_path, 256, True, attention)
     first = sum(not one.operation for one in bench.encoded.programme)
-    steps = bad_steps_of_edges(first, attention == PAIR)
+    steps = bad_steps_of_edges(first, attention in PAIRS)
     bad = [bench.changed(place, lambda d, f=fields: replace(d, **f)) for place, fields in steps.values()]
     over = bench.changed(first + 2, lambda d: replace(d, target_base=bench.array.engine.own_words - 1))
     found = bench.run(*(run for one in (*bad, over) for run in (one, bench.plain)))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, Design, score_format
+from fgnas.design import BOUNDED, DOT, MLP, MOST_BITS, OF_EDGES, PAIRS, TABLE_BITS, VECTORS, Design, score_format
 from fgnas.designs import ArrayColumns, tables_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
@@ -201,7 +201,9 @@ def candidates_of(
             ("attention", "gcn"), ("attention", "linear"), ("aggregation", "mean"), ("aggregation", "max"))
     )  # fmt: skip
     scored = attends(columns)
-    dots, paired = ([one == attention for one in columns["attention"]] for attention in (DOT, PAIR))
+    dots, paired, bounded = (
+        [np.isin(one, names) for one in columns["attention"]] for names in ((DOT,), PAIRS, BOUNDED)
+    )
     value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
     # An argument that looks up a table has TABLE_BITS at most.
@@ -230,7 +232,7 @@ def candidates_of(
         # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
         # fraction bits, those of functions by what the scores lack; else a shift that is there.
         of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
-        of_functions = value[layer] - 1 + wf[layer] - af[layer]
+        of_functions = np.where(bounded[layer], value[layer] - 1, af[layer]) + wf[layer] - af[layer]
         of_scores += [np.select([dots[layer], paired[layer]], [af[layer], of_functions], combined)]
         shifts += [combined, rounded + rounded_off[layer] - extra, *of_scores]
     # On values and results of one format these need no table.
@@ -273,7 +275,7 @@ def _attention(
         "heads": [np.where(one, k, 0).astype(np.int64) for one, k in zip(scored, columns["k"], strict=True)],
         "vectors": [vectors[np.searchsorted(kinds, one)] for one in columns["attention"]],
         "dots": [np.isin(one, OF_EDGES) for one in columns["attention"]],
-        "pairs": [one == PAIR for one in columns["attention"]],
+        "pairs": [np.isin(one, PAIRS) for one in columns["attention"]],
     }
     return by_layer | {name: own[name][place.ravel()] for name in (*SOFTMAX, "exponential_halves")}
 
@@ -285,7 +287,7 @@ def _softmax(layers: list[list[int]], kinds: list[str], degree_bits: int) -> Sof
         if (attention := kinds[kind]) in VECTORS:
             score = score_format(attention, FixedPoint.of(integer, fraction, 0))
             words = len(exponential_table(score, largest_difference(attention, score)))
-            of_edges, pair = attention in OF_EDGES, attention == PAIR
+            of_edges, pair = attention in OF_EDGES, attention in PAIRS
             found.append(Scored(score.fraction_bits, words, bool(mean), attention == "gat-sym", of_edges, pair))
     return softmax_for(found, degree_bits)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fgnas.design import DOT, PAIR
+from fgnas.design import DOT
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -463,7 +463,8 @@ def _check_softmax(source: ArrayNetwork, plans: Sequence[LayerPlan], engine: Eng
         raise UserError("the network has attention with scores, which the engine does not offer")
     if needed.mean and not engine.softmax.mean:
         raise UserError("the network takes a mean with scores, which the engine does not offer")
-    for offer, attention in (("symmetric", "gat-sym"), ("pair", PAIR), ("dot", DOT)):
+    pair = next((source.design.layers[layer.place].attention for layer in source.layers if layer.pair), "")
+    for offer, attention in (("symmetric", "gat-sym"), ("pair", pair), ("dot", DOT)):
         if getattr(needed, offer) and not getattr(engine.softmax, offer):
             raise UserError(f"the network has attention {attention}, which the engine does not offer")
     for name in ("fraction_bits", "sum_bits"):

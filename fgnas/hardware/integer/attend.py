@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fgnas.fixedpoint import Codes, divide_even
-from fgnas.hardware.integer.gather import Reduction
+from fgnas.hardware.integer.gather import Reduction, reduced
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.operation import Given, Operation
 from fgnas.hardware.integer.value import Rows, Value, exact
@@ -16,14 +16,15 @@ from fgnas.hardware.integer.value import Rows, Value, exact
 
 @dataclass(frozen=True, eq=False)
 class Attend(Operation):
-    """Y = the sum or the largest of c h over the sum of c, for each head, divided and rounded once, not saturated.
+    """Y = the sum, the largest or the smallest of c h over the sum of c, for each head, divided and rounded once,
+    not saturated.
 
     It reads H, [rows, heads * d], and five times the scores of the edges, [edges, heads].
 
     Attributes:
         table: coefficients c by the difference D of five times a score from the row's largest; beyond its end they are
             0. See `fgnas.hardware.integer.tables.exponential_table`.
-        reduce: "add" or "max".
+        reduce: "add", "max" or "min".
         mean: whether Y is divided by the number of messages, too.
         shift: right shift that takes a sum of messages to Y's fraction bits, never above 0: the quotient rounds.
     """
@@ -56,14 +57,10 @@ class Attend(Operation):
             denominator = denominator * graph.degrees[:, None]
         heads = np.split(h, c.shape[1], axis=1)
         quotients = [
-            divide_even(self._total(c[:, head], one, graph) << -self.shift, denominator[:, head, None])
+            divide_even(reduced(self.reduce, graph, c[:, head], one) << -self.shift, denominator[:, head, None])
             for head, one in enumerate(heads)
         ]
         return np.concatenate(quotients, axis=1)
-
-    def _total(self, c: Codes, h: Codes, graph: IntegerGraph) -> Codes:
-        """[rows, d] the messages of a head, reduced."""
-        return graph.maxima(c[:, None] * h[graph.sources]) if self.reduce == "max" else graph.sums(c, h)
 
     def coefficients(self, exponent: Codes, graph: IntegerGraph) -> Codes:
         """[edges, heads] 256 exp(score - its maximum over the row), from the table; not normalised."""

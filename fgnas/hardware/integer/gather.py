@@ -14,7 +14,7 @@ from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.operation import Given, Operation, one_of
 from fgnas.hardware.integer.value import Value, exact
 
-Reduction = Literal["add", "max"]
+Reduction = Literal["add", "max", "min"]
 Mean = Literal["none", "divided", "rounded"]
 """How a mean is made: not at all; by a division behind the sum; or in the coefficients, which are rounded."""
 LARGEST_VALUE = (1 << 9) - 1
@@ -23,10 +23,10 @@ LARGEST_VALUE = (1 << 9) - 1
 
 @dataclass(frozen=True)
 class Gather(Operation):
-    """Y = the sum or the largest of c h over the neighbours, rounded once, not saturated.
+    """Y = the sum, the largest or the smallest of c h over the neighbours, rounded once, not saturated.
 
     Attributes:
-        reduce: "add" or "max".
+        reduce: "add", "max" or "min". No hardware has "min": no front end of a design asks for it.
         gcn: whether messages have the graph's gcn coefficients, with `wire.COEFFICIENT_FRACTION_BITS`; else c is 1.
         mean: whether Y is divided by the number of messages, and where that is rounded.
         heads: heads that share a sum: the columns are those of so many heads, side by side, and Y is their mean.
@@ -40,8 +40,8 @@ class Gather(Operation):
     shift: int = 0
 
     def __post_init__(self) -> None:
-        if self.reduce == "max" and (self.heads > 1 or self.mean != "none"):
-            raise ValueError("a maximum has no mean and shares no sum")
+        if self.reduce != "add" and (self.heads > 1 or self.mean != "none"):
+            raise ValueError(f"a {self.reduce}imum has no mean and shares no sum")
         if self.mean == "divided" and self.heads > 1:
             raise ValueError("heads whose means are divided share no sum")
 
@@ -66,7 +66,7 @@ class Gather(Operation):
         readout = len(h) != graph.nodes
         fraction = readout_fraction(graph.degrees) if readout else wire.COEFFICIENT_FRACTION_BITS
         c = self.coefficients(graph, fraction)
-        total = graph.maxima(c[:, None] * h[graph.sources]) if self.reduce == "max" else graph.sums(c, h)
+        total = reduced(self.reduce, graph, c, h)
         total = total.reshape(len(total), self.heads, -1).sum(axis=1)
         finer = fraction - wire.COEFFICIENT_FRACTION_BITS if self.mean == "rounded" else 0
         shift = self.shift + finer
@@ -81,6 +81,15 @@ class Gather(Operation):
         degrees = graph.degrees.astype(np.float64)
         weight = 1.0 / np.sqrt(degrees[graph.targets] * degrees[graph.sources]) if self.gcn else 1.0
         return np.rint(2.0**fraction * weight / degrees[graph.targets]).astype(np.int64)
+
+
+def reduced(reduce: Reduction, graph: IntegerGraph, c: Codes, h: Codes) -> Codes:
+    """[N, columns] the messages of each row, reduced: the neighbours' rows of h times the coefficient [edges] of their
+    edge."""
+    if reduce == "add":
+        return graph.sums(c, h)
+    messages = c[:, None] * h[graph.sources]
+    return graph.maxima(messages) if reduce == "max" else graph.minima(messages)
 
 
 def readout_fraction(degrees: Codes) -> int:

@@ -59,6 +59,10 @@ class IntegerGraph:
             return np.zeros((0, *messages.shape[1:]), np.int64)
         return np.maximum.reduceat(messages, self.indptr[:-1], axis=0)
 
+    def minima(self, messages: Codes) -> Codes:
+        """[N, columns] the smallest message of each row, every one of which has one."""
+        return -self.maxima(-messages)
+
 
 def rows_alone(graph: IntegerGraph) -> IntegerGraph:
     """The graph in which every row receives from itself alone, with the coefficient 1."""

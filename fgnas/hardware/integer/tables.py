@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.activations import FUNCTIONS, PLAIN
-from fgnas.design import OF_EDGES, TABLE_BITS
+from fgnas.design import GATV2_SLOPE, OF_EDGES, TABLE_BITS
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+
+Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def score_table(value: FixedPoint, score: FixedPoint) -> Codes:
@@ -18,9 +23,13 @@ def score_table(value: FixedPoint, score: FixedPoint) -> Codes:
     return score.quantise(1.0 + np.tanh(value.value(_by_bits(value))))
 
 
-def tanh_table(argument: FixedPoint, function: FixedPoint) -> Codes:
-    """[2**width] codes of tanh(r) in a format, indexed by the bits of r taken as unsigned."""
-    return function.quantise(np.tanh(argument.value(_by_bits(argument))))
+PAIR_FUNCTIONS: dict[str, Function] = {"gene-linear": np.tanh, "gatv2": lambda p: np.maximum(p, p * GATV2_SLOPE)}
+"""The function of two nodes' features, by the attention whose scores are made of it."""
+
+
+def pair_table(attention: str, argument: FixedPoint, function: FixedPoint) -> Codes:
+    """[2**width] codes of an attention's function in a format, indexed by the bits of its argument as unsigned."""
+    return function.quantise(PAIR_FUNCTIONS[attention](argument.value(_by_bits(argument))))
 
 
 def exponential_table(score: FixedPoint, most: int | None = None) -> Codes:

@@ -18,11 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fgnas import design as designs
 from fgnas.backends import array as project
-from fgnas.design import Design, Layer
+from fgnas.design import Array
 from fgnas.errors import UserError
-from fgnas.fixedpoint import Codes
+from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware.array import lowering, reference
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import (
@@ -33,15 +32,16 @@ from fgnas.hardware.array.encoding import (
     result_words,
 )
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
-from fgnas.hardware.array.layers import ArrayNetwork, array_network
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
-from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
 from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.dressing import dressed
+from fgnas.systems.magnas.integers import Product
 from fgnas.tasks.nodes import GraphData
 
 LONGEST = 2
@@ -95,24 +95,13 @@ class ArrayBuild:
         """The array as it is built."""
         return _engine(self)
 
-    def design(self, call: Call) -> Design:
-        """The call's own widths, with as many units side by side as make it fastest."""
-        return self.arranged(call, _columns(self, call))
-
-    def arranged(self, call: Call, columns: tuple[int, ...]) -> Design:
-        """The call's own widths, with so many units side by side in each hidden layer."""
-        last, f = len(call.widths) - 2, self.facts
-        layers = tuple(
-            Layer(
-                d=None if place == last else call.widths[place + 1], attention="constant",
-                aggregation="max" if place == 0 and call.aggregation == "max" else "add", k=1,
-                activation=None if place == last else "relu", t_in=1, t_out=1, t_attn=None, t_aggr=1,
-                t_act=None if place == last else 1, ai=f.ai, af=f.af, wi=f.wi, wf=f.wf,
-            )
-            for place in range(last + 1)
-        )  # fmt: skip
-        array = designs.Array(units=f.units, columns=columns, beat_bits=f.beat_bits)
-        return Design(layers=layers, dsp=LANES * f.units, array=array)
+    def products(self, call: Call) -> tuple[Product, ...]:
+        """The call's own widths."""
+        value, weight = FixedPoint.of(self.facts.ai, self.facts.af), FixedPoint.of(self.facts.wi, self.facts.wf)
+        return tuple(
+            Product(outputs, value, weight, "max" if place == 0 and call.aggregation == "max" else "add")
+            for place, outputs in enumerate(call.widths[1:])
+        )
 
     def shape(self, call: Call) -> GraphShape:
         """The call's own widths."""
@@ -133,13 +122,18 @@ class ArrayBuild:
 
     def load(self, call: Call, network: Network, name: str) -> LoadedArray:
         """The programme of a network on the array."""
-        return _loaded(self, call, self.design(call), network, name)
+        return _loaded(self, call, _columns(self, call), network, name)
 
 
-def _loaded(build: ArrayBuild, call: Call, design: Design, network: Network, name: str) -> LoadedArray:
-    assert design.array is not None
-    source = array_network(design, network, build.shape(call), name=name)
-    return LoadedArray(lowering.lower(source, build.engine, design.array.columns), network, call.nodes)
+def _loaded(build: ArrayBuild, call: Call, columns: tuple[int, ...], network: Network, name: str) -> LoadedArray:
+    """With so many units side by side in each hidden layer."""
+    source = _dressed(build, call, columns, network, name)
+    return LoadedArray(lowering.lower(source, build.engine, columns), network)
+
+
+def _dressed(build: ArrayBuild, call: Call, columns: tuple[int, ...], network: Network, name: str) -> ArrayNetwork:
+    array = Array(units=build.facts.units, columns=columns, beat_bits=build.facts.beat_bits)
+    return dressed(build.products(call), array, network, build.shape(call), name)
 
 
 @functools.cache
@@ -157,8 +151,7 @@ def _arrangements(build: ArrayBuild, call: Call) -> Iterator[tuple[int, ...]]:
 
 @functools.cache
 def _cycles(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> int:
-    design = build.arranged(call, columns)
-    loaded = _loaded(build, call, design, _zeros(call), "")
+    loaded = _loaded(build, call, columns, _zeros(call), "")
     return total_cycles(loaded.encoded(*_any_input(call)))
 
 
@@ -177,7 +170,7 @@ def _zeros(call: Call) -> Network:
 
 
 def _empty(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> ArrayNetwork:
-    return array_network(build.arranged(call, columns), _zeros(call), build.shape(call))
+    return _dressed(build, call, columns, _zeros(call), "")
 
 
 @functools.cache
@@ -209,41 +202,20 @@ class LoadedArray:
 
     Attributes:
         accelerator: the network on its engine.
-        nodes: rows of a call.
+        network: its float parameters.
     """
 
     accelerator: ArrayAccelerator
     network: Network
-    nodes: int
-
-    @property
-    def source(self) -> ArrayNetwork:
-        """The quantised network."""
-        return self.accelerator.source
 
     def further(self, data: GraphData) -> Sequence[GraphData]:
         """The graphs of the layers behind the first."""
-        return _alone(data, len(self.source.layers) - 1)
+        return _alone(data, len(self.network.layers) - 1)
 
     def encoded(self, rows: Reals, index: Index | None) -> EncodedArray:
         """Everything that is sent for a call."""
-        data = graph_of(rows, index, self.source.shape)
+        data = graph_of(rows, index, self.accelerator.source.shape)
         return encode_array(self.accelerator, data, self.further(data))
-
-    def run(self, rows: Reals, index: Index | None) -> Codes:
-        """Calls that do not depend on each other run as one graph, on an array whose memories are as deep as any."""
-        engine = self.accelerator.engine
-        deep = replace(engine, table_words=LARGEST_INDEX + 1, own_words=LARGEST_INDEX + 1)
-        wide = replace(self, accelerator=replace(self.accelerator, engine=deep))
-        tiles = max(max(plan.tiles, plan.write_tiles) for plan in self.accelerator.plans)
-        held = (LARGEST_INDEX - self.accelerator.results_base) // tiles - engine.units
-        step = max(1, held // self.nodes) * self.nodes
-        found = []
-        for first in range(0, len(rows), step):
-            part = None if index is None else index[first : first + step] - first
-            encoded = wide.encoded(rows[first : first + step], part)
-            found.append(reference.run(encoded))
-        return np.concatenate(found)
 
     def regions(self, rows: Reals, index: Index | None) -> ArrayRegions:
         """Regions with the places of these rows and neighbours."""

@@ -13,14 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fgnas.design import Design
-from fgnas.fixedpoint import Codes, FixedPoint
-from fgnas.hardware.integer.network import IntegerNetwork
+from fgnas.fixedpoint import Codes
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.integers import Product
 from fgnas.tasks.nodes import GraphData
 
 Reals = NDArray[np.float32]
@@ -92,35 +91,8 @@ class FilledRegions:
         return self.received.fill(index)
 
 
-class Quantised(Protocol):
-    """A call's network in integers, from which formats and scales are taken."""
-
-    @property
-    def integers(self) -> IntegerNetwork: ...
-
-    @property
-    def shape(self) -> GraphShape: ...
-
-    @property
-    def logit_format(self) -> FixedPoint: ...
-
-
 class Loaded(Protocol):
-    """A build with the parameters of one call.
-
-    Attributes:
-        source: the call's network in integers.
-        network: its float parameters.
-    """
-
-    @property
-    def source(self) -> Quantised: ...
-
-    @property
-    def network(self) -> Network: ...
-
-    def run(self, rows: Reals, index: Index | None) -> Codes:
-        """[n, classes] what the kernel gives for rows [n, inputs], by the integer reference."""
+    """A build with the parameters of one call."""
 
     def regions(self, rows: Reals, index: Index | None) -> Regions:
         """The regions of a call with such rows and neighbours."""
@@ -157,7 +129,7 @@ class Build(Protocol):
     def cycles(self, call: Call) -> int:
         """From the accepted start write to the interrupt, with the reference memory: exact."""
 
-    def design(self, call: Call) -> Design:
+    def products(self, call: Call) -> tuple[Product, ...]:
         """The layers that a call runs as: their formats and widths."""
 
     def shape(self, call: Call) -> GraphShape:

@@ -33,7 +33,7 @@ class Host:
     def send(self, x: Tensor) -> tuple[Beats, Beats | None]:
         """The feature region, and the graph region where it changes."""
         rows, index = flat(*self.part.before(x))
-        codes = self.programme.loaded.source.integers.number.quantise(rows.ravel())
+        codes = self.programme.integers.number.quantise(rows.ravel())
         return self.regions.features(codes), None if index is None else self.regions.edges(index.ravel())
 
     def receive(self, x: Tensor, entered: Tensor, answer: bytes) -> Tensor:

@@ -19,7 +19,6 @@ from fgnas.backends import pipeline as project
 from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode, logit_rows, read_logits
 from fgnas.hardware.pipeline.geometry import geometry
@@ -31,6 +30,7 @@ from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.integers import Product
 from fgnas.tasks.nodes import GraphData
 
 
@@ -62,9 +62,14 @@ class PipelineBuild:
         """The design."""
         return self.layers.to_json()
 
-    def design(self, call: Call) -> Design:
-        """The build's own, whatever the call."""
-        return self.layers
+    def products(self, call: Call) -> tuple[Product, ...]:
+        """Those of the build's own layers, whatever the call."""
+        outputs = self.shape(call).classes
+        return tuple(
+            Product(layer.d or outputs, layer.value_format(), layer.weight_format(),
+                    "max" if layer.aggregation == "max" else "add")
+            for layer in self.layers.layers
+        )  # fmt: skip
 
     def shape(self, call: Call) -> GraphShape:
         """The facts that are built into the hardware."""
@@ -110,10 +115,6 @@ class LoadedPipeline:
 
     source: Accelerator
     network: Network
-
-    def run(self, rows: Reals, index: Index | None) -> Codes:
-        """All rows as one graph."""
-        return reference.run(self.source, encode(self.source, graph_of(rows, index, self.source.shape)))
 
     def regions(self, rows: Reals, index: Index | None) -> PipelineRegions:
         """Regions with the places of these rows and neighbours."""

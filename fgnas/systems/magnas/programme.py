@@ -7,6 +7,7 @@ code stands for another number, and the hardware is the same.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fgnas.design import Layer
-from fgnas.fixedpoint import Codes
+from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.integer.network import IntegerNetwork
 from fgnas.network import LayerParameters, Network
 from fgnas.systems.magnas.build import Index, Loaded, Reals, graph_of
 from fgnas.systems.magnas.calls import Call
+from fgnas.systems.magnas.integers import codes_of, integer_bits, network_of
 from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import Map
 from fgnas.tasks.nodes import GraphData
@@ -29,24 +31,35 @@ AROUND = (0, 1)
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """A call on a kernel. `loaded` is the kernel's own hardware with the call's parameters."""
+    """A call on a kernel.
+
+    Attributes:
+        network: float parameters, and their scales.
+        integers: the call's network in the kernel's formats: what its outputs are.
+    """
 
     kernel: Kernel
     call: Call
-    loaded: Loaded
+    network: Network
+    integers: IntegerNetwork
+
+    @functools.cached_property
+    def loaded(self) -> Loaded:
+        """The kernel's own hardware with the call's parameters."""
+        return self.kernel.build.load(self.call, self.network, self.kernel.name)
 
     def graph(self, rows: Reals, index: Index | None, name: str = "") -> GraphData:
         """The call's input: rows [n, inputs], all of them sent, and the neighbours [n, K] of each, or None."""
-        return graph_of(rows, index, self.loaded.source.shape, name)
+        return graph_of(rows, index, self.kernel.build.shape(self.call), name)
 
     def outputs(self, rows: Reals, index: Index | None) -> Reals:
-        """[n, outputs] what the kernel gives for rows [n, inputs], by the integer reference."""
-        return self.values(self.loaded.run(rows, index))
+        """[n, outputs] what the kernel gives for rows [n, inputs], by the interpreter of its integers."""
+        return self.values(codes_of(self.integers, self.graph(rows, index)))
 
     def values(self, codes: Codes) -> Reals:
         """[n, outputs] the numbers that the kernel's codes [n, classes] stand for."""
         used = codes[:, : self.call.widths[-1]]
-        return self.loaded.source.logit_format.value(used).astype(np.float32)
+        return self.integers.output.number.value(used).astype(np.float32)
 
 
 def calibrated(kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> Programme:
@@ -66,8 +79,8 @@ def programme(kernel: Kernel, call: Call, maps: Sequence[Map], scales: Sequence[
     """A step with given scales: that of its features, and of each layer's weights."""
     features, *weights = scales
     totals = list(itertools.accumulate(weights, initial=features))[1:]
-    design, shape = kernel.build.design(call), kernel.build.shape(call)
-    widths = [shape.width_in, *(layer.d or shape.classes for layer in design.layers)]
+    products, inputs = kernel.build.products(call), kernel.build.shape(call).width_in
+    widths = [inputs, *(one.outputs for one in products)]
     layers = [
         LayerParameters(
             weight=_padded(weight, widths[place], widths[place + 1])[:, None], bias=_padded(bias, widths[place + 1]),
@@ -75,7 +88,8 @@ def programme(kernel: Kernel, call: Call, maps: Sequence[Map], scales: Sequence[
         )
         for place, (weight, bias) in enumerate(maps)
     ]  # fmt: skip
-    return Programme(kernel, call, kernel.build.load(call, Network(tuple(layers), features), kernel.name))
+    network = Network(tuple(layers), features)
+    return Programme(kernel, call, network, network_of(products, inputs, network))
 
 
 def _padded(values: Reals, *shape: int) -> Reals:
@@ -100,31 +114,30 @@ def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) ->
     return found
 
 
-def _logit_integers(layer: Layer) -> int:
+def _logit_integers(value: FixedPoint) -> int:
     """Integer bits of logits, without the sign."""
-    return wire.LOGIT_BITS - 1 - wire.logit_extra_bits(layer.value_format().width) - layer.af
+    return wire.LOGIT_BITS - 1 - wire.logit_extra_bits(value.width) - value.fraction_bits
 
 
 def _scales(
     kernel: Kernel, call: Call, maps: Sequence[Map], rows: Reals, index: Index | None
 ) -> Iterator[tuple[int, ...]]:
     """Scales of the features and of each layer's weights, around the largest without clipping."""
-    layers = kernel.build.design(call).layers
+    products = kernel.build.products(call)
     results = floats(call, maps, rows, index)
-    own = _largest_scale(rows, layers[0].ai)
-    totals = []
-    for layer, (mapped, result), (_, bias) in zip(layers, results, maps, strict=True):
+    own = _largest_scale(rows, integer_bits(products[0].value))
+    totals: list[int] = []
+    for one, (mapped, result), (_, bias) in zip(products, results, maps, strict=True):
+        held = integer_bits(one.value)
         # The last layer's result has bits of its own.
-        bits = layer.ai if layer.d else _logit_integers(layer)
-        totals.append(min(
-            _largest_scale(mapped, layer.ai), _largest_scale(bias, layer.ai), _largest_scale(result, bits)
-        ))  # fmt: skip
-    for steps in itertools.product(AROUND, repeat=1 + len(layers)):
+        bits = _logit_integers(one.value) if len(totals) == len(maps) - 1 else held
+        totals.append(min(_largest_scale(mapped, held), _largest_scale(bias, held), _largest_scale(result, bits)))
+    for steps in itertools.product(AROUND, repeat=1 + len(products)):
         features, *wanted = (base + step for base, step in zip((own, *totals), steps, strict=True))
         scales, total = [features], features
-        for layer, (weight, _), aim in zip(layers, maps, wanted, strict=True):
+        for one, (weight, _), aim in zip(products, maps, wanted, strict=True):
             # Weights that do not fit would be clipped: what the layer gives is scaled less instead.
-            scales.append(min(aim - total, _largest_scale(weight, layer.wi)))
+            scales.append(min(aim - total, _largest_scale(weight, integer_bits(one.weight))))
             total += scales[-1]
         yield tuple(scales)
 

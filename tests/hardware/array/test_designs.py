@@ -81,7 +81,7 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
 
 
 @pytest.mark.parametrize(
-    "attentions", [("gcn", "constant"), (*OF_NODES, "gcn"), ("cos", "gat", "gcn"), ("gene-linear", "cos")]
+    "attentions", [("gcn", "constant"), (*OF_NODES, "gcn"), ("cos", "gat", "gcn"), ("gene-linear", "cos", "gatv2")]
 )
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_are_those_of_the_project(layers: int, attentions: tuple[str, ...]) -> None:

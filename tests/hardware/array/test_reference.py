@@ -19,7 +19,7 @@ from arrays import (
 from support import plain_layer, random_design, random_graph, random_network
 
 from fgnas.activations import NAMES, PLAIN
-from fgnas.design import Design
+from fgnas.design import PAIRS, Design
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint, shift_right_even
 from fgnas.hardware import wire
@@ -42,7 +42,7 @@ from fgnas.tasks.nodes import build
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS, ("cos",), ("gene-linear",)])
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS, ("cos",), PAIRS])
 def test_logits_are_those_of_the_definition(attentions: tuple[str, ...], seed: int) -> None:
     """One to three layers, sums and maxima, of one or two heads, on 1 to 16 units in random modes; without scores, with
     gat in most layers, with scores of all kinds, with those of edges alone."""

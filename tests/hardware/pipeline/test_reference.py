@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain_layer, random_accelerator, random_design, random_graph
 
-from fgnas.design import Attention, Design
+from fgnas.design import PAIRS, Attention, Design
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.pipeline import reference
@@ -70,7 +70,7 @@ def _coefficients(layer: LayerAccelerator, graph: IntegerGraph, h: list[list[int
         real = [min(part, 2 * fine - 1) / fine for part in parts]
     elif layer.attention == "cos":
         real = [_dot_score(layer, h[i], h[j], head) for j in sources]
-    elif layer.attention == "gene-linear":
+    elif layer.attention in PAIRS:
         real = [_pair_score(layer, h[i], h[j], head) for j in sources]
     else:
         real = [leaky(score(i, layer.attention_target) + score(j, layer.attention_source)) for j in sources]
@@ -95,13 +95,15 @@ def _dot_score(layer: LayerAccelerator, target: list[int], source: list[int], he
 def _pair_score(layer: LayerAccelerator, target: list[int], source: list[int], head: int) -> float:
     assert layer.scores is not None and layer.scores.pair is not None
     first, total, wanted = head * layer.geometry.d_padded, Fraction(0), layer.scores.pair
-    step = Fraction(1, 1 << (layer.value_format.width - 1))  # of tanh
+    tanh = layer.attention == "gene-linear"  # between -1 and 1; else numbers as large as their arguments
+    step = Fraction(1, 1 << (layer.value_format.width - 1)) if tanh else Fraction(wanted.step)
     for f in range(layer.geometry.d):
         both = target[first + f] * int(layer.attention_target[head, f])
         both += source[first + f] * int(layer.attention_source[head, f])
         exact = Fraction(both) / Fraction(2) ** (layer.value_format.fraction_bits + layer.weight_format.fraction_bits)
         paired = saturate(round_even(exact * Fraction(2) ** wanted.fraction_bits), wanted.width) * wanted.step
-        function = saturate(round(math.tanh(paired) / step), layer.value_format.width)
+        exact = math.tanh(paired) if tanh else Fraction(paired) / (1 if paired >= 0 else 4)
+        function = saturate(round(exact / step), layer.value_format.width)
         total += function * step * int(layer.attention_factor[head, f])
     real, number = total / Fraction(2) ** layer.weight_format.fraction_bits, layer.scores.format
     return saturate(round_even(real * Fraction(2) ** number.fraction_bits), number.width) * number.step
