@@ -39,8 +39,8 @@ from fgnas.tasks.nodes import GraphData
 PACKAGE = "array_pkg"
 ORDER = "order.bin"
 SHARED = (
-    "fgnas_block_ram", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier", "fgnas_multiplier_dsp",
-    "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
+    "fgnas_block_ram", "fgnas_control", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier",
+    "fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
@@ -222,7 +222,7 @@ def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     templates = templates_directory() / "rtl"
     beat_bits = accelerator.engine.beat_bits
-    files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
+    files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
     left = () if accelerator.engine.shared > 1 else OWN_OF_SHARED
@@ -246,10 +246,7 @@ def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
 def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
     entries for numbers of so many bits."""
-    arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
-    offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
-                  argument_offsets=offsets)  # fmt: skip
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits)
 
 
 def _kernel(accelerator: OnEngine) -> str:
@@ -260,6 +257,7 @@ def _kernel(accelerator: OnEngine) -> str:
         engine=engine,
         parts=longest_slot_row(engine),
         most_left=most_left(engine),
+        arguments=[register.name for register in wire.written(programme.ARGUMENT_REGISTERS)],
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),
     )

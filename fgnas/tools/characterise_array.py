@@ -82,7 +82,7 @@ OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
 """Modules whose size hardly depends on the number of units."""
-FIXED = ("array_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
+FIXED = ("fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
 """Modules that every array has once."""
 FIXED_UNITS = ((1, 3), (3, 6))
 """Numbers of units of the arrays in which they are measured, from and below."""

@@ -25,6 +25,8 @@ GROUP_SIZE = 4000
 """Cells and wires that are mapped together, about."""
 UNROLLED = "--unroll-limit 1000000"
 """Steps of loops in a process: a word of every unit meets every other's in the array's writing of results."""
+PARTS = "array_unit_*"
+"""Modules that are parts of one: they divide its source by subjects, and are mapped as if they stood in it."""
 PRIMITIVES = re.compile(r"LUT\d|SRL|RAM|URAM|FD[RSCP]E|LD[CP]E|MUXF|CARRY|INV$|DSP48E|BUFG|IBUF|OBUF|\$")
 """Library cells that can occur; the others only make every pass slower."""
 
@@ -116,7 +118,25 @@ def read(job: dict[str, Any]) -> tuple[Any, list[Any]]:
     design = ys.Design()
     names = settle_names(design, job["files"])
     ys.run_pass(f"read_slang {UNROLLED} --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
+    join_parts(design)
     return design, names
+
+
+def join_parts(design: Any) -> None:
+    """Replace every instance of a part by its contents."""
+    kept = f"* {PARTS} %d"
+    ys.run_pass(f"setattr -mod -set keep_hierarchy 1 {kept}; flatten -noscopeinfo; delete {PARTS}", design)
+    ys.run_pass("setattr -mod -unset keep_hierarchy *", design)
+    for module in own_modules(design):
+        if name_of(module).split("$")[0] != "array_unit":
+            continue
+        import re as _re
+        for wire in list(module.wires_.values()):
+            old = wire.name.str()
+            if m := _re.match(r"\\(?:[\w\[\]]+\.)*?(?:u_(?:table|own|sums|partial|parts|finish|activation|residual|collect|queue|rows|align)\.)+(.*)", old):
+                new = ys.IdString("\\" + m[1])
+                if module.wire(new) is None:
+                    module.rename(wire, new)
 
 
 def flow_of(job: dict[str, Any]) -> str:

@@ -132,7 +132,6 @@ ARGUMENT_REGISTERS = wire.assigned(
     ("logits", 64, "w", "address of the logit region, aligned to a beat"),
     ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
-ARGUMENT_WORDS = sum(register.bits // 32 for register in ARGUMENT_REGISTERS if register.access == "w")
 
 STATUS_BITS = {
     "programme_over_capacity": 0,
