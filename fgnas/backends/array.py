@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,14 @@ SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
-OWN_OF_SHARED = ("array_table.sv",)
-"""Modules of an engine whose units share tables."""
+OPTIONAL: dict[str, Callable[[Engine], bool]] = {
+    "array_table": lambda engine: engine.shared > 1,
+    "array_unit_partial": lambda engine: engine.partial_words > 0,
+    "array_unit_parts": lambda engine: engine.parts > 1,
+    "array_unit_collect": lambda engine: engine.parts > 1,
+    "array_unit_residual": lambda engine: engine.residual,
+}
+"""Modules that not every engine has, and which do."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
@@ -225,8 +231,8 @@ def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
     files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
-    left = () if accelerator.engine.shared > 1 else OWN_OF_SHARED
-    own = sorted(source for source in (templates / "array").glob("*.sv") if source.name not in left)
+    left = {name for name, has in OPTIONAL.items() if not has(accelerator.engine)}
+    own = sorted(source for source in (templates / "array").glob("*.sv") if source.stem not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
     for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)
@@ -257,6 +263,7 @@ def _kernel(accelerator: OnEngine) -> str:
         engine=engine,
         parts=longest_slot_row(engine),
         most_left=most_left(engine),
+        lutram_words=OWN_WORDS_LUTRAM,
         arguments=[register.name for register in wire.written(programme.ARGUMENT_REGISTERS)],
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),

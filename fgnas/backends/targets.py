@@ -17,6 +17,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, check_arrays
 from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import multipliers_within
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources as array_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -102,7 +103,7 @@ def _made(
 def _room(accelerator: Accelerator, request: Request) -> Room:
     """What an array may take that is not the design's own."""
     own, limits = accelerator.design.array, request.specification
-    most = accelerator.design.dsp if request.multipliers is None else request.multipliers
+    most = multipliers_within(accelerator.design.dsp) if request.multipliers is None else request.multipliers
     if request.bram36 is not None:
         limits = replace(limits, bram36=request.bram36)
     beat_bits = request.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)

@@ -60,6 +60,7 @@ from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms
 from fgnas.network import Network
+from fgnas.paths import templates_directory
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
 from fgnas.tools import measurements
 from fgnas.tools.characterise import FIRST_FAMILY, SHAPES, code_digest, fit_terms, random_network
@@ -489,7 +490,9 @@ def source_digest(module: str) -> str:
     of_options = {name: option.counted for name, option in OPTIONS.items()}
     others = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING, WIDE: (ISSUE,)}
     own = (others | of_options).get(module, (module,))
-    return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
+    parts = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*.sv")) if UNIT in own else []
+    named = [texts[name] for name in ("fgnas_pkg", "array_pkg", *own)]
+    return code_digest([*named, *(path.read_text(encoding="utf-8") for path in parts)])
 
 
 def characterise(

@@ -323,7 +323,7 @@ class ArrayDesignPrices(Priced):
     def named(self) -> dict[str, NDArray[Any]]:
         """The prices that a limit may bound, by name, [n] each."""
         kept = vars(self.prices)
-        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.multipliers}
+        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.dsp}
         return renamed | {name: values for name, values in kept.items() if name != "cycles"}
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
@@ -336,7 +336,7 @@ class ArrayDesignPrices(Priced):
             "latency_ms": (found.cycles / specification.clock_mhz / 1000.0).tolist(),
             "lut": found.lut.tolist(),
             "ff": found.ff.tolist(),
-            "dsp": found.multipliers.tolist(),
+            "dsp": found.dsp.tolist(),
             "bram36": [whole(bram36) for bram36 in found.bram36.tolist()],
             "memory_bytes": found.memory_bytes.tolist(),
             "memory_mb_s": np.round(found.memory_bytes * specification.clock_mhz / found.cycles, 1).tolist(),

@@ -18,6 +18,8 @@ from fgnas.hardware.pipeline.tables import exponentials
 
 LANES = 8
 """Multipliers of a unit."""
+DSPS_OF_MULTIPLIER = 1
+"""DSP slices of a multiplier: both operands fit into one."""
 RESULT_BITS = LANES * wire.WORD_BITS
 """A word of logits."""
 LARGEST_UNITS = 128
@@ -208,6 +210,11 @@ class Engine:
         return self.units * self.lanes
 
     @property
+    def dsp(self) -> int:
+        """DSP slices."""
+        return int(dsps_of(self.multipliers))
+
+    @property
     def parts(self) -> int:
         """Cycles that the epilogue takes for a word of results."""
         return self.lanes // self.finished
@@ -336,6 +343,16 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
         any(one.symmetric for one in given), any(one.dot for one in given),
         any(one.pair for one in given),
     )  # fmt: skip
+
+
+def dsps_of(multipliers: Any) -> Any:
+    """DSP slices of so many multipliers. Integers, or arrays of them."""
+    return DSPS_OF_MULTIPLIER * multipliers
+
+
+def multipliers_within(dsp: int) -> int:
+    """The most multipliers that so many DSP slices hold."""
+    return dsp // DSPS_OF_MULTIPLIER
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

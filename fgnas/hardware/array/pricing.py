@@ -34,6 +34,7 @@ from fgnas.hardware.array.engine import (
     QUEUE_WORDS,
     copy_banks,
     copy_of,
+    dsps_of,
     load_steps,
     results_together,
     rows_held,
@@ -163,6 +164,12 @@ class ArrayPrices:
     tiles: Ints
     activation_words: Ints
     memory_bytes: Ints
+
+    @property
+    def dsp(self) -> Ints:
+        """DSP slices."""
+        found: Ints = dsps_of(self.multipliers)
+        return found
 
 
 FEATURES = -1

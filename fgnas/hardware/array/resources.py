@@ -1,4 +1,4 @@
-"""Resources of an engine: a DSP slice for each multiplier, Yosys's rule for its memories, and the model of LUT and FF.
+"""Resources of an engine: DSP slices of its multipliers, Yosys's rule for its memories, and the model of LUT and FF.
 
 The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's memories; the model is that of `area`.
 """
@@ -18,11 +18,6 @@ from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.hardware.pipeline.tables import table_of
-
-
-def dsps(engine: Engine) -> int:
-    """DSP slices: one for each multiplier."""
-    return engine.multipliers
 
 
 def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
@@ -52,7 +47,7 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
     """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
     lut, ff = lut_ff(engine_columns([engine]), family)
-    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+    exact = {"dsp": float(engine.dsp), "bram36": engine_block_rams(engine, family)}
     return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 

@@ -32,7 +32,7 @@ from fgnas.hardware.array.encoding import (
     own_words,
     result_words,
 )
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, dsps_of, joined
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
 from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.array.refill import edge_refill, feature_refill
@@ -113,7 +113,7 @@ class ArrayBuild:
             for place in range(last + 1)
         )  # fmt: skip
         array = designs.Array(units=f.units, columns=columns, beat_bits=f.beat_bits)
-        return Design(layers=layers, dsp=LANES * f.units, array=array)
+        return Design(layers=layers, dsp=dsps_of(LANES * f.units), array=array)
 
     def shape(self, call: Call) -> GraphShape:
         """The call's own widths."""

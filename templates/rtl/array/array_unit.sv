@@ -1,5 +1,5 @@
-// One unit: its memories, its multipliers, a sum for each lane, the epilogue, and a queue of results. Each is a module of
-// its own, whose name begins with this one's; here they meet, cycle by cycle.
+// One unit: its memories, its multipliers, a sum for each lane, the epilogue, and a queue of results. Each is a module
+// of its own, whose name begins with this one's; here they meet, cycle by cycle.
 //
 // In each cycle one word of the table meets one value. At a row's end the sums leave to `sum_o`; the units of a group
 // add theirs, and the total comes back a cycle later. The epilogue shifts, adds the bias, saturates and applies the
@@ -163,8 +163,8 @@ module array_unit #(
   // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
   logic [WordBits-1:0] multiplied;
   logic [Lanes-1:0][ValueBits-1:0] values;
+  /* verilator lint_off UNUSEDSIGNAL */  // without attention there are no scores
   logic [Lanes-1:0][ProductBits-1:0] product;
-  /* verilator lint_off UNUSEDSIGNAL */  // without attention there are none
   logic [Lanes-1:0] scored;                         // the lane of a word of scores that its product belongs to
   logic signed [SumBits-1:0] score;
   logic [Heads-1:0] best;                           // heads whose source is the row's best yet
@@ -243,24 +243,27 @@ module array_unit #(
   end
 
   // Cycles 6 and 7: shift and bias; cycle 8: the activation.
-  logic quotient_valid, u_valid, z_valid;
+  /* verilator lint_off UNUSEDSIGNAL */  // for a residual
+  logic quotient_valid;
+  /* verilator lint_on UNUSEDSIGNAL */
+  logic u_valid_q, z_valid_q;
   logic signed [ResultWidth-1:0] largest;
-  logic [Finished-1:0][ResultWidth-1:0] u, z;
+  logic [Finished-1:0][ResultWidth-1:0] u_q, z_q;
   array_unit_finish #(
     .Bits(Bits), .SumBits(SumBits), .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .BiasWords(BiasWords),
     .Finished(Finished), .Softmax(Softmax), .DenominatorBits(DenominatorBits)
   ) u_finish (
     .clk_i(clk_i), .rst_i(rst_i), .d_i(d_i), .load_i(load_i), .load_address_i(load_address_i),
     .load_word_i(load_word_i[0]), .valid_i(lanes_valid), .lanes_i(lanes), .tile_i(lanes_tile), .part_i(lanes_part),
-    .messages_i(messages), .divisor_i(lanes_divisor), .quotient_o(quotient_valid), .valid_o(u_valid), .lanes_o(u),
+    .messages_i(messages), .divisor_i(lanes_divisor), .quotient_o(quotient_valid), .valid_o(u_valid_q), .lanes_o(u_q),
     .largest_o(largest), .over_o(over_bias)
   );
   array_unit_activation #(
     .Bits(Bits), .ActivationWords(ActivationWords), .Finished(Finished)
   ) u_activation (
     .clk_i(clk_i), .rst_i(rst_i), .d_i(d_i), .load_i(load_i), .load_address_i(load_address_i),
-    .load_word_i(load_word_i[0]), .valid_i(u_valid), .lanes_i(u), .largest_i(largest), .valid_o(z_valid), .lanes_o(z),
-    .over_o(over_activation)
+    .load_word_i(load_word_i[0]), .valid_i(u_valid_q), .lanes_i(u_q), .largest_i(largest), .valid_o(z_valid_q),
+    .lanes_o(z_q), .over_o(over_activation)
   );
 
   // Cycle 9: an own row is added.
@@ -271,17 +274,17 @@ module array_unit #(
       .Bits(Bits), .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .OwnWords(OwnWords)
     ) u_residual (
       .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .d_i(d_i), .next_i(quotient_valid), .adds_o(adds),
-      .address_o(added_address), .own_i(own_word), .valid_i(z_valid), .word_i(z), .largest_i(largest),
+      .address_o(added_address), .own_i(own_word), .valid_i(z_valid_q), .word_i(z_q), .largest_i(largest),
       .valid_o(result_valid), .word_o(result), .over_o(over_residual)
     );
   end else begin : gen_no_residual
     assign {adds, added_address, over_residual} = '0;
     if (Parts == 1) begin : gen_result
-      assign result_valid = z_valid;
-      assign result       = z;
+      assign result_valid = z_valid_q;
+      assign result       = z_q;
     end else begin : gen_collect
       array_unit_collect #(.Finished(Finished)) u_collect (
-        .clk_i(clk_i), .rst_i(rst_i), .valid_i(z_valid), .lanes_i(z), .valid_o(result_valid), .word_o(result)
+        .clk_i(clk_i), .rst_i(rst_i), .valid_i(z_valid_q), .lanes_i(z_q), .valid_o(result_valid), .word_o(result)
       );
     end
   end

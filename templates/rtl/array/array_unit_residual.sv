@@ -1,5 +1,5 @@
-// Adds an own row to a finished one: its words are read one after the other as rows are finished, and aligned beside the
-// activation; the sum saturates to the descriptor's width. One cycle.
+// Adds an own row to a finished one: its words are read one after the other as rows are finished, and aligned beside
+// the activation; the sum saturates to the descriptor's width. One cycle.
 
 `default_nettype none
 

@@ -54,7 +54,8 @@ module array_unit_sums #(
     assign earlier = first_i ? '0 : stored[l];
     always_comb begin
       if (!first_i && Symmetric && maxima_i && d_i.symmetric != '0) total_d[l] = best_i[l%Heads] ? message : stored[l];
-      else if (!first_i && maxima_i && l >= Heads) total_d[l] = stored[l];  // of the node itself, whose entry comes first
+      // The node's own scores as a target, whose entry comes first.
+      else if (!first_i && maxima_i && l >= Heads) total_d[l] = stored[l];
       else if (Maximum && d_i.reduce != '0) begin
         total_d[l] = (first_i || message > signed'(stored[l])) ? message : stored[l];
       end else total_d[l] = message + earlier;

@@ -13,7 +13,7 @@
 module array_writeback #(
   parameter int unsigned Units      = 8,
   parameter int unsigned Modes      = 2,
-  parameter logic [Modes-1:0][7:0] M = '0,
+  parameter logic [Modes-1:0][$clog2(Units):0] M = '0,
   parameter logic [Modes-1:0][3:0] LogK = '0,
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned Bits       = 8,
