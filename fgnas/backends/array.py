@@ -25,7 +25,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
-from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine
+from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
@@ -180,7 +180,7 @@ def write_cpp(encoded: Encoded, directory: Path, specification: Specification, c
 
 def _storage(words: int) -> str:
     """What a memory of rows is built of."""
-    return "lutram" if words <= OWN_WORDS_LUTRAM else "bram"
+    return "bram" if in_block_ram(words) else "lutram"
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
@@ -263,7 +263,8 @@ def _kernel(accelerator: OnEngine) -> str:
         engine=engine,
         parts=longest_slot_row(engine),
         most_left=most_left(engine),
-        lutram_words=OWN_WORDS_LUTRAM,
+        own_block=in_block_ram(engine.own_words),
+        partial_block=in_block_ram(engine.partial_words),
         arguments=[register.name for register in wire.written(programme.ARGUMENT_REGISTERS)],
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),

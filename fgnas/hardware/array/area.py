@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, OWN_WORDS_LUTRAM, SHARED, Engine, Softmax, copy_banks
+from fgnas.hardware.array.engine import FINISHED, LANES, SHARED, Engine, Softmax, copy_banks, in_block_ram
 from fgnas.hardware.array.programme import (
     BEAT_BITS,
     ENTRY,
@@ -259,7 +259,7 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         **_own_table(e, family),
         "log2 tiles": ceil_log2(e.tiles),
         "log2 bias words": ceil_log2(e.bias_words),
-        "(own rows in block RAM)": (e.own_words > OWN_WORDS_LUTRAM).astype(np.int64),
+        "(own rows in block RAM)": in_block_ram(e.own_words).astype(np.int64),
         "(tables) * finished": tables * f,
         "(tables) * finished * bits": tables * f * e.bits,
         "(tables) * finished * word bits * (banks of codes - 1)": tables * f * e.word_bits * (codes.banks - 1),
@@ -548,7 +548,7 @@ def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> ND
     """[2, n] LUTs and FFs of a memory of own rows or of partial sums."""
     memory = {"Depth": words, "Width": width}
     return np.where(
-        words > OWN_WORDS_LUTRAM, _module("fgnas_block_ram", memory, shared, family),
+        in_block_ram(words), _module("fgnas_block_ram", memory, shared, family),
         _module("fgnas_distributed_ram", memory, shared, family),
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ BANKS_OF_READER = 2
 """Banks of a shared table for each unit that reads it: with one, 6 to 17 % of the cycles on Cora and CiteSeer are lost
 to takers that wait, with two less than 1 % (up to eight readers)."""
 OWN_WORDS_LUTRAM = 64
-"""Words of own rows that are built in LUTRAM; more of them take block RAM."""
+"""Words of own rows, or of partial sums, that are built in LUTRAM; more of them take block RAM."""
 
 
 EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared")
@@ -343,6 +343,16 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
         any(one.symmetric for one in given), any(one.dot for one in given),
         any(one.pair for one in given),
     )  # fmt: skip
+
+
+def in_block_ram(words: Any) -> Any:
+    """Whether so many words of own rows, or of partial sums, take block RAM. An integer, or an array of them."""
+    return words > OWN_WORDS_LUTRAM
+
+
+def built_rows(words: Any, blocks: Any) -> Any:
+    """Words that a memory of so many rows is built with, where block RAM would have `blocks`."""
+    return np.where(in_block_ram(words), blocks, OWN_WORDS_LUTRAM)
 
 
 def dsps_of(multipliers: Any) -> Any:

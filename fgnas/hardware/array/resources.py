@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import OWN_WORDS_LUTRAM, Engine, Softmax, copy_banks
+from fgnas.hardware.array.engine import Engine, Softmax, copy_banks, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
@@ -68,7 +68,7 @@ def block_rams(
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:
     """RAMB18s of a memory of rows; none where few words are built from LUTs."""
-    return np.where(np.asarray(words) > OWN_WORDS_LUTRAM, _halves(family, np.maximum(words, 1), width), 0)
+    return np.where(in_block_ram(np.asarray(words)), _halves(family, np.maximum(words, 1), width), 0)
 
 
 def _halves(family: str, depth: Any, width: Any) -> Ints:

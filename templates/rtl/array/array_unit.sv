@@ -12,7 +12,7 @@ module array_unit #(
   parameter int unsigned TableWords      = 1024,
   parameter int unsigned Banks           = 1,   // of the table, by the last bits of an address
   parameter int unsigned OwnWords        = 512,
-  parameter int unsigned LutramWords     = 64,  // of own rows and of partial sums: more take block RAM
+  parameter bit          OwnBlock        = 1'b1,  // own rows are in block RAM
   parameter int unsigned BiasWords       = 2,
   parameter int unsigned ActivationWords = 0,
   parameter int unsigned Tiles           = 1,
@@ -27,6 +27,7 @@ module array_unit #(
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter bit          Residual        = 1'b0,  // finished rows can add own rows
   parameter int unsigned PartialWords    = 0,   // of sums that are not finished
+  parameter bit          PartialBlock    = 1'b0,  // they are in block RAM
   parameter bit          Shared          = 1'b0,  // the table is another module, whose words come as table_word_i
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
   /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
@@ -133,7 +134,7 @@ module array_unit #(
     .over_o(over_table)
   );
   array_unit_own #(
-    .WordBits(WordBits), .OwnWords(OwnWords), .LutramWords(LutramWords), .Softmax(Softmax), .Dot(Dot), .Pair(Pair)
+    .WordBits(WordBits), .OwnWords(OwnWords), .Block(OwnBlock), .Softmax(Softmax), .Dot(Dot), .Pair(Pair)
   ) u_own (
     .clk_i(clk_i), .start_i(start_i), .d_i(d_i), .pop_i(pop_i), .result_i(own_result), .load_i(load_i),
     .load_address_i(load_address_i), .load_word_i(load_word_i[0]), .scores_i(scores), .messages_i(messages),
@@ -204,7 +205,7 @@ module array_unit #(
   /* verilator lint_on UNUSEDSIGNAL */
   if (PartialWords > 0) begin : gen_partial
     array_unit_partial #(
-      .SumBits(SumBits), .PartialWords(PartialWords), .LutramWords(LutramWords), .Maximum(Maximum),
+      .SumBits(SumBits), .PartialWords(PartialWords), .Block(PartialBlock), .Maximum(Maximum),
       .DenominatorBits(DenominatorBits)
     ) u_partial (
       .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .d_i(d_i), .valid_i(total_valid_i), .total_i(total_i),

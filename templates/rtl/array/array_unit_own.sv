@@ -4,12 +4,12 @@
 `default_nettype none
 
 module array_unit_own #(
-  parameter int unsigned WordBits    = 64,
-  parameter int unsigned OwnWords    = 512,
-  parameter int unsigned LutramWords = 64,    // the most that LUTRAM holds
-  parameter bit          Softmax     = 1'b0,  // attention with scores
-  parameter bit          Dot         = 1'b0,  // scores of edges
-  parameter bit          Pair        = 1'b0   // which can be made of functions of two nodes' features
+  parameter int unsigned WordBits = 64,
+  parameter int unsigned OwnWords = 512,
+  parameter bit          Block    = 1'b1,  // they are in block RAM
+  parameter bit          Softmax  = 1'b0,  // attention with scores
+  parameter bit          Dot      = 1'b0,  // scores of edges
+  parameter bit          Pair     = 1'b0   // which can be made of functions of two nodes' features
 ) (
   input  wire                                clk_i,
   input  wire                                start_i,
@@ -112,7 +112,7 @@ module array_unit_own #(
     assign own_from   = OwnBits'(own_address_i);
   end
   assign own_read = adds_i ? OwnBits'(added_address_i) : own_from;
-  array_unit_rows #(.Depth(OwnWords), .Width(WordBits), .LutramWords(LutramWords)) u_rows (
+  array_unit_rows #(.Depth(OwnWords), .Width(WordBits), .Block(Block)) u_rows (
     .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
     .read_address_i(own_read), .read_data_o(word_o)
   );

@@ -6,7 +6,7 @@
 module array_unit_partial #(
   parameter int unsigned SumBits         = 28,
   parameter int unsigned PartialWords    = 64,
-  parameter int unsigned LutramWords     = 64,    // the most that LUTRAM holds
+  parameter bit          Block           = 1'b0,  // they are in block RAM
   parameter bit          Maximum         = 1'b0,
   parameter int unsigned DenominatorBits = 16     // of a row's sum of coefficients
 ) (
@@ -54,7 +54,7 @@ module array_unit_partial #(
     if (valid_i) place_q <= place_q + 1'b1;
     if (start_i) place_q <= '0;
   end
-  array_unit_rows #(.Depth(PartialWords), .Width(Lanes * SumBits), .LutramWords(LutramWords)) u_rows (
+  array_unit_rows #(.Depth(PartialWords), .Width(Lanes * SumBits), .Block(Block)) u_rows (
     .clk_i(clk_i), .write_i(total_valid_q && keeps && fits_q), .write_address_i(kept_place_q),
     .write_data_i(total_q), .read_address_i(read_place), .read_data_o(kept)
   );
