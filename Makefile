@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -168,6 +168,10 @@ bench-array-cpp: ## the array's C++: random networks on whole graphs, several on
 bench-array-random: ## 40 random arrays, five random networks on each build: RTL, C++ and cycles, resumable: COUNT (of arrays)
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/array_random.py $(call option,COUNT,count)
+
+bench-array-space: ## random designs of the search space on the array, whole graphs: C++, every fifth in RTL; hours, resumable: COUNT SEED WORKERS
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/array_space.py --workers $(or $(WORKERS),2) $(call options,COUNT SEED)
 
 bench-gcos: ## G-CoS: its figures, other ways to search, rank of the supernet, designs delivered; hours in all, resumable: ROWS (such as "figure 1,ranked") ONLY WORKERS
 	@scripts/setup.sh compiler simulator

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from common import Record
 from memory import digest_of_files
-from multiplier_array import RANDOM, SEED, lowered
+from multiplier_array import RANDOM, SEED, has_wide_heads, lowered
 from pages import render, write_page
 
 from fgnas.backends.array import SHARED_HEADERS, write_project, write_vectors
@@ -80,8 +80,11 @@ def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tu
     rng, space = np.random.default_rng([SEED, number]), find_space("fgnas")
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
+        source = lowered(chosen, data, rng)
+        if has_wide_heads(source):
+            continue
         try:
-            array = fit(lowered(chosen, data, rng), data, units, beat_bits=beat_bits, results=table_banks(beat_bits))
+            array = fit(source, data, units, beat_bits=beat_bits, results=table_banks(beat_bits))
         except UserError:
             continue  # its weights or rows exceed a unit's memories
         words = (f"{one.attention} {one.aggregation} {one.k} × {one.d or data.classes}" for one in chosen.layers)

@@ -52,11 +52,11 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower as lower_network
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
+from fgnas.networks.calibration import tied
 from fgnas.systems.fgnas.space import find_space
-from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tasks.sampling import layer_graphs
 

@@ -30,7 +30,7 @@ from fgnas.hardware.array import cycles, reference
 from fgnas.hardware.array.encoding import EncodedArray
 from fgnas.hardware.array.engine import LANES, Engine, joined
 from fgnas.hardware.array.heads import adds_heads
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.paths import templates_directory
 from fgnas.tools.csim import run_bench
 from fgnas.tools.lint import lint

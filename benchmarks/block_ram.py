@@ -22,9 +22,9 @@ from fgnas.backends.rtl import KERNEL, write_rtl
 from fgnas.design import Design
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import code_digest, random_network
 from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise

@@ -11,7 +11,8 @@ import torch
 from pages import render, write_page, write_record
 
 from fgnas.design import Design
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import child_seed, float_accuracy, recipe_for, train

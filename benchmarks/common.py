@@ -25,7 +25,8 @@ from fgnas.engine.run import search as engine_search
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.specification import Specification
 from fgnas.systems.fgnas import Options, compose
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import load

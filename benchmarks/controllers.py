@@ -12,7 +12,7 @@ from memory import Sharing
 from pages import render, write_page
 from tables import TARGET, key_of
 
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 
 SPECIFICATIONS = {
     "Cora, 1.0 ms, 100,000 LUT and FF, 100 DSP": ("cora", Specification(1.0, 100_000, 100_000, 100)),

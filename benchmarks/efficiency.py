@@ -17,16 +17,16 @@ from common import search as run_search
 from pages import render, write_page
 from search import Plain
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
 from fgnas.engine.jobs import process_pool
 from fgnas.engine.run import cpu_name
 from fgnas.engine.store import RunStore
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import Workload, phase_cycles
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.systems.fgnas import back_end
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.simulate import run_simulation

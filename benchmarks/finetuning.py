@@ -12,7 +12,7 @@ from memory import Sharing
 from pages import render, write_page, write_record
 
 from fgnas.design import Design
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import EPOCHS, fine_tuned
 from fgnas.networks.quantised import quantised_accuracy

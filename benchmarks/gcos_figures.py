@@ -22,9 +22,9 @@ from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.searchers.pool import PoolSettings, fitness
 from fgnas.space import Space
 from fgnas.systems import fgnas as pipelines

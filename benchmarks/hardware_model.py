@@ -21,9 +21,10 @@ from fgnas.backends.rtl import KERNEL, write_rtl
 from fgnas.design import Design
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.pricing import design_resources
 from fgnas.hardware.pipeline.resources import resources
+from fgnas.hardware.shape import GraphShape
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, dots, line
 from fgnas.report.figure import figure_svg

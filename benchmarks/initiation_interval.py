@@ -29,7 +29,7 @@ from memory import digest_of_files
 from pages import RESULTS, read_record, render, write_page, write_record
 
 from fgnas.backends import array as array_project
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
 from fgnas.hardware.array.engine import LANES
 from fgnas.hardware.array.programme import LARGEST_INDEX

@@ -20,18 +20,20 @@ from pages import render, write_page
 from fgnas.backends.array import write_project
 from fgnas.design import VECTORS, Design, Layer
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
+from fgnas.hardware.array.heads import needs_own_sums
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.programme import BEAT_BITS, Operation, Target
+from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Operation, Target
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.space import Columns
@@ -157,10 +159,19 @@ def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, Arr
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
         multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(BEAT_BITS))
+        source = lowered(chosen, data, rng)
+        if has_wide_heads(source):
+            continue
         try:
-            return chosen, fastest(lowered(chosen, data, rng), data, Room(multipliers, beat_bits))
+            return chosen, fastest(source, data, Room(multipliers, beat_bits))
         except UserError:
             continue  # its weights or rows exceed a unit's memories
+
+
+def has_wide_heads(source: Accelerator) -> bool:
+    """Whether the heads of the last layer are kept apart in wide numbers: the networks of a seed are those without."""
+    last = source.layers[-1]
+    return needs_own_sums(last) and last.value_format.width + wire.LOGIT_EXTRA_BITS > NARROW_BITS
 
 
 def run(array: ArrayAccelerator, data: GraphData, directory: Path) -> dict[str, Any]:

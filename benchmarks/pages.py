@@ -44,8 +44,12 @@ def read_record(name: str) -> dict[str, Any]:
 
 
 def write_record(name: str, record: dict[str, Any]) -> None:
-    """Replace docs/results/NAME.json as a whole, so that an interrupted benchmark leaves a readable one."""
-    text = json.dumps(record, indent=1) + "\n"
+    """Replace docs/results/NAME.json as a whole, so that an interrupted benchmark leaves a readable one.
+
+    Each result is a line, so that a change of one is a change of one line.
+    """
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in record.items())
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
     scratch = RESULTS / f"{name}.part"
     scratch.write_text(text, encoding="utf-8")
     os.replace(scratch, RESULTS / f"{name}.json")

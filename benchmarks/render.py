@@ -8,6 +8,7 @@ from typing import Any
 import array_area
 import array_cpp
 import array_random
+import array_space
 import block_ram
 import calibration
 import controllers
@@ -47,6 +48,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{array_area.NAME}.svg": (array_area.NAME, hardware_model.figure),
     "multiplier-array-cpp.md": ("multiplier-array-cpp", array_cpp.page),
     f"{array_random.NAME}.md": (array_random.NAME, array_random.page),
+    f"{array_space.NAME}.md": (array_space.NAME, array_space.page),
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),

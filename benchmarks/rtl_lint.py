@@ -14,7 +14,7 @@ from every_design import COUNT, DATASET, SEED
 
 from fgnas import api
 from fgnas.backends.rtl import write_rtl
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import load
 from fgnas.tools.characterise import random_accelerator
 from fgnas.tools.lint import lint

@@ -20,7 +20,8 @@ from torch_geometric.nn import GATConv, GCNConv, SimpleConv
 from fgnas.engine.jobs import process_pool
 from fgnas.engine.run import cpu_name
 from fgnas.engine.trial import Trial
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.specification import Specification
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.networks.training import child_seed, recipe_for, train
 from fgnas.systems.fgnas.space import find_space

@@ -17,7 +17,7 @@ from fgnas.costs import Costs, feasible
 from fgnas.engine.statistics import difference
 from fgnas.engine.survey import survey
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.report import axis
 from fgnas.report.chart import Frame, Panel, Series, line
 from fgnas.report.figure import figure_svg

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fgnas.api import Run
-    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.hardware.specification import Specification
     from fgnas.mapping.study import Answer, Point
     from fgnas.tasks.nodes import GraphData
 
@@ -477,7 +477,7 @@ def _import(options: argparse.Namespace) -> int:
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.backends.project import check_compiler, check_replaceable, held_by
-    from fgnas.backends.targets import check_target, target_of
+    from fgnas.hardware.kinds import find_kind, kind_of
 
     from_file = options.source.endswith(".json") or Path(options.source).is_file()
     if from_file:
@@ -491,7 +491,8 @@ def _hls(options: argparse.Namespace) -> int:
         design = run.design(options.design)
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
-    check_target(options.target or target_of(design.choices), design.choices)
+    kind = find_kind(options.target) if options.target else kind_of(design.choices)
+    kind.check(design.choices)
     check_replaceable(directory)
     before = held_by(directory)
     accelerator = design.lower(_load(_reference(options) or design.dataset))

@@ -1,17 +1,24 @@
 """Helpers of the array's tests: random networks that it runs, and engines of random modes for them."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from support import Choices, random_accelerator, random_design, random_graph, random_network
 
+from fgnas.backends.project import Request, write
 from fgnas.design import PAIR, VECTORS
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
+from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
 from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.kind import Wanted
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.systems.gcos.jobs import tied
+from fgnas.hardware.shape import GraphShape
+from fgnas.network import Network
+from fgnas.networks.calibration import tied
 from fgnas.tasks.nodes import GraphData
 
 EXACT = ("add", "max")
@@ -20,6 +27,12 @@ SCORED = ("gat", "gat", "gcn", "constant")
 """Attentions of networks most of whose layers have scores."""
 SCORES_OF_ALL_KINDS = (*VECTORS, "gcn")
 """Attentions of networks whose layers have scores of different kinds."""
+
+
+def write_array(source: Accelerator, data: GraphData, folder: Path, **wanted: Any) -> list[Path]:
+    """The project of a quantised network on an array, as `fgnas hls --target array` writes it, without weights."""
+    asked = Wanted(**wanted)
+    return write(FittedArray(source, Network(()), data, asked), data, folder, Request(asked.specification))
 
 
 def few_bits(attention: str, rng: np.random.Generator | None = None) -> Choices:

@@ -14,7 +14,7 @@ from hypothesis import settings
 from fgnas.engine.contracts import Composition, Problem
 from fgnas.engine.jobs import Workers
 from fgnas.engine.survey import Survey
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.training import Recipe
 from fgnas.systems.fgnas import jobs
 from fgnas.systems.fgnas.space import find_space

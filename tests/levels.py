@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from support import late_rows, random_graph, random_network
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.backends.vectors import write_vectors
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes
@@ -35,9 +35,10 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
+from fgnas.hardware.pipeline.geometry import OneDesign
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, timeline
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.networks.quantised import fake_quantised_logits
 from fgnas.systems.fgnas.space import TABLE_II

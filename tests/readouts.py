@@ -10,8 +10,8 @@ from support import random_design, random_graph, random_network
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 
 HIDDEN = 16

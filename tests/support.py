@@ -9,8 +9,8 @@ import numpy as np
 
 from fgnas.design import VECTORS, Design, Layer
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.timeline import Timeline
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.systems.fgnas.space import fgnas_space

@@ -6,7 +6,7 @@ import torch
 
 from fgnas.activations import FUNCTIONS, NAMES, PLAIN
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.tables import activation_table, is_plain
+from fgnas.hardware.integer.tables import activation_table, is_plain
 from fgnas.networks import kernels
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.systems.fgnas.space import fgnas_space

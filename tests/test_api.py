@@ -99,7 +99,7 @@ def test_weights_stay_with_their_data(four_nodes, tmp_path):
     trained = design.train(four_nodes)
     accelerator = trained.lower(four_nodes)
     assert accelerator.predict().shape == (4,)
-    assert accelerator.logit_step == 2.0 ** -accelerator.hardware.logit_format.fraction_bits
+    assert accelerator.logit_step == 2.0 ** -accelerator.hardware.accelerator.logit_format.fraction_bits
     assert accelerator.price() == design.price(four_nodes)
     with pytest.raises(fgnas.UserError, match="fingerprint differs"):
         trained.lower("digits")

@@ -24,7 +24,7 @@ from levels import (
 )
 from support import random_accelerator, random_design, random_graph, random_network
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.hardware.pipeline.accelerator import Accelerator

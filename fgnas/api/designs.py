@@ -20,23 +20,21 @@ from fgnas import design as choices
 from fgnas.api.data import Data, data_of
 from fgnas.api.pricing import specification
 from fgnas.api.projects import Project
-from fgnas.backends.project import DEFAULT_COMPILER
-from fgnas.backends.targets import ONE_GRAPH, Request, find_target, target_of
+from fgnas.backends import project as projects
+from fgnas.backends.project import DEFAULT_COMPILER, Request
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.pipeline import accelerator as hardware
-from fgnas.hardware.pipeline import lowering, reference
-from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
-from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.integer.interpreter import predict
+from fgnas.hardware.kind import Fitted, Wanted
+from fgnas.hardware.kinds import PIPELINE, find_kind, kind_of
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData
-from fgnas.tasks.sampling import layer_graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +139,17 @@ class Design:
             result.setdefault(kind, {})[split] = {"mean": statistics.fmean(values), "std": deviation}
         return result
 
-    def lower(self, data: Data | None = None) -> Accelerator:
-        """The accelerator for the data's graph; a design without weights is trained first."""
+    def lower(self, data: Data | None = None, target: str | None = None) -> Accelerator:
+        """The accelerator for the data's graph; a design without weights is trained first.
+
+        `target` is "pipeline" or "array", by default what the design was made for.
+        """
         found = self.data(data)
         trained = self if self.network is not None else self.train(found)
         assert trained.network is not None
-        shape = GraphShape.of(found)
-        made = lowering.lower(self.choices, trained.network, shape, found.label, self.hash)
-        return Accelerator(trained, made, found)
+        kind = find_kind(target) if target else kind_of(self.choices)
+        wanted = Wanted(self.specification or Specification())
+        return Accelerator(trained, kind.fit(self.choices, trained.network, found, wanted), found)
 
     def save(self, path: str | os.PathLike[str], **extra: Any) -> Path:
         """Write the design file, and its weights beside it; `extra` goes into the file."""
@@ -183,7 +184,7 @@ def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[st
     given, found = specification(**limits), data_of(data)
     rows: list[dict[str, Any]] = [{}] * len(designs)
     for table in tables_of([design.choices for design in designs]):
-        priced = find_target(target_of(table)).pricer(found, given)(table).rows(given)
+        priced = kind_of(table).pricer(found, given)(table).rows(given)
         for place, row in zip(table.places.tolist(), priced, strict=True):
             rows[place] = row
     return rows
@@ -230,39 +231,34 @@ class Accelerator:
 
     Attributes:
         design: the design with its weights.
-        hardware: every width, table and address; `hardware.summary()` returns them as JSON values.
+        hardware: the design on its hardware; `hardware.summary()` returns every width, table and address as JSON
+            values.
         data: the graph it was lowered for.
     """
 
     design: Design
-    hardware: hardware.Accelerator
+    hardware: Fitted
     data: GraphData
 
     def logits(self, data: Data | None = None) -> Codes:
         """[N, classes] logit codes for any graph that fits, equal to the hardware's; one step is `logit_step`."""
-        found = self.data if data is None else data_of(data)
-        check_capacity(self.hardware, found)
-        first, *further = (encode(self.hardware, graph) for graph in layer_graphs(found, self.hardware.design.rates))
-        return reference.run(self.hardware, first, further=further)
+        return self.hardware.logits(self._graph(data))
 
     def regions(self, data: Data | None = None) -> dict[str, Any]:
-        """The input of a board's driver for a graph that fits: nodes, and features and edges as uint8 [beats, 16]."""
-        found = self.data if data is None else data_of(data)
-        check_capacity(self.hardware, found)
-        if self.hardware.design.sampling is not None:
-            raise UserError(ONE_GRAPH)
-        graph = encode(self.hardware, found)
-        beats = {"features": feature_beats(self.hardware, graph), "edges": edge_beats(graph)}
-        return {"nodes": graph.nodes, **beats}
+        """The arguments of `Kernel.run` of the board's driver for a graph that fits."""
+        return self.hardware.regions(self._graph(data))
+
+    def _graph(self, data: Data | None) -> GraphData:
+        return self.data if data is None else data_of(data)
 
     @property
     def logit_step(self) -> float:
         """The value of one step of a logit code."""
-        return self.hardware.logit_format.step
+        return self.hardware.logit_step
 
     def predict(self, data: Data | None = None) -> NDArray[np.int64]:
         """[N] predicted classes, equal to the hardware's; among equal logits the lowest class wins."""
-        return reference.predict(self.logits(data))
+        return predict(self.logits(data))
 
     def price(self, **specification: Any) -> dict[str, Any]:
         """Price the design as `Design.price` does, on the accelerator's own data."""
@@ -299,11 +295,20 @@ class Accelerator:
             wanted = replace(wanted, **limits_of(find_device(fpga), {}))
         if clock_mhz is not None:
             wanted = replace(wanted, clock_mhz=clock_mhz)
-        request = Request(wanted, self.design.network, compiler, multipliers, beat_bits, bram36, repurposing)
+        if bram36 is not None and target != PIPELINE.name:
+            wanted = replace(wanted, bram36=bram36)
         with step("write the project"):
-            made_for = find_target(target or target_of(self.design.choices))
-            made_for.write(self.hardware, self.data, Path(directory), request)
+            asked = Wanted(wanted, multipliers, beat_bits, bram36, repurposing)
+            projects.write(self._fitted(target, asked), self.data, Path(directory), Request(wanted, compiler))
         return Project(Path(directory))
+
+    def _fitted(self, target: str | None, wanted: Wanted) -> Fitted:
+        """The design on its hardware, or on other hardware where that is asked for."""
+        kind = find_kind(target) if target else self.hardware.kind
+        if kind.name == self.hardware.kind.name and wanted == Wanted(self.design.specification or Specification()):
+            return self.hardware
+        assert self.design.network is not None
+        return kind.fit(self.design.choices, self.design.network, self.data, wanted)
 
     @functools.cached_property
     def _project(self) -> Project:

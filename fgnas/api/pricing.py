@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.targets import TablePricer, find_target, target_of
 from fgnas.designs import DesignTable, read_tables
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.kind import TablePricer
+from fgnas.hardware.kinds import find_kind, kind_of
+from fgnas.hardware.specification import Specification
 
 
 def specification(fpga: str | None = None, **limits: Any) -> Specification:
@@ -47,7 +48,7 @@ def price_lines(
         if not tables:
             return
         found = data_of(data())
-        pricers = {name: find_target(name).pricer(found, given) for name in set(map(target_of, tables))}
+        pricers = {name: find_kind(name).pricer(found, given) for name in {kind_of(table).name for table in tables}}
         size = min(BLOCK, -(-sum(len(table.places) for table in tables) // processes))
         priced = run(functools.partial(_priced_lines, pricers=pricers, given=given), _parts(tables, size))
         if len(tables) == 1:
@@ -67,7 +68,7 @@ def _parts(tables: Sequence[DesignTable], size: int) -> Iterator[DesignTable]:
 
 def _priced_lines(table: DesignTable, pricers: Mapping[str, TablePricer], given: Specification) -> list[str]:
     with _uncollected():
-        return pricers[target_of(table)](table).lines(given)
+        return pricers[kind_of(table).name](table).lines(given)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fgnas.api.data import Data, data_of
 from fgnas.backends.project import CALL_LIST, MAPPING, MARK
 from fgnas.errors import UserError
+from fgnas.hardware.kinds import described_kind
 
 if TYPE_CHECKING:
     from fgnas.tools.doctor import Part
@@ -49,7 +50,7 @@ class Project:
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
         report = run_simulation(self.directory)
-        if report["mismatches"] and not self._is_array:
+        if report["mismatches"] and self._traces:
             from fgnas.tools.trace import mismatch_of_rtl
 
             report["first_wrong_stage"] = mismatch_of_rtl(self.directory)
@@ -111,13 +112,13 @@ class Project:
         return run_vitis(self.directory, step, progress)
 
     @property
-    def _is_array(self) -> bool:
-        """Whether the project is a multiplier array; False where the folder holds none."""
+    def _traces(self) -> bool:
+        """Whether every stage of the project's hardware can be traced."""
         try:
             summary = json.loads((self.directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False
-        return isinstance(summary, dict) and summary.get("target") == "array"
+            return described_kind(summary).traces
+        except (OSError, ValueError, AttributeError):
+            return True
 
     def _needs_one(self) -> None:
         """Raise UserError where the folder holds several accelerators."""

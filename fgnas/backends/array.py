@@ -14,6 +14,7 @@ from fgnas.backends.project import (
     DEFAULT_COMPILER,
     MARK,
     SPECIFICATION,
+    Request,
     clock_and_part,
     replace_project,
     write_driver,
@@ -21,17 +22,19 @@ from fgnas.backends.project import (
 )
 from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import KERNEL, TOP, write_package
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
+from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.memories import reader_buffer
-from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.ports import longest_burst, ports_of
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -61,6 +64,15 @@ REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == 
 OnEngine = ArrayAccelerator | CalledArray
 """A network with the engine that runs it."""
 VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
+
+
+def write(fitted: FittedArray, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    """The project of a design on an array, or as calls of one; returns the files."""
+    if request.compiler != DEFAULT_COMPILER:
+        raise UserError(f"an array's C++ is for {DEFAULT_COMPILER} alone, not for {request.compiler}")
+    if isinstance(fitted.made, CalledArray):
+        return write_calls(fitted.made, directory, request.specification, fitted.network)
+    return write_encoded(fitted.encoded(data), directory, request.specification, fitted.network)
 
 
 def write_project(
@@ -100,17 +112,28 @@ def write_calls(
 
 def _fill_calls(called: CalledArray, built: Path, specification: Specification, network: Network | None) -> None:
     """Write all files of the project and of its calls into the new folder `built`."""
-    calls = [call for call, _ in called.chain()]
-    listed = []
-    for number, call in enumerate(calls, 1):
-        place, predicted = f"{CALLS}/{number:02}", price_calls([call], specification)
+    listed, phases, described = [], list[dict[str, Any]](), summary(called)
+    digits = max(2, len(str(sum(map(len, called.parts)))))
+    for number, (call, _) in enumerate(called.chain(), 1):
+        place, predicted = f"{CALLS}/{number:0{digits}}", price_calls([call], specification)
         write_vectors(call, built / place / "vectors")
-        write_json(built / place / "report" / "accelerator.json", summary(called))
+        write_json(built / place / "report" / "accelerator.json", {**described, "calls": [call.part.name]})
         write_json(built / place / "report" / "price.json", predicted)
         listed.append({"call": call.part.name, "folder": place, "cycles": predicted["latency_cycles"],
-                       "bytes_read": call.bytes_read, "bytes_written": call.bytes_written})  # fmt: skip
-    _fill(called, calls[-1], price_calls(calls, specification), built, specification, network)
+                       "bytes_read": call.bytes_read, "bytes_written": call.bytes_written, **_logits_of(call)})
+        phases += call_phases(call)
+    needed = sum(phase["multiplications"] for phase in phases)
+    predicted = _priced(called.engine, phases, needed, specification)
+    _fill(called, call, {"repurposing": False, "calls": len(listed), **predicted}, built, specification, network)
     write_json(built / CALL_LIST, {"calls": listed})
+
+
+def _logits_of(call: EncodedCall) -> dict[str, Any]:
+    """Which logits the results of a call are: its rows, and the first of its columns; nothing of a call before."""
+    here = call.part.chunk.here
+    if not call.part.half.last:
+        return {}
+    return {"logits": {"rows": [here.start, here.stop], "column": int(call.part.columns[0])}}
 
 
 def _fill(
@@ -191,13 +214,15 @@ def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]
 
 def price_calls(calls: Sequence[EncodedCall], specification: Specification) -> dict[str, Any]:
     """`price` of calls one after the other; of several the phases have the names of their calls."""
-    phases = []
-    for call in calls:
-        names = [name if name == call.part.name or len(calls) == 1 else f"{call.part.name}: {name}"
-                 for name in call.phase_names]  # fmt: skip
-        phases += _phases(call, names, call.multiplications)
+    phases = [phase for call in calls for phase in call_phases(call, len(calls) > 1)]
     needed = sum(phase["multiplications"] for phase in phases)
     return _priced(calls[-1].engine, phases, needed, specification)
+
+
+def call_phases(call: EncodedCall, several: bool = True) -> list[dict[str, Any]]:
+    """The phases of a call; of one of `several` with its name."""
+    names = [f"{call.part.name}: {name}" if several and name != call.part.name else name for name in call.phase_names]
+    return _phases(call, names, call.multiplications)
 
 
 def _phases(encoded: Encoded, names: Sequence[str], needed: Sequence[int]) -> list[dict[str, Any]]:

@@ -1,30 +1,23 @@
-"""An accelerator as a project folder: HLS C++, RTL, test vectors, reports, and a README that explains them."""
+"""What the project folders of all kinds of hardware have in common, and who writes each kind."""
 
 from __future__ import annotations
 
-import itertools
+import importlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fgnas.backends.render import render, render_folder
-from fgnas.backends.rtl import write_rtl
-from fgnas.backends.vectors import write_vectors
+from fgnas.backends.render import render
 from fgnas.design import Design
 from fgnas.errors import UserError
-from fgnas.hardware import wire
 from fgnas.hardware.devices import find_device
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import NO_MLP, check_scores, check_widths
-from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
-from fgnas.hardware.pipeline.pricing import Specification, price_accelerator
-from fgnas.hardware.pipeline.stages import placed_stages
-from fgnas.hardware.pipeline.traffic import peak_rows
-from fgnas.network import Network
+from fgnas.hardware.kind import Fitted
+from fgnas.hardware.specification import Specification
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
 
@@ -39,33 +32,29 @@ CALL_LIST = Path("report") / "calls.json"
 SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
 """The device for the vendor's tool if none was named: one of the family that resources were counted for."""
-ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE = "src/activation.h.j2", "src/exponential.h.j2"
 DEFAULT_COMPILER = "vitis"
 
 
-def write_project(
-    accelerator: Accelerator,
-    data: GraphData,
-    directory: Path,
-    specification: Specification | None = None,
-    network: Network | None = None,
-    compiler: str = DEFAULT_COMPILER,
-) -> list[Path]:
-    """Write the project of an accelerator to `directory`, whole or not at all; returns the files.
+@dataclass(frozen=True)
+class Request:
+    """What a project is written for.
 
-    The project states which limits of `specification` the design breaks; its part and clock go to the vendor's tool.
-    With `network` its float weights are written too. The C++ has the pragmas of `compiler`, one of `compilers()`. An
-    existing project is replaced. Raises UserError for scores, numbers and second products that the pipeline does not
-    run.
+    Attributes:
+        specification: limits, clock and part.
+        compiler: the HLS compiler whose pragmas the C++ has.
     """
-    specification = specification or Specification()
-    check_compiler(compiler)
-    geometries = [layer.geometry for layer in accelerator.layers]
-    check_scores(geometries)
-    check_widths(geometries)
-    if any(layer.second for layer in accelerator.layers):
-        raise UserError(NO_MLP)
-    return replace_project(directory, lambda built: _fill(accelerator, data, built, specification, network, compiler))
+
+    specification: Specification
+    compiler: str = DEFAULT_COMPILER
+
+
+def write(fitted: Fitted, data: GraphData, directory: Path, request: Request) -> list[Path]:
+    """Write the project of a design on its hardware, whole or not at all; returns the files.
+
+    The module that the kind of hardware names does it.
+    """
+    found: list[Path] = importlib.import_module(fitted.kind.backend).write(fitted, data, directory, request)
+    return found
 
 
 def replace_project(directory: Path, fill: Callable[[Path], None]) -> list[Path]:
@@ -88,50 +77,6 @@ def replace_project(directory: Path, fill: Callable[[Path], None]) -> list[Path]
     return sorted(path for path in directory.rglob("*") if path.is_file())
 
 
-def _fill(
-    accelerator: Accelerator,
-    data: GraphData,
-    built: Path,
-    specification: Specification,
-    network: Network | None,
-    compiler: str,
-) -> None:
-    """Write all files of the project into the new folder `built`."""
-    predicted = price(accelerator, data, specification)
-    values = _values(accelerator, specification, write_vectors(accelerator, data, built / "vectors"))
-    peaks = peak_rows(predicted, specification.port_bits)
-    values |= {"price": predicted, "specification": specification, "peaks": peaks, "compiler": compiler}
-    values |= {"notes": data.remarks}
-    headers = {name: f"pragmas/{name}.h" for name in compilers()}
-    render_folder("hls", built, skip=(ACTIVATION_TEMPLATE, EXPONENTIAL_TEMPLATE, *headers.values()), **values)
-    shutil.copyfile(templates_directory() / "hls" / headers[compiler], built / "src" / "pragmas.h")
-    for layer in accelerator.layers:
-        tables = {"activation": ACTIVATION_TEMPLATE} if not layer.geometry.last else {}
-        tables |= {"exponential": EXPONENTIAL_TEMPLATE} if layer.geometry.gat else {}
-        for name, template in tables.items():
-            text = render(f"hls/{template}", layer=layer, **values)
-            (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
-    render_folder("project", built, **values)
-    write_driver(built, "pipeline", status_bits=wire.STATUS_BITS, **values)
-    write_json(built / MARK, accelerator.design.to_dict())
-    write_json(built / "report" / "accelerator.json", accelerator.summary())
-    write_json(built / SPECIFICATION, specification.to_dict())
-    write_json(built / "report" / "price.json", predicted)
-    if network is not None:
-        network.save(built / "weights.npz")
-    write_rtl(accelerator, built)
-
-
-def write_step(
-    accelerator: Accelerator, data: GraphData, folder: Path, specification: Specification, network: Network
-) -> None:
-    """Write one more use of a project's hardware below it: other parameters and another graph, as test vectors."""
-    write_vectors(accelerator, data, folder / "vectors")
-    write_json(folder / "report" / "accelerator.json", accelerator.summary())
-    write_json(folder / "report" / "price.json", price(accelerator, data, specification))
-    network.save(folder / "weights.npz")
-
-
 def write_driver(directory: Path, target: str, **values: Any) -> None:
     """Write the board's driver of a target, which has a template named after it."""
     (directory / "driver.py").write_text(render(f"driver/{target}.py.j2", **values), encoding="utf-8")
@@ -146,11 +91,6 @@ def check_compiler(name: str) -> None:
     """Raise UserError for an unknown HLS compiler."""
     if name not in compilers():
         raise UserError(f"unknown HLS compiler {name!r}; known: {', '.join(compilers())}")
-
-
-def price(accelerator: Accelerator, data: GraphData, specification: Specification) -> dict[str, Any]:
-    """The models' prediction for this accelerator on this graph, and the limits that it breaks."""
-    return price_accelerator(accelerator, data, specification.family, specification.beat_cycles).rows(specification)[0]
 
 
 def held_by(directory: Path) -> str | None:
@@ -173,26 +113,6 @@ def read_specification(directory: Path) -> Specification:
         return Specification.of(json.loads(place.read_text(encoding="utf-8")), place)
     except ValueError as error:
         raise UserError(f"cannot read {place} ({error}): write the project again with `fgnas hls`") from None
-
-
-def _values(accelerator: Accelerator, specification: Specification, counts: dict[str, int]) -> dict[str, Any]:
-    """The variables of the templates."""
-    beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
-    return {
-        "a": accelerator,
-        "stages": placed_stages([layer.geometry for layer in accelerator.layers]),
-        "counts": counts,
-        "offsets": [0, *itertools.accumulate(beats)],
-        "memory": lambda layer, name: memory_of(layer.geometry, accelerator.shape, name),
-        "memories": lambda layer: memories_of(layer.geometry, accelerator.shape),
-        "reader": reader_buffer().of(0),
-        "output_rows": output_rows,
-        # The test bench also sends a row longer than the capacity.
-        "edge_depth": max(counts["edge_beats"], accelerator.shape.degree_capacity // wire.EDGES_PER_BEAT + 2),
-        "beat_bits": wire.BEAT_BITS,
-        "arguments": wire.ARGUMENT_REGISTERS,
-        **clock_and_part(specification),
-    }
 
 
 def clock_and_part(specification: Specification) -> dict[str, str]:

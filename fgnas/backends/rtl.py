@@ -11,11 +11,11 @@ import numpy as np
 from fgnas.backends.render import render
 from fgnas.design import columns_of
 from fgnas.hardware import ports, wire
+from fgnas.hardware.integer.tables import is_plain
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
 from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.memories import memory_of, output_rows, reader_buffer, ring_edges
-from fgnas.hardware.pipeline.tables import is_plain
 from fgnas.hardware.pipeline.uses import FIXED, uses
 from fgnas.paths import templates_directory
 

@@ -23,6 +23,7 @@ from torch import Tensor
 from fgnas.activations import PLAIN
 from fgnas.design import DOT, PAIR, TABLE_BITS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
@@ -126,7 +127,18 @@ def calibrate(design: Design, network: Network, observation: Observation) -> Net
         layers[index] = _scaled(layers[index], name, scale)
         if name == _argument(design.layers[index]) and _shared(design.layers[index], "output"):
             layers[index] = _scaled(layers[index], "output", scale)
-    return Network(tuple(layers), input_scale)
+    found = Network(tuple(layers), input_scale)
+    return tied(design, found) if kind_of(design).ties else found
+
+
+def tied(design: Design, network: Network) -> Network:
+    """The network with results at the scale of their arguments, where an activation then needs no table."""
+    layers = [
+        replace(parameters, output_scale=(parameters.mlp or parameters).value_scale)
+        if layer.activation in PLAIN else parameters
+        for layer, parameters in zip(design.layers, network.layers, strict=True)
+    ]  # fmt: skip
+    return Network(tuple(layers), network.input_scale)
 
 
 def _scaled(layer: LayerParameters, name: str, scale: int) -> LayerParameters:

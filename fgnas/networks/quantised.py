@@ -1,8 +1,7 @@
-"""Accuracy of a design in hardware, from the integer reference of the lowered design."""
+"""Accuracy of a design in the integers of its hardware, and the same numbers in float for a second opinion."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,50 +12,28 @@ from torch import Tensor
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
-from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.tables import argument_format
+from fgnas.hardware.integer.interpreter import predict
+from fgnas.hardware.integer.quantised import integer_logits
+from fgnas.hardware.integer.tables import argument_format
+from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
-
-ENCODINGS_KEPT = 32
-_encodings: dict[tuple[GraphData, FixedPoint], EncodedGraph] = {}
 
 
 def quantised_accuracy(
     design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
 ) -> dict[str, float]:
     """Accuracy, 0 to 1, on each of the named splits; a search only asks for "val"."""
-    predicted = reference.predict(quantised_logits(design, network, data))
+    predicted = predict(quantised_logits(design, network, data))
     masks = {split: getattr(data, split) for split in splits}
     return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
 
 
 def quantised_logits(design: Design, network: Network, data: GraphData) -> Codes:
-    """[N, classes] integer logits of a design."""
-    accelerator = lower(design, network, _shape(data), data.name)
-    first, *further = (_encode(accelerator, graph) for graph in layer_graphs(data, design.rates))
-    return reference.run(accelerator, first, further=further)
-
-
-@functools.lru_cache(maxsize=4)
-def _shape(data: GraphData) -> GraphShape:
-    return GraphShape.of(data)
-
-
-def _encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
-    """The encoded graph, cached by the input format, because no other choice of a design changes it."""
-    key = (data, accelerator.layers[0].input_format)
-    if key not in _encodings:
-        if len(_encodings) >= ENCODINGS_KEPT:
-            _encodings.pop(next(iter(_encodings)))
-        _encodings[key] = encode(accelerator, data)
-    return _encodings[key]
+    """[N, classes] integer logits of a design on the hardware that it is for."""
+    return integer_logits(design, network, data, kind_of(design).rounding)
 
 
 def fake_quantised_logits(

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.tables import argument_format
+from fgnas.hardware.integer.tables import argument_format
 from fgnas.network import Network
 from fgnas.networks.model import ACTIVATIONS, Child, Field
 

@@ -40,6 +40,8 @@ class SideBySide:
 class ArrayPage(ProjectPage):
     """The content of the page. `against` compares with the pipeline; it is empty without the data."""
 
+    template = "array.html.j2"
+
     engine: Engine
     phases: list[PhaseRow]
     against: list[SideBySide]
@@ -89,3 +91,7 @@ def against_pipeline(
         used = row.predicted if row.synthesised is None else row.synthesised
         rows.append(SideBySide(row.label, used, found[name]))
     return rows
+
+
+RECORD, PAGE = ArrayRecord, array_page
+"""How a project of this kind is read and shown: see `fgnas.hardware.kind.Kind.page`."""

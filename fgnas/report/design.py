@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fgnas.hardware.devices import Device
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.pipeline.pricing import written_layers
 from fgnas.hardware.pipeline.traffic import peak_rows
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.timeline import Timeline, as_seen
 from fgnas.report.pipeline import PhaseBox, phases
 from fgnas.report.project import ProjectPage, project_page
@@ -32,6 +32,8 @@ class DesignPage(ProjectPage):
     `peaks` are the rows of `peak_rows`; projects of older versions have none. With a simulation, `phases` and `cycles`
     are measured and `rows` compares them with the latency model; without one they are the model's, and `rows` is None.
     """
+
+    template = "design.html.j2"
 
     peaks: list[tuple[str, float, float]]
     phases: list[PhaseBox]
@@ -79,3 +81,7 @@ def compared_rows(seen: Timeline, modelled: Timeline) -> RowsSeen:
         for mine, other in zip(phase.stages, expected.stages, strict=True)
     ]
     return RowsSeen(sum(len(mine) for mine, _ in pairs), sum(int((mine == other).sum()) for mine, other in pairs))
+
+
+RECORD, PAGE = PipelineRecord, design_page
+"""How a project of this kind is read and shown: see `fgnas.hardware.kind.Kind.page`."""

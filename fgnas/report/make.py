@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fgnas import systems
-from fgnas.backends.targets import DEFAULT_TARGET, TARGETS
 from fgnas.design import Design
 from fgnas.engine.contracts import System
 from fgnas.engine.store import RunStore, compare
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
+from fgnas.hardware.kinds import described_kind
 from fgnas.network import Network
 from fgnas.networks.training import float_accuracy
-from fgnas.report.array import array_page
-from fgnas.report.design import design_page
-from fgnas.report.page import array_html, design_html, run_html, write_page
+from fgnas.report.page import project_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
-from fgnas.report.record import ArrayRecord, PipelineRecord, ProjectRecord, RunRecord
+from fgnas.report.record import ProjectRecord, RunRecord
 from fgnas.report.run import run_page
 from fgnas.tasks.nodes import NAMES, GraphData, load
 
@@ -89,39 +87,24 @@ def report_project(
     Resources are compared with `device`, or with the limits or the part that the project was written for.
     """
     with _made_by_another_version(directory):
-        kind = _kind_of(directory)
-        project = kind.read(directory)
+        kind = _page_of(directory)
+        project = kind.RECORD.read(directory)
         found = _data_of(project, data)
     accuracy = None if found is None else _float_accuracy(project, directory, found)
     page = page or directory / PAGE
     with _made_by_another_version(directory):
-        html = kind.html(project, found, accuracy, device or _device_of(project))
+        html = project_html(kind.PAGE(project, found, accuracy, device or _device_of(project)))
     write_page(html, page)
     return page
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """How the projects of a target are read, and how their pages are made."""
-
-    read: Callable[[Path], Any]
-    html: Callable[[Any, GraphData | None, Mapping[str, float] | None, Device | None], str]
-
-
-KINDS = {
-    "array": _Kind(ArrayRecord.read, lambda *given: array_html(array_page(*given))),
-    DEFAULT_TARGET: _Kind(PipelineRecord.read, lambda *given: design_html(design_page(*given))),
-}
-"""By the name of a target."""
-assert KINDS.keys() == TARGETS.keys()
-
-
-def _kind_of(directory: Path) -> _Kind:
+def _page_of(directory: Path) -> Any:
+    """The module of the page of a project's kind of hardware: see `Kind.page`."""
     try:
         summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):  # reading it as a pipeline tells what is wrong
         summary = {}
-    return KINDS[summary.get("target", DEFAULT_TARGET)]
+    return importlib.import_module(described_kind(summary).page)
 
 
 def _data_of(project: ProjectRecord, data: GraphData | None) -> GraphData | None:

@@ -15,8 +15,7 @@ from fgnas.costs import Quantity
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.paths import templates_directory
-from fgnas.report.array import ArrayPage
-from fgnas.report.design import DesignPage
+from fgnas.report.project import ProjectPage
 from fgnas.report.run import RunPage, titled
 
 FOLDER = "report"
@@ -27,14 +26,9 @@ def run_html(page: RunPage) -> str:
     return _render("run.html.j2", script="run.js", page=page)
 
 
-def design_html(page: DesignPage) -> str:
-    """The HTML of a design's page, which needs no script."""
-    return _render("design.html.j2", script=None, page=page)
-
-
-def array_html(page: ArrayPage) -> str:
-    """The HTML of the page of a design on an array, which needs no script."""
-    return _render("array.html.j2", script=None, page=page)
+def project_html(page: ProjectPage) -> str:
+    """The HTML of a project's page, which needs no script."""
+    return _render(page.template, script=None, page=page)
 
 
 def write_page(html: str, path: Path) -> None:

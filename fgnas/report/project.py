@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from fgnas.backends.targets import described_target
 from fgnas.hardware.devices import Device
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, characterised
+from fgnas.hardware.kinds import described_kind
+from fgnas.hardware.pipeline.resources import characterised
+from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.report.record import ProjectRecord
 from fgnas.report.verification import Check, Level, ResourceRow, checks, ladder, largest_modules, resource_rows
 from fgnas.tasks.nodes import GraphData
@@ -22,6 +23,9 @@ class ProjectPage:
     is the family of the synthesis, "" before one. `limited` says whether resources are compared with a device or with
     the limits that the project was written for.
     """
+
+    template: ClassVar[str]
+    """The template that shows it."""
 
     directory: str
     name: str
@@ -69,7 +73,7 @@ def project_page(
         "ladder": ladder(project, data, float_accuracy),
         "checks": checks(project),
         "limited": bool(limits),
-        "resources": resource_rows(described_target(summary).resources(summary, family), synth, limits),
+        "resources": resource_rows(described_kind(summary).resources(summary, family), synth, limits),
         "family": family,
         "synthesised": synth["family"] if synth else "",
         "modules": largest_modules(synth) if synth else [],

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.backends.array import ORDER
-from fgnas.backends.project import part_of, read_specification
+from fgnas.backends.project import CALL_LIST, part_of, read_specification
 from fgnas.costs import Quantity
 from fgnas.design import Design
 from fgnas.engine.store import RunStore
@@ -22,9 +22,9 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import deal_for_logits
 from fgnas.hardware.array.encoding import logit_words
-from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.pipeline.encoding import row_lengths
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.mapping.options import MAPPINGS
 from fgnas.space import Decision
 from fgnas.tasks.nodes import GraphData
@@ -157,34 +157,56 @@ class ArrayRecord(ProjectRecord):
 
     Attributes:
         engine: the array.
-        order: [N] row of the logit region that holds each node's logits.
+        orders: by the first node of a run's logits, the row of the logit region that holds each node's.
     """
 
     engine: Engine
-    order: NDArray[np.int64]
+    orders: dict[int, NDArray[np.int64]]
 
     @classmethod
     def read(cls, directory: Path) -> ArrayRecord:
         """The record of a project. Raises UserError if the folder holds none or a damaged one."""
         found = cls.common(directory)
-        sizes, last, vectors = found["sizes"], found["summary"]["layers"][-1], directory / "vectors"
         engine = Engine.of(found["summary"]["engine"])
-        order = _bytes(vectors / ORDER).view("<i4").astype(np.int64)
-        region = _bytes(vectors / "logits.bin")
-        if len(order) != sizes["nodes"] or len(region) != sizes["logits_beats"] * sizes["beat_bytes"]:
-            raise UserError(DAMAGED.format(directory))
-        words = logit_words(region, engine, engine.results_together(Mode(**last["aggregate"]), last["tiles"]))
-        rows = words.reshape(sizes["rows"], last["tiles"] * LANES)
-        return cls(
-            **found, engine=engine, order=order, logits=rows[order, : sizes["classes"]].astype(np.int64)
-        )
+        sizes, runs = found["sizes"], _runs_of_logits(directory)
+        if not runs:
+            order, logits = _run_of_logits(directory / "vectors", engine)
+            return cls(**found, engine=engine, orders={0: order}, logits=logits)
+        sizes |= {"nodes": max(rows[1] for _, rows, _ in runs), "classes": found["summary"]["shape"]["classes"]}
+        logits, orders = np.zeros((sizes["nodes"], sizes["classes"]), np.int64), {}
+        for vectors, (first, end), column in runs:
+            orders[first], part = _run_of_logits(vectors, engine)
+            logits[first:end, column : column + part.shape[1]] = part
+        return cls(**found, engine=engine, orders=orders, logits=logits)
 
     def has_graph(self, data: GraphData) -> bool:
         """Whether the rows are dealt alike, and there are as many edges."""
         groups = self.summary["layers"][-1]["aggregate"]["m"]
         graphs = layer_graphs(data, Design.from_dict(self.summary["design"]).rates)
-        dealt = deal_for_logits(graphs[-1].degrees[:, None], groups).position
-        return len(graphs[0].sources) == self.sizes["edges"] and np.array_equal(dealt, self.order)
+        degrees = graphs[-1].degrees
+        alike = len(degrees) == len(self.logits) and all(
+            np.array_equal(deal_for_logits(degrees[first : first + len(order), None], groups).position, order)
+            for first, order in self.orders.items()
+        )
+        return alike and len(graphs[0].sources) == self.sizes["edges"]
+
+
+def _runs_of_logits(directory: Path) -> list[tuple[Path, list[int], int]]:
+    """The vectors of the calls whose results are logits: rows, and the first column; none where a network is one."""
+    if not (directory / CALL_LIST).is_file():
+        return []
+    calls = [one for one in _json(directory / CALL_LIST)["calls"] if "logits" in one]
+    return [(directory / one["folder"] / "vectors", one["logits"]["rows"], one["logits"]["column"]) for one in calls]
+
+
+def _run_of_logits(vectors: Path, engine: Engine) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[N] the row of the logit region that holds each node's logits, and [N, classes] these."""
+    sizes = _json(vectors / "vectors.json")
+    order, region = _bytes(vectors / ORDER).view("<i4").astype(np.int64), _bytes(vectors / "logits.bin")
+    if len(order) != sizes["nodes"] or len(region) != sizes["logits_beats"] * sizes["beat_bytes"]:
+        raise UserError(DAMAGED.format(vectors.parent))
+    rows = logit_words(region, engine, sizes["beat_words"]).reshape(sizes["rows"], sizes["row_words"] * LANES)
+    return order, rows[order, : sizes["classes"]].astype(np.int64)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Nsga2Settings:
         population: candidates of a generation, and survivors of it.
         breeding: share of the population that has children.
         crossover: probability that a child has two parents.
-        mutation: probability that the decisions of one position, such as a layer, are drawn again.
+        mutation: probability that the decisions of one position, a layer or one of the whole design, are drawn again.
     """
 
     population: int = 100

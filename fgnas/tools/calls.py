@@ -27,18 +27,24 @@ def calls_of(directory: Path) -> list[dict[str, Any]]:
     if not place.is_file():
         return []
     try:
-        return [{**one, "folder": directory / one["folder"]} for one in json.loads(place.read_text())["calls"]]
+        calls = [{**one, "folder": directory / one["folder"]} for one in json.loads(place.read_text())["calls"]]
+        if not any("logits" in one for one in calls):
+            raise KeyError("logits")
+        return calls
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{place} is damaged: write the project again with `fgnas hls`") from None
 
 
-def together(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The report of calls from those of each: counts and cycles of all, `logits` of the last one, which are the
-    network's, and `results`, the compared results of all of them."""
+def together(calls: Sequence[dict[str, Any]], reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The report of calls from those of each: counts and cycles of all, `logits` of those whose results are the
+    network's, its `nodes`, and `results`, the compared results of all of them."""
     last = {name: value for name, value in reports[-1].items() if name not in OF_A_CALL}
     found = {name: round(sum(one[name] for one in reports), 3) for name in ADDED if name in last}
     if "cycle_difference" in last:
         found["cycle_difference"] = sum(abs(one["cycle_difference"]) for one in reports)
+    logits = [(call["logits"]["rows"], one["logits"]) for call, one in zip(calls, reports, strict=True)
+              if "logits" in call]  # fmt: skip
+    found |= {"nodes": max(rows[1] for rows, _ in logits), "logits": sum(count for _, count in logits)}
     for name in FIRST:
         wrong = [one[name] for one in reports if one.get(name)]
         found |= {name: wrong[0]} if wrong else {}

@@ -32,14 +32,15 @@ from fgnas.backends.rtl import KERNEL, PACKAGE, package_text, write_package, wri
 from fgnas.design import VECTORS, Design
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.integer.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import EXPONENT_EXTRA_BITS, GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import EXPONENT_EXTRA_BITS, geometry
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.hardware.pipeline.sizes import Lookup, Terms, columns, terms
-from fgnas.hardware.pipeline.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.pipeline.uses import FIXED, TYPICAL_INPUT_SCALE, uses
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import fgnas_space

@@ -55,7 +55,7 @@ from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS,
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
 from fgnas.hardware.devices import FAMILIES
-from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.lowering import lower as lower_network
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms

@@ -40,7 +40,7 @@ def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
     work = directory / "build" / "csim"
     calls = calls_of(directory)
     each = [run_bench(directory, options, work, vectors=call["folder"] / "vectors") for call in calls]
-    report = together(each) if calls else run_bench(directory, options, work)
+    report = together(calls, each) if calls else run_bench(directory, options, work)
     (directory / "report").mkdir(exist_ok=True)
     replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
     return report

@@ -11,7 +11,7 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,19 @@ SPARE_CYCLES = 100_000
 
 
 @dataclass(frozen=True)
+class BuiltFor:
+    """What a simulator is built for: beats of its memory, and cycles of all of its runs."""
+
+    memory_beats: int
+    cycles: int
+
+    @classmethod
+    def all_of(cls, runs: Sequence[Vectors]) -> BuiltFor:
+        """One simulator for all of these runs."""
+        return cls(max(one.memory_beats for one in runs), sum(one.predicted for one in runs))
+
+
+@dataclass(frozen=True)
 class Vectors:
     """The graph of a project folder, placed in the bench's memory.
 
@@ -61,6 +74,7 @@ class Vectors:
         memory_beats: size of the memory, a power of two.
         beat_bytes: of its port.
         home: the project that has the RTL, if it is another folder.
+        built_for: what the simulator is built for, if not for this run alone.
     """
 
     directory: Path
@@ -72,6 +86,7 @@ class Vectors:
     memory_beats: int
     beat_bytes: int
     home: Path | None = None
+    built_for: BuiltFor | None = None
 
     @property
     def built_in(self) -> Path:
@@ -111,11 +126,12 @@ class Vectors:
 
 
 def run_simulation(
-    directory: Path, stall_seed: int = 0, runs: int = 1, project: Path | None = None
+    directory: Path, stall_seed: int = 0, runs: int = 1, project: Path | None = None, built_for: BuiltFor | None = None
 ) -> dict[str, Any]:
     """Simulate a project's own RTL on its vectors, and write report/sim.json and report/sim_rows.npz (`write_rows`).
 
-    `project` has the RTL where the directory is one of its uses (`write_step`); it is then built once for all.
+    `project` has the RTL where the directory is one of its uses (`write_step`); it is built once for all that are
+    `built_for` the same.
 
     With a stall seed the memory stalls at random; with several runs the kernel is started again and the last result is
     compared. Returns the content of the report: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles,
@@ -126,6 +142,7 @@ def run_simulation(
     vectors = Vectors.read(directory)
     if project is not None:
         vectors = replace(vectors, home=project.resolve())
+    vectors = replace(vectors, built_for=built_for)
     report, work = _simulated(vectors, own_sources(vectors.built_in), "sim", stall_seed=stall_seed, runs=runs)
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
@@ -208,13 +225,14 @@ def run_calls(directory: Path) -> dict[str, Any]:
     """
     directory, reports, by_call = directory.resolve(), [], {}
     calls = calls_of(directory)
+    built_for = BuiltFor.all_of([Vectors.read(call["folder"]) for call in calls])
     for place, call in enumerate(calls, 1):
         with step(f"call {place} of {len(calls)}: {call['call']}"):
-            reports.append(run_simulation(call["folder"], project=directory))
+            reports.append(run_simulation(call["folder"], project=directory, built_for=built_for))
         if reports[-1]["predicted_cycles"] != call["cycles"]:
             raise UserError(f"{directory / CALL_LIST} contradicts the call {call['call']}: write the project again")
         by_call[call["call"]] = {name: reports[-1][name] for name in SUMMED}
-    report = together(reports)
+    report = together(calls, reports)
     if all("phases" in one for one in reports):
         names = [phase["name"] for phase in _read_json(directory / "report" / "price.json")["phases"]]
         phases = itertools.chain(*(one["phases"] for one in reports))
@@ -289,8 +307,9 @@ def build_simulator(vectors: Vectors, sources: list[Path], name: str, runs: int 
     built = (work / "built").is_file()
     expected_s = None if built else seconds_before(_report(vectors, name), "build_seconds")
     with step("build the simulator", expected_s):
-        parameters = {"MemoryBeats": vectors.memory_beats, "BeatBytes": vectors.beat_bytes}
-        build(sources, work, parameters, make_flags=flags_for(runs * vectors.predicted))
+        given = vectors.built_for or BuiltFor(vectors.memory_beats, runs * vectors.predicted)
+        parameters = {"MemoryBeats": given.memory_beats, "BeatBytes": vectors.beat_bytes}
+        build(sources, work, parameters, make_flags=flags_for(given.cycles))
     return work
 
 

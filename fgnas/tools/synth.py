@@ -196,13 +196,13 @@ def tidy(total: dict[str, float]) -> dict[str, float]:
 
 def predicted(directory: Path, family: str) -> dict[str, float] | None:
     """The resource model's prediction for the accelerator that the project describes; None if it describes none."""
-    from fgnas.backends.targets import described_target
+    from fgnas.hardware.kinds import described_kind
 
     summary = directory / "report" / "accelerator.json"
     if not summary.is_file():
         return None
     content = json.loads(summary.read_text(encoding="utf-8"))
-    return tidy(described_target(content).resources(content, family))
+    return tidy(described_kind(content).resources(content, family))
 
 
 def utilisation_table(report: dict[str, Any]) -> str:

@@ -7,12 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import SCORED, SCORES_OF_ALL_KINDS, few_bits, random_array, random_data, random_source, wide_source
+from arrays import (
+    SCORED,
+    SCORES_OF_ALL_KINDS,
+    few_bits,
+    random_array,
+    random_data,
+    random_source,
+    wide_source,
+    write_array,
+)
 from levels import quick
 from support import random_accelerator, random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_rtl
-from fgnas.backends.targets import Request, find_target, target_of
 from fgnas.cli import main
 from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import CheckFailed, UserError
@@ -20,13 +28,15 @@ from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind, kind_of
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.networks.calibration import calibrated
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
+from fgnas.network import Network
+from fgnas.networks.calibration import calibrated, tied
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, train
-from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.csim import run_csim
 from fgnas.tools.lint import lint
@@ -120,7 +130,7 @@ def test_gcn_of_16_bits_on_cora(cora: GraphData, tmp_path: Path) -> None:
         {**gcn, "d": 16, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]})
     network = calibrated(design, train(cora, design.architecture(), 1, Recipe(epochs=100)).network, cora)
     source = lower(design, network, GraphShape.of(cora), cora.name)
-    find_target("array").write(source, cora, tmp_path, Request(Specification(), None, multipliers=64, beat_bits=256))
+    write_array(source, cora, tmp_path, multipliers=64, beat_bits=256)
     written = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
     assert (written["bits"], written["activation_words"]) == (16, 0)
     report = run_simulation(tmp_path)
@@ -188,7 +198,7 @@ def test_a_graph_beyond_the_tables_comes_in_blocks(tmp_path: Path) -> None:
     data = random_graph(rng, 17_000, 9, 5, 30_000)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 8}, gcn | {"aggregation": "mlp"})), data)
-    find_target("array").write(source, data, tmp_path / "p", Request(Specification(), None, multipliers=32))
+    write_array(source, data, tmp_path / "p", multipliers=32)
     names = [phase["name"] for phase in json.loads((tmp_path / "p" / "report" / "price.json").read_text())["phases"]]
     assert names[-1] == "return 1, block 2"
     report = run_simulation(tmp_path / "p")
@@ -256,7 +266,7 @@ def test_gene_linear_on_cora(level: str, cora: GraphData, tmp_path: Path) -> Non
     assert all(None not in (layer.pair_scale, layer.score_scale) for layer in network.layers)
     assert quantised_accuracy(design, network, cora)["test"] > 0.75
     source = lower(design, network, GraphShape.of(cora), cora.name)
-    find_target("array").write(source, cora, tmp_path, Request(Specification(), None, multipliers=64))
+    write_array(source, cora, tmp_path, multipliers=64)
     if level == "cpp":
         report = run_csim(tmp_path, quick())
         assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
@@ -389,6 +399,21 @@ def test_h_in_blocks(tmp_path: Path) -> None:
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
 
 
+@pytest.mark.parametrize("shared", [1, 2])
+def test_a_maximum_in_blocks(shared: int, tmp_path: Path) -> None:
+    """Rows without an entry in a block name the least row, with and without coefficients, in RTL and C++."""
+    rng = np.random.default_rng(13)
+    data = random_graph(rng, 70, 31, 5, 90)
+    largest = {"aggregation": "max", "t_attn": None, "k": 1}
+    layers = (largest | {"attention": "gcn", "d": 16}, largest | {"attention": "constant"})
+    source = random_accelerator(rng, random_design(rng, 2, layers), data)
+    array = fit(source, data, 4, (1,), 1, 256, 2, 2, blocks=3, shared=shared)
+    report = assert_exact(array, data, tmp_path / "p", runs=2)
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    report = run_csim(tmp_path / "p", quick())
+    assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
+
+
 @pytest.mark.slow
 def test_more_columns_of_x_than_a_table_has_words(tmp_path: Path) -> None:
     """17,000, for tables of 16,384 words: `--target array` writes the network in slices."""
@@ -396,7 +421,7 @@ def test_more_columns_of_x_than_a_table_has_words(tmp_path: Path) -> None:
     data = random_graph(rng, 20, 17_000, 5, 30)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_accelerator(rng, random_design(rng, 2, (gcn | {"d": 16}, gcn)), data)
-    find_target("array").write(source, data, tmp_path, Request(Specification(), None, multipliers=16))
+    write_array(source, data, tmp_path, multipliers=16)
     written = json.loads((tmp_path / "report" / "accelerator.json").read_text())
     assert written["layers"][0]["slices"] > 1 and written["engine"]["partial_words"]
     report = run_simulation(tmp_path)
@@ -479,8 +504,7 @@ def test_shared_tables_on_cora(cora: GraphData, tmp_path: Path) -> None:
     design = Design.from_dict({"schema": 1, "dsp": 128, "layers": list(layers)})
     network = random_network(np.random.default_rng(1), design, cora)
     source = lower(design, network, GraphShape.of(cora), cora.name)
-    few = Request(Specification(), None, multipliers=128, beat_bits=512, bram36=60)
-    find_target("array").write(source, cora, tmp_path, few)
+    write_array(source, cora, tmp_path, multipliers=128, beat_bits=512, bram36=60)
     engine = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
     price = json.loads((tmp_path / "report" / "price.json").read_text())
     assert (engine["shared"], engine["units"], price["bram36"], price["latency_cycles"]) == (8, 16, 55.5, 12_128)
@@ -497,24 +521,23 @@ def test_a_design_is_written_for_the_array(tmp_path: Path, capsys: pytest.Captur
     data = random_graph(rng, 20, 9, 4, 30)
     source = random_source(rng, 2, data, ("add",))
     project = tmp_path / "p"
-    find_target("array").write(source, data, project, Request(Specification(), None, multipliers=20))
+    write_array(source, data, project, multipliers=20)
     price = json.loads((project / "report" / "price.json").read_text())
     assert price["multipliers"] <= 20 and price["dsp"] == price["multipliers"]
     assert price["busy"] == price["multiplications"] / (price["multipliers"] * price["latency_cycles"])
     assert sum(phase["cycles"] for phase in price["phases"]) == price["latency_cycles"]
     with pytest.raises(UserError, match="--multipliers is for --target array"):
-        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, multipliers=20))
+        PIPELINE.fit(source.design, Network(()), data, Wanted(multipliers=20))
     with pytest.raises(UserError, match="--beat-bits is for --target array"):
-        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, beat_bits=512))
+        PIPELINE.fit(source.design, Network(()), data, Wanted(beat_bits=512))
     with pytest.raises(UserError, match="--bram36 is for --target array"):
-        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, bram36=20))
-    few = Request(Specification(), None, multipliers=20, bram36=2)
-    with pytest.raises(UserError, match="no array of up to 20 multipliers keeps the limits: block RAM 2"):
-        find_target("array").write(source, data, tmp_path / "q", few)
+        PIPELINE.fit(source.design, Network(()), data, Wanted(bram36=20))
+    with pytest.raises(UserError, match=r"no array keeps the limit of 2 block RAM: .* takes [\d.]+, [\d.]+ more"):
+        write_array(source, data, tmp_path / "q", multipliers=20, bram36=2)
     with pytest.raises(UserError, match="port has 128, 256, 512 bits, not 10"):
-        find_target("array").write(source, data, tmp_path / "q", Request(Specification(), None, "vitis", 20, 10))
+        write_array(source, data, tmp_path / "q", multipliers=20, beat_bits=10)
     with pytest.raises(UserError, match="unknown target 'none'; known: array, pipeline"):
-        find_target("none")
+        find_kind("none")
 
 
 def test_a_design_with_attention_is_written_for_the_array(tmp_path: Path) -> None:
@@ -523,12 +546,12 @@ def test_a_design_with_attention_is_written_for_the_array(tmp_path: Path) -> Non
     data = random_graph(rng, 20, 9, 4, 30)
     source = random_source(rng, 2, data, ("add",), ("gat",))
     project = tmp_path / "p"
-    find_target("array").write(source, data, project, Request(Specification(), None, multipliers=20))
+    write_array(source, data, project, multipliers=20)
     price = json.loads((project / "report" / "price.json").read_text())
     assert price["dsp"] == price["multipliers"] <= 20 and price["lut"] > 9_000
     assert [phase["name"] for phase in price["phases"]][-4:] == ["combine 1", "score 1", "maximum 1", "aggregate 1"]
-    limited = Request(Specification(lut=7_000, ff=100_000), None, multipliers=8)
-    find_target("array").write(source, data, tmp_path / "q", limited)
+    limits = Specification(lut=7_000, ff=100_000)
+    write_array(source, data, tmp_path / "q", specification=limits, multipliers=8)
     few = json.loads((tmp_path / "q" / "report" / "price.json").read_text())
     assert few["lut"] <= 7_000 < price["lut"]
 
@@ -541,10 +564,10 @@ def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:
     own = Array.model_validate({"units": 3, "columns": (1,), "beat_bits": 256})
     design = source.design.model_copy(update={"array": own, "dsp": 100})
     source = replace(source, design=design)
-    assert target_of(design) == "array" and target_of(design.model_copy(update={"array": None})) == "pipeline"
+    assert kind_of(design) is ARRAY and kind_of(design.model_copy(update={"array": None})) is PIPELINE
     for request, units, beat_bits in (({}, 3, 256), ({"multipliers": 8}, 1, 256), ({"beat_bits": 512}, None, 512)):
         project = tmp_path / f"{units}"
-        find_target("array").write(source, data, project, Request(Specification(), None, **request))
+        write_array(source, data, project, **request)
         engine = json.loads((project / "report" / "accelerator.json").read_text())["engine"]
         assert engine["beat_bits"] == beat_bits and engine["units"] in ([units] if units else range(4, 13))
     assert "results" not in design.to_dict()["array"], "one word of H a cycle goes without saying"
@@ -554,8 +577,8 @@ def test_a_design_with_an_array_is_written_for_it(tmp_path: Path) -> None:
         changed = replace(source, design=other)
         if results == 4:
             with pytest.raises(UserError, match="results must be 1, 2 or 4, at most 2 behind a port of 256 bits"):
-                find_target("array").write(changed, data, project, Request(Specification(), None))
+                write_array(changed, data, project)
             continue
-        find_target("array").write(changed, data, project, Request(Specification(), None))
+        write_array(changed, data, project)
         engine = json.loads((project / "report" / "accelerator.json").read_text())["engine"]
         assert engine["results"] == results

@@ -5,28 +5,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import random_data, random_source
+from arrays import random_data, random_source, write_array
 from levels import quick
-from support import random_graph, random_network
+from support import Choices, random_accelerator, random_design, random_graph, random_network
 
 from fgnas.api import Project
 from fgnas.backends.array import write_calls
-from fgnas.backends.targets import Request, find_target
 from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.calls import fit_calls
-from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
+from fgnas.hardware.array.choosing import Room, deliverable, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import PIPELINE
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.network import Network
+from fgnas.networks.calibration import tied
 from fgnas.report.record import ArrayRecord
-from fgnas.systems.gcos.jobs import tied
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 
@@ -35,8 +37,8 @@ def write(
     source: Accelerator, data: GraphData, folder: Path, multipliers: int, beat_bits: int, bram36: int | None = None
 ) -> dict:
     """A project with re-purposing off; returns its price."""
-    request = Request(Specification(), None, "vitis", multipliers, beat_bits, bram36, repurposing=False)
-    find_target("array").write(source, data, folder, request)
+    sizes = {"multipliers": multipliers, "beat_bits": beat_bits, "bram36": bram36}
+    write_array(source, data, folder, **sizes, repurposing=False)
     return json.loads((folder / "report" / "price.json").read_text())
 
 
@@ -91,6 +93,56 @@ def test_random_networks_on_engines_of_all_sizes(
     assert_right(tmp_path / "p", data, capsys)
 
 
+SCORES = ("gat", "gat-sym", "linear", "cos", "gene-linear")
+
+
+@pytest.mark.parametrize("attention", [SCORES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SCORES[1:])])
+def test_scores_in_calls_of_a_few_rows(attention: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two heads behind a port of 128 bits, in tables so small that rows are divided; five units, two layers: logits are
+    those of all calls of the last half, and one build serves all."""
+    rng = np.random.default_rng(SCORES.index(attention))
+    data = random_graph(rng, 70, 12, 11, 160)
+    kind: Choices = {"attention": attention, "aggregation": "max" if attention == "gat" else "mean",
+                     "t_attn": 1 if attention == "gat" else None, "ai": 2, "af": 5}  # fmt: skip
+    design = random_design(rng, 2, (kind | {"k": 2, "d": 12}, kind | {"k": 1}))
+    source = random_accelerator(rng, design, data)
+    array = fit_calls(source, data, 5, 2, 128, words=160)
+    assert len(array.parts[-1]) > 1
+    write_calls(array, tmp_path / "p")
+    assert_right(tmp_path / "p", data, capsys)
+    record = ArrayRecord.read(tmp_path / "p")
+    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, 4), data)))
+    assert record.has_graph(data) and not record.has_graph(random_graph(rng, 70, 12, 11, 160))
+
+
+def test_what_does_not_fit_on_the_chip_is_delivered_as_calls(tmp_path: Path) -> None:
+    """More heads than one unit's scores, and more block RAM than is allowed; what no array keeps is named."""
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 900, 40, 5, 2000)
+    design = random_design(rng, 2, ({"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1, "d": 16},
+                                    {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 64}))  # fmt: skip
+    source = random_accelerator(rng, design, data)
+    with pytest.raises(UserError, match="an array averages 32 heads at most"):
+        fastest(source, data, Room(16))
+    write_array(source, data, tmp_path / "p", multipliers=16)
+    price = json.loads((tmp_path / "p" / "report" / "price.json").read_text())
+    calls = json.loads((tmp_path / "p" / "report" / "calls.json").read_text())["calls"]
+    assert (price["repurposing"], price["calls"]) == (False, len(calls)) and len(calls) > 4
+    record = ArrayRecord.read(tmp_path / "p")
+    assert np.array_equal(record.logits, fit_calls(source, data, 2).logits()) and record.has_graph(data)
+    with pytest.raises(UserError, match=r"the limit of 2 block RAM: .* takes [\d.]+, [\d.]+ more; allow as many"):
+        write_array(source, data, tmp_path / "q", multipliers=16, bram36=2)
+
+
+def test_what_fits_on_the_chip_is_not_divided() -> None:
+    rng = np.random.default_rng(3)
+    data = random_graph(rng, 60, 20, 5, 200)
+    source = random_source(rng, 2, data, ("add",), ("gat", "gcn"))
+    found = deliverable(source, data, Room(32))
+    assert isinstance(found, ArrayAccelerator)
+    assert found.engine == fastest(source, data, Room(32)).engine
+
+
 @pytest.mark.slow
 def test_calls_of_units_that_share_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Four units read one table; a factor of Z that is 0 reads none."""
@@ -114,7 +166,7 @@ def test_what_runs_one_call_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is damaged: write the project again"):
         project.simulate()
     with pytest.raises(UserError, match="--repurposing is for --target array"):
-        find_target("pipeline").write(source, data, tmp_path / "q", Request(Specification(), None, repurposing=False))
+        PIPELINE.fit(source.design, Network(()), data, Wanted(repurposing=False))
 
 
 def test_the_fastest_calls() -> None:
@@ -128,7 +180,7 @@ def test_the_fastest_calls() -> None:
     assert engine_resources(fewer.engine)["bram36"] < taken
     cycles = [sum(map(total_cycles, one.laid_out())) for one in (best, fewer)]
     assert cycles[0] <= cycles[1] and (best.engine.shared, fewer.engine.shared) == (1, 2)
-    with pytest.raises(UserError, match="with buffer re-purposing off the network takes block RAM .*, of 1"):
+    with pytest.raises(UserError, match=r"the limit of 1 block RAM: .* takes [\d.]+, [\d.]+ more; allow"):
         fastest_calls(source, data, Room(64, 512, {"bram36": 1}))
 
 
@@ -158,7 +210,7 @@ def test_prices_on_whole_graphs(
     data = request.getfixturevalue(name)
     source, room = two_layers(data), Room(multipliers, 512)
     whole, calls = encode_array(fastest(source, data, room), data), fastest_calls(source, data, room)
-    each = calls.laid_out()
+    each = list(calls.laid_out())
     found = [
         (total_cycles(whole), engine_resources(whole.engine)["bram36"], whole.bytes_read, whole.bytes_written),
         (sum(map(total_cycles, each)), engine_resources(calls.engine)["bram36"], sum(one.bytes_read for one in each),

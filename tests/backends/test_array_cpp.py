@@ -18,15 +18,18 @@ from support import random_accelerator, random_design, random_graph
 
 from fgnas.backends import array as back_end
 from fgnas.backends.array import write_project, write_vectors
-from fgnas.backends.targets import Request, find_target
+from fgnas.backends.project import Request, write
 from fgnas.errors import UserError
 from fgnas.hardware.array import programme
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
+from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
 from fgnas.hardware.array.programme import STATUS_BITS, Attention, Descriptor, Operation, Target, entry_beats
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.wire import Layout
+from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData, build
 from fgnas.tools.csim import run_bench, run_csim
 
@@ -396,9 +399,9 @@ def test_vectors_of_another_engine(wide: Built) -> None:
 def test_an_array_is_for_vitis_alone(tmp_path: Path) -> None:
     rng = np.random.default_rng(31)
     data = random_graph(rng, 20, 9, 4, 30)
-    request = Request(Specification(), None, "bambu", multipliers=16)
+    fitted = FittedArray(random_source(rng, 2, data), Network(()), data, Wanted(multipliers=16))
     with pytest.raises(UserError, match="an array's C\\+\\+ is for vitis alone, not for bambu"):
-        find_target("array").write(random_source(rng, 2, data), data, tmp_path / "p", request)
+        write(fitted, data, tmp_path / "p", Request(Specification(), "bambu"))
 
 
 # ---- Pragmas

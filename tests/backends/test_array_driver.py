@@ -18,7 +18,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.pipeline import lowering as pipeline
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS

@@ -15,7 +15,7 @@ from levels import quick
 from support import plain_layer, random_graph, random_network
 
 from fgnas.backends import array
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.backends.rtl import KERNEL
 from fgnas.design import Array, Design
 from fgnas.engine.contracts import Composition
@@ -27,10 +27,11 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Mode
 from fgnas.hardware.array.lowering import BLOCK_WORDS, ArrayAccelerator, own_depth
 from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape, ceil_div
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.wire import Field, Layout
 from fgnas.systems.gcos.composition import composed
 from fgnas.systems.gcos.options import Options

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.memories import ring_edges
 from fgnas.hardware.pipeline.stages import first_layer, phase_graph

@@ -14,13 +14,15 @@ from board import Simulated
 from support import random_accelerator, random_design, random_graph, random_network
 
 import fgnas
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.kind import FittedPipeline
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
+from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS
 
@@ -187,7 +189,8 @@ def test_a_kernel_at_work_is_left_alone(project, driver, monkeypatch) -> None:
 
 def test_regions_of_the_api_are_those_of_the_vectors(project, driver) -> None:
     folder, accelerator, data = project
-    made = fgnas.Accelerator(fgnas.Design(accelerator.design), accelerator, data).regions()
+    fitted = FittedPipeline(accelerator, Network(()))
+    made = fgnas.Accelerator(fgnas.Design(accelerator.design), fitted, data).regions()
     np.savez(folder.parent / "graph.npz", **made)
     found = driver.regions(folder / "vectors")
     with np.load(folder.parent / "graph.npz") as saved:

@@ -9,7 +9,7 @@ import pytest
 from support import random_accelerator, random_design, random_graph
 from vivado import Thing, Vivado
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.hardware import ports, wire
 
 tkinter = pytest.importorskip("tkinter", reason="needs Python's Tcl: sudo apt-get install python3-tk")

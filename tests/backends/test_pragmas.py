@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import DEFAULT_COMPILER, compilers, write_project
+from fgnas.backends.pipeline import write_project
+from fgnas.backends.project import DEFAULT_COMPILER, compilers
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator

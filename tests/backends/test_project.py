@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
-from fgnas.backends import project, render
-from fgnas.backends.project import write_project
+from fgnas.backends import pipeline, project, render
+from fgnas.backends.pipeline import write_project
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
 
@@ -114,7 +114,7 @@ def test_a_failure_leaves_the_old_project(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(project, "write_json", fail)
+    monkeypatch.setattr(pipeline, "write_json", fail)
     with pytest.raises(UserError, match="No space left"):
         write_project(accelerator, four_nodes, tmp_path / "p")
     assert [path.read_bytes() for path in files] == before

@@ -8,7 +8,8 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PAGES = (
-    "bambu.md", "block-ram.md", "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md",
+    "array-space.md", "bambu.md", "block-ram.md", "calibration.md", "controllers.md", "efficiency.md",
+    "every-design.md", "finetuning.md",
     "gcos.md", "gcos-frontier.svg", "gcos-pairs.svg", "hardware-model.md", "hardware-model.svg",
     "initiation-interval.md", "mapping.md", "methods.md", "multiplier-array-area.md", "multiplier-array-area.svg",
     "multiplier-array-cpp.md", "multiplier-array-random.md", "multiplier-array.md", "recipe.md", "search-throughput.md",

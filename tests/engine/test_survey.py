@@ -10,7 +10,7 @@ from fgnas.engine import proposal, survey
 from fgnas.engine.proposal import propose, redrawn
 from fgnas.engine.survey import descended
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.searchers.learning.paper import PaperReinforce
 from fgnas.searchers.random import RandomSearch
 from fgnas.searchers.reinforce import searcher as reinforce

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from support import random_design, random_graph
 
 from fgnas.design import columns_of
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, timeline
 from fgnas.hardware.port import Port, beat_cycles, port_cycles, port_finishes
 from fgnas.hardware.recurrence import recurrence_cycles, row_finishes
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.stage import Buffer, Services, Stage, StageGraph
 
 Numbers = tuple[int, int, int, int, int]

@@ -5,7 +5,7 @@ import pytest
 from support import random_design, random_graph
 
 from fgnas.design import columns_of
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import (
     FETCH_CYCLES,
     FINISH_CYCLES,
@@ -15,6 +15,7 @@ from fgnas.hardware.pipeline.latency import (
     latency_cycles,
     timeline,
 )
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.stage import Buffer, Stage, StageGraph
 from fgnas.hardware.timeline import Phase, StageTimes, as_seen
 from fgnas.hardware.timeline import timeline as phases_timeline

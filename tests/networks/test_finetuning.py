@@ -8,8 +8,8 @@ from support import random_design
 from fgnas.design import OF_EDGES, PAIR
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.encoding import encode
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.networks import scatter
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import fine_tuned, training_logits, with_rounded_features

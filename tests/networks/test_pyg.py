@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.networks.pyg import Imported, import_model, of_trace, trace_module
 from fgnas.tasks.nodes import GraphData, build, load
 from fgnas.tools.csim import run_csim

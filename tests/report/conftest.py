@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.costs import plain
 from fgnas.engine.run import configuration
 from fgnas.engine.trial import Trial

@@ -13,7 +13,7 @@ from fgnas.hardware.array.reference import run
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.report.array import array_page
 from fgnas.report.make import report_project
-from fgnas.report.page import array_html
+from fgnas.report.page import project_html
 from fgnas.report.record import ArrayRecord
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import run_simulation
@@ -83,7 +83,7 @@ def test_the_page_shows_a_simulation(written: Written) -> None:
     page = array_page(ArrayRecord.read(folder))
     assert [phase.simulated for phase in page.phases] == [phase.predicted for phase in page.phases]
     assert next(level for level in page.ladder if level.name == "RTL").state == "right"
-    html = array_html(page)
+    html = project_html(page)
     assert "Beside the pipeline" not in html and "combine 0" in html
     assert "Beside the pipeline" in report_project(folder, data=data).read_text()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fgnas.report.design import design_page
-from fgnas.report.page import design_html, run_html
+from fgnas.report.page import project_html, run_html
 from fgnas.report.record import PipelineRecord
 from fgnas.report.run import run_page
 
@@ -44,7 +44,7 @@ def files(make_run, project, four_nodes, tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     chance = {"0.attention": [0.2, 0.3, 0.5]}
     design = design_page(PipelineRecord.read(project), four_nodes, {"val": 1.0, "test": 1.0})
-    made = {"run": run_html(run_page(make_run(2000), chance)), "design": design_html(design)}
+    made = {"run": run_html(run_page(make_run(2000), chance)), "design": project_html(design)}
     for name, html in made.items():
         (folder / f"{name}.html").write_text(html, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in made}

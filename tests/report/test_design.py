@@ -9,10 +9,11 @@ import pytest
 from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import FINISH_CYCLES, START_CYCLES, Workload, timeline
-from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.resources import characterised
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.report.design import RowsSeen, design_page
 from fgnas.report.record import PipelineRecord
 

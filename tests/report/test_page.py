@@ -12,7 +12,7 @@ from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.report.design import design_page
 from fgnas.report.make import report_project, report_run
-from fgnas.report.page import design_html, run_html
+from fgnas.report.page import project_html, run_html
 from fgnas.report.record import PipelineRecord
 from fgnas.report.run import run_page
 
@@ -65,7 +65,7 @@ def pages(small_run, make_run, project) -> dict[str, str]:
         "unfinished": run_html(run_page(unfinished)),
         "empty": run_html(run_page(dataclasses.replace(unfinished, trials=[]))),
         "infeasible": run_html(run_page(dataclasses.replace(unfinished, trials=infeasible))),
-        "design": design_html(design_page(record)),
+        "design": project_html(design_page(record)),
     }
 
 
@@ -134,7 +134,7 @@ def test_names_are_text(make_run, project) -> None:
     record = PipelineRecord.read(project)
     summary = {**record.summary, "dataset": HOSTILE}
     record = dataclasses.replace(record, directory=HOSTILE, summary=summary, part=HOSTILE)
-    for html in (run_html(run_page(dataclasses.replace(run, best=best))), design_html(design_page(record))):
+    for html in (run_html(run_page(dataclasses.replace(run, best=best))), project_html(design_page(record))):
         found = Markup(html)
         assert HOSTILE in "".join(found.text)
         assert "alert" not in "".join(found.scripts)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fgnas.costs import feasible
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.searchers.learning.masks import Bounds, Fixed
 from fgnas.searchers.learning.policy import Policy
 from fgnas.space import Choice, Space

@@ -1,5 +1,6 @@
 """The system g-cos: its space, prices that are those of the project, and whole searches, killed and resumed."""
 
+import importlib
 import itertools
 import json
 import shutil
@@ -23,12 +24,15 @@ from fgnas.costs import feasible
 from fgnas.design import Aggregation
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.designs import BUILDABLE
-from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.array.designs import BUILDABLE, array_of
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.encoding import encode as pipeline_graph
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
-from fgnas.systems.gcos.jobs import array_accuracy, tied
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
+from fgnas.networks.calibration import tied
+from fgnas.networks.quantised import quantised_accuracy
 from fgnas.systems.gcos.space import READERS, find_space, most_columns
 from fgnas.systems.gcos.target import ArrayTarget
 from fgnas.tasks.sampling import layer_graphs
@@ -151,11 +155,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         array = design.array
         assert array.results == min(space.results, array.beat_bits // 128)
         first, *further = layer_graphs(data, design.rates)
-        made = fit(
-            source, first, array.units, array.columns, beat_bits=array.beat_bits, results=array.results,
-            further=further, shared=array.shared,
-        )  # fmt: skip
-        encoded = encode_array(made, first, further)
+        encoded = encode_array(array_of(source, first, further), first, further)
         found = price(encoded, Specification())
         # A table of exponentials depends on the scale of the values, which a price does not know.
         attends = any(layer.attends for layer in design.layers)
@@ -167,7 +167,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
         assert costs["memory_bytes"][place] == sum(region.size for region in moved) + again * array.beat_bits // 8
         logits = reference.run(encoded)
         share = float((logits.argmax(axis=1) == data.labels)[data.val].mean())
-        assert array_accuracy(design, network, data, ("val",)) == {"val": share}
+        assert quantised_accuracy(design, network, data, ("val",)) == {"val": share}
 
 
 def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
@@ -191,7 +191,7 @@ def test_a_search_delivers_arrays_and_resumes_to_the_same_bytes(
         assert predicted[name] == cheapest["costs"][name]
     design = whole.design("cheapest")
     assert design.network is not None
-    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    accuracy = quantised_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
     assert accuracy == cheapest["delivered"]["quantised"]
     assert main(["hls", "runs/whole/best.json", "--out", "again", "--quiet"]) == 0
     assert json.loads(Path("again/design.json").read_text()) == whole.best["design"]
@@ -252,7 +252,7 @@ def test_a_search_of_more_operators(folder: Path) -> None:
     assert "mlp" in {layer["aggregation"] for trial in run.trials() for layer in trial.design["layers"]}
     design = run.design("best")
     assert design.network is not None
-    accuracy = array_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
+    accuracy = quantised_accuracy(design.choices, design.network, fgnas.load("graph.npz"))
     assert accuracy == run.best["delivered"]["quantised"]
 
 
@@ -263,6 +263,79 @@ def test_the_rtl_of_a_search_is_right(folder: Path, space: str) -> None:
     result = run.design("best").lower().write(folder / "built").simulate()
     assert result["mismatches"] == result["cycle_difference"] == result["phase_differences"] == 0
     assert result["cycles"] == run.best["costs"]["latency_cycles"]
+
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A made graph of 17,000 nodes, whose H no table of 16,384 words holds."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    made = importlib.import_module("large_graph").Made(nodes=17_000, pairs=9_000, width=24)
+    return made.write(folder / "large.npz", seed=2)
+
+
+def test_a_made_graph_has_the_sizes_that_it_says(large: Path) -> None:
+    """Both ways, none twice, none to itself, a few nodes with many; the same bytes of the same seed."""
+    with np.load(large) as file:
+        source, target = file["edge_index"]
+        pairs = set(zip(source.tolist(), target.tolist(), strict=True))
+        assert len(pairs) == len(source) == 18_000 and pairs == {(b, a) for a, b in pairs}
+        assert not np.any(source == target) and file["x"].shape == (17_000, 24)
+        degrees = np.bincount(source, minlength=17_000)
+        assert degrees.max() > 20 * degrees.mean()
+        alike = float((file["y"][source] == file["y"][target]).mean())
+        assert 0.75 < alike < 0.95 and 0.1 < (file["x"] != 0).mean() < 0.5
+        masks = sum(file[f"{name}_mask"].astype(int) for name in ("train", "val", "test"))
+        assert np.all(masks == 1)
+
+
+def test_prices_of_a_graph_that_no_array_holds_whole(large: Path) -> None:
+    """Most designs are divided; each of some that are feasible is as it is priced, and computes what it should."""
+    rng = np.random.default_rng(5)
+    data = fgnas.load("large.npz")
+    space = find_space("g-cos", 12, 512)
+    rows = space.draw(60, rng)
+    costs = ArrayTarget(space, data, "xc7", 100.0).price(rows)
+    kept = np.flatnonzero(feasible(costs, BUILDABLE))
+    assert len(kept) > 15
+    aggregations = set()
+    for place in kept[:12]:
+        design = space.candidate(rows[place])
+        source = lower(design, tied(design, random_network(rng, design, data)), GraphShape.of(data), "large")
+        encoded = encode_array(array_of(source, data), data)
+        found = price(encoded, Specification())
+        assert encoded.accelerator.plans[0].blocks > 1
+        for name in ("latency_cycles", "dsp", "bram36"):
+            assert costs[name][place] == found[name], name
+        assert costs["memory_bytes"][place] == encoded.bytes_read + encoded.bytes_written
+        aggregations |= {layer.aggregation for layer in design.layers}
+        if all(layer.aggregation != "mean" for layer in design.layers):
+            wanted = pipeline.run(source, pipeline_graph(source, data))
+            assert np.array_equal(reference.run(encoded), wanted)
+    assert aggregations == {"add", "mean", "max"}
+
+
+@pytest.mark.slow
+def test_a_search_on_a_graph_that_no_array_holds_whole(large: Path, folder: Path) -> None:
+    """It ends with a best design, whose project is right in C++ and in RTL, its cycles those of the price."""
+    options = SMALL | {"dataset": "large.npz", "updates": 5, "children": 20, "leaders": 2, "retrain_seeds": 1}
+    options |= {"bram36": None, "dsp": 40, "retrain_epochs": 3}
+    run = fgnas.search(system="g-cos", workers=1, run="large", **options)
+    assert len(run.trials()) == 20
+    assert main(["hls", "large", "--out", "built", "--quiet"]) == 0
+    project = fgnas.Project(folder / "built")
+    layers = json.loads((folder / "built/report/accelerator.json").read_text())["layers"]
+    assert layers[0]["blocks"] > 1
+    cpp, rtl = project.csim(), project.simulate()
+    assert cpp["mismatches"] == cpp["failed_checks"] == 0
+    assert rtl["mismatches"] == rtl["cycle_difference"] == rtl["phase_differences"] == 0
+    assert rtl["cycles"] == run.best["costs"]["latency_cycles"]
+    design = run.design("best")
+    assert design.network is not None
+    accuracy = quantised_accuracy(design.choices, design.network, fgnas.load("large.npz"))
+    assert accuracy == run.best["delivered"]["quantised"]
 
 
 PROGRAM = """

@@ -12,7 +12,7 @@ from fgnas.engine.jobs import Workers
 from fgnas.engine.loop import SearchLoop
 from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.searchers.evolution import Evolution, EvolutionSettings
 from fgnas.systems.fgnas import jobs
 from fgnas.systems.fgnas.composition import composed

@@ -67,7 +67,7 @@ def test_every_level_takes_it(pubmed: GraphData) -> None:
 
 @pytest.mark.slow
 def test_cpp_and_rtl_of_the_whole_graph(pubmed: GraphData, tmp_path: Path) -> None:
-    from fgnas.backends.project import write_project
+    from fgnas.backends.pipeline import write_project
     from fgnas.tools.csim import run_csim
     from fgnas.tools.simulate import run_simulation
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arrays import write_array
 from levels import quick
 from support import random_design, random_graph
 
 from fgnas.api import designs as api
-from fgnas.backends.targets import Request, find_target
+from fgnas.backends.project import Request, write
 from fgnas.design import Array, Design
 from fgnas.designs import read_tables
 from fgnas.errors import UserError
@@ -22,9 +23,11 @@ from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import PIPELINE
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.finetuning import fine_tuned
 from fgnas.networks.quantised import fake_quantised_logits, quantised_logits
@@ -130,8 +133,9 @@ def test_every_level_sees_the_sampled_graphs(data: GraphData, first: dict[str, o
     assert np.array_equal(reference.run(encode_array(made, graphs[0], graphs[1:])), logits)
     lowered = api.Design(design, network).lower(data)
     assert np.array_equal(lowered.logits(), logits)
+    assert lowered.regions()["descriptors"] == len(encode_array(lowered.hardware.made, graphs[0], graphs[1:]).programme)
     with pytest.raises(UserError, match="a pipeline reads one graph for all layers"):
-        lowered.regions()
+        api.Design(design, network).lower(data, "pipeline").regions()
     assert set(float_accuracy(design.architecture(), network, data)) == {"val", "test"}
 
 
@@ -141,8 +145,7 @@ def test_an_array_runs_the_sampled_graphs(data: GraphData, first: dict[str, obje
     design = design_of(first, (0.5, 0.1))
     network = train(data, design.architecture(), 5, Recipe(epochs=1), 9).network
     source = lower(design, network, GraphShape.of(data))
-    request = Request(Specification(), None)
-    find_target("array").write(source, data, tmp_path / "p", request)
+    write_array(source, data, tmp_path / "p")
     report = run_simulation(tmp_path / "p")
     assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -150,10 +153,10 @@ def test_an_array_runs_the_sampled_graphs(data: GraphData, first: dict[str, obje
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
     assert ArrayRecord.read(tmp_path / "p").has_graph(data), "its report knows the data again"
     cycles = json.loads((tmp_path / "p" / "report" / "price.json").read_text())["latency_cycles"]
-    find_target("array").write(replace(source, design=design_of(first, None)), data, tmp_path / "q", request)
+    write_array(replace(source, design=design_of(first, None)), data, tmp_path / "q")
     assert cycles < json.loads((tmp_path / "q" / "report" / "price.json").read_text())["latency_cycles"]
     with pytest.raises(UserError, match="a pipeline reads one graph for all layers"):
-        find_target("pipeline").write(source, data, tmp_path / "r", request)
+        write(PIPELINE.fit(design, network, data, Wanted()), data, tmp_path / "r", Request(Specification()))
     graphs = layer_graphs(data, design.rates)
     best = total_cycles(encode_array(fastest(source, graphs[0], Room(64), graphs[1:]), graphs[0], graphs[1:]))
     for units in (1, 2, 4, 8):
@@ -186,7 +189,7 @@ def test_designs_of_a_file_are_priced_on_their_graphs(data: GraphData, tmp_path:
             assert cycles == total_cycles(encode_array(made, first, further))
     without = designs[1].model_copy(update={"array": None})
     path.write_text(f"{designs[0].model_copy(update={'array': None}).to_json()}\n{without.to_json()}\n")
-    price = find_target("pipeline").pricer(data, Specification())
+    price = PIPELINE.pricer(data, Specification())
     plain, sampling = sorted(read_tables(path), key=lambda table: table.sampling)
     assert price(plain).rows(Specification())
     with pytest.raises(UserError, match="^design 2: a pipeline reads one graph for all layers"):

@@ -28,7 +28,7 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.pipeline import lowering as pipeline
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources

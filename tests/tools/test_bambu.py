@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.tools import bambu

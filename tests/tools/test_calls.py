@@ -13,8 +13,9 @@ LAST = {
 
 
 def test_differences_do_not_cancel_out() -> None:
-    """Cycles too few in a call and too many in another are five wrong ones; the logits are those of the last call."""
-    assert together([FIRST, LAST]) == {
+    """Cycles too few in a call and too many in another are five wrong ones; logits count where a call has them."""
+    calls = [{}, {"logits": {"rows": [0, 5], "column": 0}}]
+    assert together(calls, [FIRST, LAST]) == {
         "calls": 2, "results": 55, "nodes": 5, "logits": 15, "mismatches": 2, "first_mismatch": {"node": 3},
         "cycles": 160, "predicted_cycles": 161, "cycle_difference": 5, "beats_read": 11, "status": 8, "seconds": 0.75,
     }  # fmt: skip
@@ -23,4 +24,6 @@ def test_differences_do_not_cancel_out() -> None:
 def test_calls_without_a_fault() -> None:
     """g++ counts other things than the simulator, and says None where nothing differs."""
     right = {"nodes": 2, "logits": 6, "mismatches": 0, "failed_checks": 0, "first_mismatch": None, "seconds": 0.1}
-    assert together([right, right, right]) == right | {"calls": 3, "results": 18, "seconds": 0.3}
+    calls = [{}, *({"logits": {"rows": [first, first + 2], "column": 0}} for first in (0, 2))]
+    said = {"calls": 3, "results": 18, "nodes": 4, "logits": 12, "seconds": 0.3}
+    assert together(calls, [right] * 3) == right | said

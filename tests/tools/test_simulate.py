@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import price as project_price
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import price as project_price
+from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.hardware.devices import find_device, limits_of
 from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.timeline import Timeline
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import COUPLINGS, run_couplings, run_other_rtl, run_simulation

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import FINISHED, LANES, SHARED, Engine, Softmax, copy_banks, in_block_ram
+from fgnas.hardware.array.engine import (
+    FINISHED,
+    LANES,
+    SHARED,
+    Engine,
+    Softmax,
+    copy_banks,
+    in_block_ram,
+    table_banks,
+    words_loaded_together,
+)
 from fgnas.hardware.array.programme import (
     BEAT_BITS,
     ENTRY,
@@ -29,17 +39,12 @@ from fgnas.hardware.array.programme import (
     stored_bits,
 )
 from fgnas.hardware.memories import DISTRIBUTED, build
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.resources import (
-    DEFAULT_FAMILY,
-    UNITS,
-    Characterisation,
-    characterisation,
-    coefficients,
-)
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.resources import UNITS, Characterisation, characterisation, coefficients
 from fgnas.hardware.pipeline.sizes import Coefficients, Terms, is_one_of, weighted_sum
 from fgnas.hardware.pipeline.sizes import terms as pipeline_terms
 from fgnas.hardware.pipeline.tables import table_of
+from fgnas.hardware.specification import DEFAULT_FAMILY
 
 MEASURED = Path(__file__).parent / "characterisation"
 STORED_IN_LUTRAM = (2, 3, 5)
@@ -119,7 +124,7 @@ class EngineColumns:
     @property
     def banks(self) -> Ints:
         """Banks of a table."""
-        return self.beat_bits // (2 * wire.MEMORY_WORD_BITS)
+        return self.by_beat(table_banks)
 
     @property
     def copy_banks(self) -> Ints:
@@ -144,7 +149,9 @@ class EngineColumns:
     @property
     def together(self) -> Ints:
         """Words of a beat of parameters."""
-        return self.beat_bits // (wire.MEMORY_WORD_BITS * (1 + (self.word_bits > wire.MEMORY_WORD_BITS)))
+        beat_bits: Any = self.beat_bits
+        found: Ints = words_loaded_together(self.word_bits, beat_bits)
+        return found
 
     @property
     def entries(self) -> Ints:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,8 @@ from fgnas.design import PAIR, VECTORS
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.area import SOFTMAX, attention_columns
-from fgnas.hardware.array.calls import CalledArray, called, halves_of
+from fgnas.hardware.array.area import attention_columns
+from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import (
@@ -28,8 +30,10 @@ from fgnas.hardware.array.engine import (
     SHARED,
     table_banks,
 )
+from fgnas.hardware.array.halves import Half, halves_of
 from fgnas.hardware.array.heads import adds_heads, with_heads_apart
 from fgnas.hardware.array.lowering import (
+    BLOCK_WORDS,
     LOADS,
     ArrayAccelerator,
     activation_of,
@@ -47,12 +51,13 @@ from fgnas.hardware.array.lowering import (
     unfolded,
     widest,
 )
+from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import ceil_div
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
+from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
 
 LABELS = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "block RAM"}
@@ -146,7 +151,7 @@ def _fastest_of(
     source: Accelerator, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    prices = _all_prices(source, graphs, offered, room)
+    prices = _prices(source, graphs, offered, room)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
     found: ArrayAccelerator | None = None
@@ -177,6 +182,19 @@ def _fastest_of(
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
 
 
+def deliverable(
+    source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+) -> ArrayAccelerator | CalledArray:
+    """The `fastest` array that keeps H and Z on the chip; where none does, the `fastest_calls`, which run any network.
+
+    Raises UserError where not even calls keep the limits.
+    """
+    try:
+        return fastest(source, data, room, further)
+    except UserError:
+        return fastest_calls(source, data, room, further)
+
+
 def fastest_calls(
     source: Accelerator, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> CalledArray:
@@ -185,31 +203,63 @@ def fastest_calls(
 
     Compares the `offered_units` of the budget, and rows in parts of 1, 2, 4 and 8 words: with more parts the streams
     are read more often, but tables are smaller, and several rows of one word leave in a beat. Units share tables where
-    those of `fastest` do. Raises UserError where the network fits no array.
+    those of `fastest` do. Tables are as large as they can be; only where no such engine keeps the limits, of half as
+    many words, and so on. Raises UserError where none does.
     """
     source = with_heads_apart(source)
     halves = halves_of(source, data, further)
+    problems: list[_OverLimit] = []
+    for words in (TABLE_WORDS >> halvings for halvings in range(TABLE_WORDS.bit_length() - BLOCK_WORDS.bit_length())):
+        try:
+            return _fastest_calls(source, halves, room, len(data.sources), words)
+        except _OverLimit as error:
+            problems.append(error)
+        except UserError:
+            if not problems:
+                raise
+            break  # a row names more than a smaller table holds
+        if "bram36" not in room.limits:
+            break
+    raise UserError(str(min(problems, key=lambda one: one.share)))
+
+
+def _fastest_calls(
+    source: Accelerator, halves: Sequence[Half], room: Room, edges: int, words: int
+) -> CalledArray:
+    """`fastest_calls` of tables of up to so many words."""
     widest_row = min(MOST_TILES, max(half.words for half in halves))
-    problem: UserError | None = None
-    found: list[tuple[float, int, CalledArray]] = []
+    problems: list[UserError] = []
+    best, found = (np.inf, np.inf), list[CalledArray]()
     offered = itertools.product(
-        offered_units(min(LARGEST_UNITS, room.multipliers // LANES)), powers(2 * widest_row - 1),
+        powers(2 * widest_row - 1), reversed(offered_units(min(LARGEST_UNITS, room.multipliers // LANES))),
         SHARED if shares(room) else SHARED[:1],
     )  # fmt: skip
-    for units, tiles, shared in offered:
+    divided = functools.cache(functools.partial(parts_of, halves, words=words))
+    for tiles, units, shared in offered:
         if units % shared:
             continue
         try:
-            array = called(source, halves, units, tiles, room.beat_bits, len(data.sources), shared)
+            parts = divided(tiles, most_rows(halves, units))
+            if least_cycles(parts, units) > best[0]:
+                continue
+            array = CalledArray(source, calls_engine(source, parts, units, room.beat_bits, shared), parts, edges)
             _check_limits(array, room)
             cycles = sum(map(total_cycles, array.laid_out()))
-            found.append((cycles * (1 + LARGER) ** (shared.bit_length() - 1), units, array))
         except UserError as error:
-            problem = problem or error
-    if not found:
-        assert problem is not None, "one unit is always offered"
-        raise problem
-    return min(found, key=lambda one: one[:2])[2]
+            problems.append(error)
+            continue
+        price = (cycles * (1 + LARGER) ** (shared.bit_length() - 1), units)
+        if price < best:
+            best, found = price, [array]
+    if found:
+        return found[0]
+    over = [one for one in problems if isinstance(one, _OverLimit)]
+    raise min(over, key=lambda one: one.share) if over else problems[0]
+
+
+def least_cycles(parts: Sequence[Sequence[Part]], units: int) -> float:
+    """Cycles that so many units take for calls at least: of every entry one for each word."""
+    return sum(len(one.chunk.entries) * one.pitch for one in itertools.chain(*parts)) / units
 
 
 def shares(room: Room) -> bool:
@@ -217,13 +267,22 @@ def shares(room: Room) -> bool:
     return "bram36" in room.limits
 
 
+class _OverLimit(UserError):
+    """An engine takes this share of a limit, more than all of it."""
+
+    def __init__(self, message: str, share: float) -> None:
+        super().__init__(message)
+        self.share = share
+
+
 def _check_limits(array: CalledArray, room: Room) -> None:
     """Raise UserError where the engine of calls exceeds a limit."""
     needed = engine_resources(array.engine, room.family)
     for name, limit in room.limits.items():
         if needed[name] > limit:
-            raise UserError(f"with buffer re-purposing off the network takes {LABELS[name]} {needed[name]:g}, of "
-                            f"{limit:g}")  # fmt: skip
+            raise _OverLimit(f"no array keeps the limit of {limit:g} {LABELS[name]}: with buffer re-purposing off the "
+                             f"network takes {needed[name]:g}, {needed[name] - limit:g} more; allow as many, or choose "
+                             f"narrower numbers or fewer heads", needed[name] / max(limit, 1e-9))  # fmt: skip
 
 
 def arrangements(
@@ -296,64 +355,54 @@ def _columns(layer: LayerAccelerator, units: int) -> list[int]:
     return [n for n in powers(default_columns(layer, units)) if not g.gat or g.k // n <= HEADS]
 
 
-def _all_prices(
-    source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
-) -> dict[str, NDArray[np.float64]]:
-    """`_prices` of arrangements some of which have H in blocks."""
-    blocked = np.array([one.blocks > 1 for one in offered])
-    found = {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
-    for here in (blocked, ~blocked):
-        if here.any():
-            prices = _prices(source, graphs, [offered[place] for place in np.flatnonzero(here)], room)
-            for name, values in prices.items():
-                found[name][here] = values
-    return found
-
-
 def _prices(
     source: Accelerator, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> dict[str, NDArray[np.float64]]:
     """[n] cycles and resources of each arrangement, by name."""
     if not graphs[0].nodes:
         return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
-    units = np.array([one.units for one in offered])
-    tables = sum(ceil_div(len(table), LANES) for layer in source.layers for table in _tables(layer))
-    features = [np.full(len(units), layer.geometry.k * layer.geometry.d) for layer in source.layers]
-    seconds = tuple(layer.second for layer in source.layers)
-    given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
-    columns = unfolded(seconds, given, last_columns(source))[:-1]
-    columns = [np.broadcast_to(one, units.shape) for one in columns]
-    bits = np.full(len(units), widest(source))
-    weighted = [np.full(len(units), layer.geometry.gcn or layer.geometry.gat) for layer in source.layers]
-    passes = np.array([one.passes for one in offered])
-    results = np.array([one.results for one in offered])
-    slices, blocks = (np.array([getattr(one, name) for one in offered]) for name in ("slices", "blocks"))
-    shifts = sorted({shift for layer in source.layers for shift in layer_shifts(layer)})
-    heads = [np.full(len(units), layer.geometry.k * layer.geometry.gat) for layer in source.layers]
-    scored = [np.full(len(units), VECTORS.get(layer.attention, 0)) for layer in source.layers]
-    softmax = softmax_of(source)
-    attending = attention_columns([softmax])
-    of_softmax: dict[str, int] = {name: int(attending[name][0]) for name in SOFTMAX}
-    candidates = Candidates(
-        units, features, columns, weighted, bits, np.full(len(units), tables), passes, results,
-        maximum=np.full(len(units), any(layer.geometry.maximum or layer.geometry.gat for layer in source.layers)),
-        sum_bits=np.full(len(units), sum_bits(source)), shifts=[np.full(len(units), shift) for shift in shifts],
-        heads=heads if softmax else (), vectors=scored, exponential_halves=exponential_halves(softmax, room.family),
-        averaged=averaged_heads(source.layers[-1]),
-        slices=slices if any(slices > 1) else None,
-        finished=np.array([one.finished for one in offered]), whole=np.array([one.whole for one in offered]),
-        blocks=blocks if any(blocks > 1) else None, seconds=seconds, added=adds_heads(source, source.layers[-1]),
-        shared=np.array([one.shared for one in offered]),
-        dots=[np.full(len(units), layer.scores is not None and layer.scores.dot) for layer in source.layers],
-        pairs=[np.full(len(units), layer.attention == PAIR) for layer in source.layers],
-        **of_softmax,
-    )  # fmt: skip
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],
                          wide=widest(source) > NARROW_BITS)  # fmt: skip
-    prices = pricer.price(candidates)
+    prices = pricer.price(arranged(source, offered, room.family))
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.dsp,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}
+
+
+def arranged(source: Accelerator, offered: Sequence[Arrangement], family: str) -> Candidates:
+    """One network in n arrangements."""
+    layers = source.layers
+    own = {name: np.array([getattr(one, name) for one in offered]) for name in (
+        "units", "passes", "results", "finished", "slices", "blocks", "whole", "shared")}  # fmt: skip
+    units = own["units"]
+
+    def every(values: Iterable[Any]) -> list[NDArray[Any]]:
+        return [np.full(len(units), value) for value in values]
+
+    given = [np.array(one) for one in zip(*(one.columns for one in offered), strict=True)]
+    columns = unfolded(tuple(layer.second for layer in layers), given, last_columns(source))[:-1]
+    softmax = softmax_of(source)
+    attending = attention_columns([softmax])
+    (bits, tables, sums), geometries = every((
+        widest(source), sum(ceil_div(len(table), LANES) for layer in layers for table in _tables(layer)),
+        sum_bits(source),
+    )), [layer.geometry for layer in layers]  # fmt: skip
+    return Candidates(
+        features=every(g.k * g.d for g in geometries), columns=[np.broadcast_to(one, units.shape) for one in columns],
+        weighted=every(bool(g.gcn or g.gat) for g in geometries), bits=bits, tables=tables, sum_bits=sums,
+        maximum=every([any(g.maximum or g.gat for g in geometries)])[0],
+        shifts=every(sorted({shift for layer in layers for shift in layer_shifts(layer)})),
+        heads=every(g.k * g.gat for g in geometries) if softmax else (),
+        vectors=every(VECTORS.get(layer.attention, 0) for layer in layers),
+        exponential_halves=exponential_halves(softmax, family), averaged=averaged_heads(layers[-1]),
+        seconds=tuple(layer.second for layer in layers), added=adds_heads(source, layers[-1]),
+        dots=every(layer.scores is not None and layer.scores.dot for layer in layers),
+        pairs=every(layer.attention == PAIR for layer in layers),
+        maxima=every(bool(g.maximum) for g in geometries),
+        denominator_bits=int(attending["denominator_bits"][0]), mean=int(attending["mean"][0]),
+        symmetric=int(attending["symmetric"][0]), exponentials=int(attending["exponentials"][0]),
+        dot=int(attending["dot"][0]), **own,
+    )  # fmt: skip
 
 
 def _tables(layer: LayerAccelerator) -> Iterator[Codes]:

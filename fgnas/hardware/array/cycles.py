@@ -2,7 +2,8 @@
 
 With the reference memory of the simulation (see `fgnas.hardware.pipeline.latency`) this is no estimate. A phase is
 issued in lock step, so its length follows from the same schedule that the host sends: when each slot row has its beats,
-and whether the queues of results have room. `_issue` steps through a phase cycle by cycle, as the hardware does.
+and whether the queues of results have room. `_issue` steps through a phase cycle by cycle, as the hardware does; where
+a phase repeats itself, it steps until a state returns, and counts the rest.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.design import PAIR, VECTORS
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, block_rows
@@ -114,13 +116,23 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     )
 
 
-def compute_cycles(stream: Stream, ends: NDArray[np.bool_], read_latency: int = READ_LATENCY) -> int:
-    """Cycles of a compute phase from its first to the first of the next; `ends` [slot rows, m]: where rows end."""
+def compute_cycles(
+    stream: Stream, ends: NDArray[np.bool_], read_latency: int = READ_LATENCY, times: int = 1
+) -> int:
+    """Cycles of a compute phase from its first to the first of the next.
+
+    `ends` [slot rows, m] says where rows end; the phase issues these slot rows so many times. Exact for any length.
+    Raises UserError for a phase that never ends: results that leave in order wait for a group that gets no more rows.
+    """
     last = _issue(
-        ends, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
-        stream.results, read_latency + FETCH_CYCLES, stream.before, stream.latency,
-        stream.spacing,
+        ends, times, stream.tiles, stream.limit, stream.parts, max(1, stream.together), int(stream.target),
+        stream.results, read_latency + FETCH_CYCLES, stream.before, stream.latency, stream.spacing,
     )  # fmt: skip
+    if last == ENDLESS:
+        raise UserError(
+            f"a phase with results for {stream.target.name.lower()} never ends: results wait for each other; "
+            f"schedule the rows of its groups in equal numbers"
+        )
     return int(last) + END_CYCLES[stream.target] + DECODE_CYCLES
 
 
@@ -132,15 +144,13 @@ def load_cycles(
     return read_latency + FETCH_CYCLES + int(load_steps(count, places, engine.loaded_together, banks)) + DECODE_CYCLES
 
 
-def dense_ends(rows: int, entries: int, groups: int) -> NDArray[np.bool_]:
-    """[rows * entries, m] where rows end in a dense phase."""
-    last = np.arange(rows * entries) % entries == entries - 1
-    return np.broadcast_to(last[:, None], (rows * entries, groups))
+def row_ends(entries: int, groups: int) -> NDArray[np.bool_]:
+    """[entries, m] where a row of so many entries ends in every group: a phase of such rows repeats it."""
+    return np.broadcast_to(np.arange(entries)[:, None] == entries - 1, (entries, groups))
 
 
-def pair_ends(slot_rows: int, groups: int) -> NDArray[np.bool_]:
-    """[2 * slot_rows, m] where rows end in a phase that reads two entries for each of an aggregation's slot rows."""
-    return np.broadcast_to(np.arange(2 * slot_rows)[:, None] % 2 == 1, (2 * slot_rows, groups))
+PAIR_ENTRIES = 2
+"""Entries of a row where queries are those of two nodes: two slot rows for each of an aggregation's."""
 
 
 def phase_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> list[int]:
@@ -156,8 +166,8 @@ def phase_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> list[int
         if not descriptor.computes:
             found.append(load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency))
             continue
-        ends = _ends(encoded, number, descriptor, mode)
-        found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency))
+        ends, times = _ends(encoded, number, descriptor, mode)
+        found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency, times))
     return [*found[:-1], found[-1] - DECODE_CYCLES + FINISH_CYCLES]
 
 
@@ -225,14 +235,15 @@ def _work(descriptor: Descriptor) -> str:
     return "aggregate" if _aggregates(descriptor) else "combine"
 
 
-def _ends(encoded: Encoded, number: int, descriptor: Descriptor, mode: Mode) -> NDArray[np.bool_]:
+def _ends(encoded: Encoded, number: int, descriptor: Descriptor, mode: Mode) -> tuple[NDArray[np.bool_], int]:
+    """[slot rows, m] where rows end, and how many times the phase issues these slot rows."""
     if not descriptor.streams:
-        return dense_ends(descriptor.count, descriptor.entries, mode.m)
+        return row_ends(descriptor.entries, mode.m), descriptor.count
     if descriptor.scores_edges:
-        return np.ones((descriptor.count, mode.m), np.bool_)
+        return row_ends(1, mode.m), descriptor.count
     if descriptor.pair:
-        return pair_ends(descriptor.count // 2, mode.m)
-    return encoded.schedules[number].last.astype(bool)
+        return row_ends(PAIR_ENTRIES, mode.m), descriptor.count // PAIR_ENTRIES
+    return encoded.schedules[number].last.astype(bool), 1
 
 
 def total_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> int:
@@ -322,27 +333,61 @@ def busy(encoded: EncodedArray, cycles: int) -> float:
     return multiplications(encoded) / (encoded.accelerator.engine.multipliers * cycles)
 
 
+ENDLESS = -1
+"""What `_issue` finds of a phase that never ends."""
+
+
 @numba.njit(cache=True)
 def _issue(
-    ends: NDArray[np.bool_], tiles: int, limit: int, parts: int, together: int, target: int, results: int,
+    ends: NDArray[np.bool_], times: int, tiles: int, limit: int, parts: int, together: int, target: int, results: int,
     first_beat: int, before: int, latency: int, spacing: int,
 ) -> int:  # pragma: no cover - compiled
-    """The cycle in which the last result of a phase leaves its queue, counted from the phase's first.
+    """The cycle in which the last result of a phase leaves its queue, counted from the phase's first; or ENDLESS.
 
-    The state of a cycle is that of the registers of array_issue and array_writeback in it.
+    Without beats, all that the cycles after a turn through `ends` depend on is a state of few words. The states after
+    1, 2, 4 ... turns are kept until one comes back: what lies between will happen again and again.
     """
-    slots, groups = ends.shape
-    count, words = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
-    popped_tile = np.zeros(groups, np.int64)
+    queues, pointers = np.zeros((4, ends.shape[1]), np.int64), np.zeros(results, np.int64)
     # A word is ready `latency` cycles after its issue, and `spacing` after the word before it.
-    most = latency + spacing * (limit + 1) * tiles + 1
-    arriving = np.zeros((most, groups), np.int64)
-    ready_at = np.zeros(groups, np.int64)
-    slot = tile = part = place = popped = 0
-    pointers, turn = np.zeros(results, np.int64), 0
-    rows_left = int(ends.sum())
-    cycle, last_pop = 0, 0
-    while slot < slots or rows_left > 0:
+    arriving = np.zeros((latency + spacing * (limit + 1) * tiles + 1, ends.shape[1]), np.int64)
+    cycle, turn, skipped = 0, 0, 0
+    kept, kept_turn, kept_cycle = np.zeros(0, np.int64), 0, 0
+    while parts == 0 and turn < times - 1:
+        cycle = _step(ends, 1, False, tiles, limit, 0, 1, target, 0, before, latency, spacing,
+                      cycle, queues, arriving, pointers)  # fmt: skip
+        if cycle == ENDLESS:
+            return ENDLESS
+        turn += 1
+        state = _state(cycle, queues, arriving, pointers)
+        if len(kept) and (state == kept).all():
+            again = (times - turn) // (turn - kept_turn)
+            skipped = again * (cycle - kept_cycle)
+            turn += again * (turn - kept_turn)
+            break
+        if turn >= 2 * kept_turn:
+            kept, kept_turn, kept_cycle = state, turn, cycle
+    cycle = _step(ends, times - turn, True, tiles, limit, parts, together, target, first_beat, before, latency, spacing,
+                  cycle, queues, arriving, pointers)  # fmt: skip
+    return cycle if cycle == ENDLESS else cycle + skipped
+
+
+@numba.njit(cache=True)
+def _step(
+    ends: NDArray[np.bool_], times: int, drain: bool, tiles: int, limit: int, parts: int, together: int, target: int,
+    first_beat: int, before: int, latency: int, spacing: int, cycle: int, queues: Ints, arriving: Ints, pointers: Ints,
+) -> int:  # pragma: no cover - compiled
+    """The cycle in which so many turns through `ends` are issued, after `cycle`; if `drain`, their results left, too.
+
+    The state of a cycle is that of the registers of array_issue and array_writeback in it. Of each group `queues` are:
+    rows and words that wait, words of the first of these rows that left, and the cycle in which the last is ready.
+    `arriving` are words that become ready, by cycle, and `pointers` the groups whose turn it is to write a result.
+    """
+    period, groups = ends.shape
+    most, results, slots = len(arriving), len(pointers), period * times
+    count, words, left, ready_at = queues[0], queues[1], queues[2], queues[3]
+    slot = at = tile = part = place = popped = 0
+    rows, moved = int(count.sum()), cycle
+    while slot < slots or (drain and rows > 0):
         cycle += 1
         here = arriving[cycle % most]
         for g in range(groups):
@@ -361,59 +406,78 @@ def _issue(
                     popped += 1
             elif beat and (tile > 0 or not full):
                 issued = True
+                moved = cycle
         # Results: to the tables a word of each share of the groups, in order to main memory, all that stay in a unit.
         if target == 1 or target == 5:
             for g in range(groups):
                 if words[g] > 0:
-                    rows_left -= _pop(words, popped_tile, count, g, tiles)
-                    last_pop = cycle
+                    rows -= _pop(words, left, count, g, tiles)
+                    moved = cycle
         elif target == 2:
+            turn = pointers[0]
             if words[turn : turn + results].min() > 0:
                 ended = 0
                 for g in range(turn, turn + results):
-                    ended = _pop(words, popped_tile, count, g, tiles)
-                    rows_left -= ended
-                last_pop = cycle
+                    ended = _pop(words, left, count, g, tiles)
+                    rows -= ended
+                moved = cycle
                 if ended:
-                    turn = (turn + results) % groups
+                    pointers[0] = (turn + results) % groups
         else:
             for share in range(results):
                 for step in range(groups):
                     g = (pointers[share] + step) % groups
                     if g % results == share and words[g] > 0:
-                        rows_left -= _pop(words, popped_tile, count, g, tiles)
-                        last_pop = cycle
+                        rows -= _pop(words, left, count, g, tiles)
+                        moved = cycle
                         # Behind the last group the search begins at the first again.
                         pointers[share] = g + 1 if g + 1 < groups else 0
                         break
         if issued:
             for g in range(groups):
-                if ends[slot, g] and tile >= before:
+                if ends[at, g] and tile >= before:
                     ready_at[g] = max(cycle + latency, ready_at[g] + spacing)
                     arriving[ready_at[g] % most, g] += 1
                     if tile == before + tiles - 1:
                         count[g] += 1
+                        rows += 1
             tile += 1
             if tile == before + tiles:
-                tile = 0
-                part = 0
+                tile = part = 0
                 slot += 1
+                at = at + 1 if at + 1 < period else 0
                 place += 1
                 if parts > 0 and (place == together or slot == slots):
                     place = 0
                     popped += 1
-        if cycle > 100_000_000:
-            return -1
-    return max(last_pop, cycle)
+        if cycle - moved > most + first_beat + parts:
+            # No word and no beat is under way for longer: nothing will ever move again.
+            return ENDLESS
+    return cycle
 
 
 @numba.njit(cache=True)
-def _pop(words: Ints, popped_tile: Ints, count: Ints, g: int, tiles: int) -> int:  # pragma: no cover - compiled
+def _pop(words: Ints, left: Ints, count: Ints, g: int, tiles: int) -> int:  # pragma: no cover - compiled
     """Take a word from a group's queue; 1 where it ends a row."""
     words[g] -= 1
-    popped_tile[g] += 1
-    if popped_tile[g] < tiles:
+    left[g] += 1
+    if left[g] < tiles:
         return 0
-    popped_tile[g] = 0
+    left[g] = 0
     count[g] -= 1
     return 1
+
+
+@numba.njit(cache=True)
+def _state(cycle: int, queues: Ints, arriving: Ints, pointers: Ints) -> Ints:  # pragma: no cover - compiled
+    """[words] all that the cycles after this one depend on, counted from it, where no beats are read."""
+    most, (kinds, groups) = len(arriving), queues.shape
+    found = np.empty((kinds + most) * groups + len(pointers), np.int64)
+    found[: kinds * groups] = queues.ravel()
+    found[(kinds - 1) * groups : kinds * groups] -= cycle  # when words are ready
+    at = kinds * groups
+    for step in range(1, most + 1):
+        found[at : at + groups] = arriving[(cycle + step) % most]
+        at += groups
+    found[at:] = pointers
+    return found

@@ -1,5 +1,8 @@
 """Designs with an array of their own, priced by the thousand on one graph, before any is trained or lowered.
 
+A design that its array does not hold whole is divided, see `fgnas.hardware.array.dividing`: its price is that of the
+divided network, and `array_of` makes the same.
+
 Cycles, multipliers, block RAM and bytes are those of the array that is written, if calibration leaves relu its scale,
 and linear, too; LUTs and flip-flops are a model's, for formats without a scale: calibration chooses scales after the
 price is known. With attention the scale also decides whether exponentials take block RAM.
@@ -18,23 +21,35 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, score_format
-from fgnas.designs import ArrayColumns
+from fgnas.design import DOT, MLP, MOST_BITS, OF_EDGES, PAIR, TABLE_BITS, VECTORS, Design, score_format
+from fgnas.designs import ArrayColumns, tables_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Softmax, table_banks
-from fgnas.hardware.array.heads import EXTRA
-from fgnas.hardware.array.lowering import MOST_AVERAGED, Scored, softmax_for, unfolded
+from fgnas.hardware.array.dividing import divided
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import (
+    HEADS,
+    LANES,
+    MOST_BIASES,
+    MOST_OWN_WORDS,
+    MOST_PROGRAMME,
+    MOST_TILES,
+    Softmax,
+    table_banks,
+)
+from fgnas.hardware.array.heads import FurtherBits, further_bits
+from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
-from fgnas.hardware.pipeline.geometry import GraphShape, Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.lowering import largest_difference
-from fgnas.hardware.pipeline.pricing import Priced, Specification
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
-from fgnas.hardware.pipeline.tables import exponential_table
+from fgnas.hardware.integer.tables import exponential_table, largest_difference
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import EVERY, layer_graphs
@@ -45,22 +60,22 @@ MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
     Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
-          f"which holds {LARGEST_INDEX + 1:,}"),
+          f"which holds {LARGEST_INDEX + 1:,}, and no passes, slices or blocks fit"),
+    Limit("own_words", MOST_OWN_WORDS, lambda value: f"own rows take {value:,.0f} words of a unit, which holds "
+          f"{MOST_OWN_WORDS:,}: more units have fewer rows each"),
+    Limit("descriptors", MOST_PROGRAMME, lambda value: f"the programme has {value:g} descriptors, an array holds "
+          f"{MOST_PROGRAMME}"),
 )  # fmt: skip
 """What any array holds of a network with one activation table."""
 HELD = (
     *BUILDABLE,
     Limit("activation_words", MOST_ACTIVATION_WORDS, lambda value: f"activation tables take {value:g} words of a unit, "
           f"which holds {MOST_ACTIVATION_WORDS}"),
+    Limit("bias_words", MOST_BIASES, lambda value: f"biases take {value:g} words of a unit, which holds {MOST_BIASES}"),
 )  # fmt: skip
 """What any array holds."""
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
-    (
-        f"an array averages the heads of a last layer with scores or aggregation max where its features have "
-        f"{NARROW_BITS - EXTRA} bits at most; choose one head, or fewer bits",
-        lambda columns, _: apart(columns) & (columns["ai"][-1] + columns["af"][-1] + 1 > NARROW_BITS - EXTRA),
-    ),
     (
         f"array: with attention by scores a head stays in one unit, and a unit holds those of {HEADS} heads: "
         f"columns must be at most the heads, and at least a quarter of them",
@@ -112,6 +127,13 @@ def apart(columns: Columns) -> NDArray[np.bool_]:
     return own & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP)
 
 
+def bits_apart(columns: Columns) -> FurtherBits:
+    """[n] the further fraction bits of last layers whose heads are `apart`."""
+    width = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1
+    exact = (columns["attention"][-1] == "constant") & (columns["aggregation"][-1] == "max")
+    return further_bits(width, _logit_extra_bits(width), ceil_log2(columns["k"][-1].astype(np.int64)), exact)
+
+
 def side_by_side(columns: Columns) -> Ints:
     """[n] units that share the heads of the last layer, see `last_columns`."""
     followed = apart(columns) | (columns["aggregation"][-1] == MLP)
@@ -153,7 +175,8 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apar
         elif last and heads_apart:
             halvings = ceil_log2(k)  # a weight of 1 / k has two bits
             mean = {"k": k // k, "d": d, "aggregation": add, "attention": constant, "wi": 1 - halvings, "wf": halvings}
-            halves = [own | {"d": d, "activation": linear}, own | mean | {"af": own["af"].astype(np.int64) + EXTRA}]
+            finer = own["af"].astype(np.int64) + bits_apart(columns).mean
+            halves = [own | {"d": d, "activation": linear}, own | mean | {"af": finer}]
         for half in halves:
             for name, values in half.items():
                 found[name].append(values)
@@ -168,7 +191,7 @@ def candidates_of(
     mlp, heads_apart = [bool((one == MLP).any()) for one in columns["aggregation"]], bool(apart(columns).any())
     pairs = [*mlp[:-1], mlp[-1] or heads_apart]
     seconds = tuple(second for pair in pairs for second in ((False, True) if pair else (False,)))
-    sums_of_last = side_by_side(columns)
+    sums_of_last, further = side_by_side(columns), bits_apart(columns)
     columns = with_seconds(columns, mlp, shape.classes, heads_apart)
     none = np.zeros_like(arrays.units)
     depth = len(columns["k"])
@@ -190,7 +213,8 @@ def candidates_of(
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
         before = max(layer - 1, 0)  # X has the format of the first layer's values
-        finer = EXTRA if heads_apart and layer == depth - 1 else 0  # the rows of heads that are apart
+        mean_of_heads = heads_apart and layer == depth - 1
+        finer = further.rows if mean_of_heads else 0  # the rows of heads that are apart
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
         gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
         factor = np.maximum(weight[layer], np.where(dots[layer], value[layer], 0))
@@ -199,9 +223,10 @@ def candidates_of(
         sums += [value[before] + finer + weight[layer] + ceil_log2(width), gathered, scores]
         rounds = gcn[layer] | (mean[layer] & ~scored[layer])
         rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
-        # The rows of heads that are apart have the fraction bits of logits, which their mean keeps.
-        logits = layer == depth - 1 - heads_apart
-        extra = _logit_extra_bits(value[layer]) if logits else 0
+        # The rows of heads that are apart have their own further fraction bits, and their mean the rest.
+        extra = further.logits if layer == depth - 1 else 0
+        if heads_apart:
+            extra = extra - further.mean if mean_of_heads else further.rows if layer == depth - 2 else 0
         combined = af[before] + finer + wf[layer] - af[layer]
         # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
         # fraction bits, those of functions by what the scores lack; else a shift that is there.
@@ -224,7 +249,7 @@ def candidates_of(
         columns=[none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]], weighted=weighted,
         bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
         results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1], seconds=seconds, added=heads_apart, shared=arrays.shared,
+        shifts=shifts, averaged=k[-1], seconds=seconds, maxima=most, added=heads_apart, shared=arrays.shared,
         **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -272,6 +297,12 @@ def _widest(columns: Columns) -> Ints:
     return functools.reduce(np.maximum, [integer.astype(np.int64) + fraction + 1 for integer, fraction in pairs])
 
 
+def _wide(columns: Columns) -> NDArray[np.bool_]:
+    """[n] whether networks have numbers with wide entries, those of the rows of heads that are apart counted."""
+    of_mean = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1 + bits_apart(columns).mean
+    return np.maximum(_widest(columns), np.where(apart(columns), of_mean, 0)) > NARROW_BITS
+
+
 def _logit_extra_bits(widths: Ints) -> Ints:
     """[n] `wire.logit_extra_bits`."""
     return np.array([wire.logit_extra_bits(width) for width in range(MOST_BITS + 1)])[widths]
@@ -296,21 +327,55 @@ class ArrayDesignPricer:
         return ArrayPricer(first, beat_bits=beat_bits, family=self.family, further=further, wide=wide, waits=True)
 
     def price(self, columns: Columns, arrays: ArrayColumns, sampling: tuple[float, ...] = ()) -> ArrayPrices:
-        """Prices of n designs, for which `check_arrays` holds; `sampling` as of a `DesignTable`."""
+        """Prices of n designs, divided as they need, for which `check_arrays` holds; `sampling` as of a
+        `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        wide, mlp = _widest(columns) > NARROW_BITS, [one == MLP for one in columns["aggregation"]]
-        kinds = np.stack([wide, apart(columns), *mlp])
+        kinds = np.stack([_wide(columns), apart(columns), *(one == MLP for one in columns["aggregation"])])
         for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():
                 continue
             own = {name: [values[here] for values in parts] for name, parts in columns.items()}
             pricer = self.pricer(beat_bits, bool(kind[0]), sampling)
-            prices = pricer.price(candidates_of(own, arrays.part(here), self.shape, self.family))
+            candidates = candidates_of(own, arrays.part(here), self.shape, self.family)
+            prices = pricer.price(divided(pricer, candidates))
             for one in fields(prices):
                 values = getattr(prices, one.name)
                 found.setdefault(one.name, np.zeros(len(here), values.dtype))[here] = values
         return ArrayPrices(**found)
+
+
+def array_of(source: Accelerator, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
+    """A design on its own array, divided as its price says; `further` as in `encode_array`.
+
+    Raises UserError where no engine holds it.
+    """
+    own = source.design.array
+    assert own is not None, "a design with an array"
+    passes, slices, blocks = _division(source.design, data, tuple(further))
+    return fit(
+        source, data, own.units, own.columns, beat_bits=own.beat_bits, passes=passes, results=own.results,
+        slices=slices, further=further, blocks=blocks, shared=own.shared,
+    )  # fmt: skip
+
+
+def _division(design: Design, data: GraphData, further: tuple[GraphData, ...]) -> tuple[int, int, int]:
+    """Passes, slices and blocks of a design on its own array; all 1 where no engine holds it."""
+    (table,) = tables_of([design])
+    columns = table.columns()
+    assert table.array is not None
+    if not data.nodes or any(broken(columns, table.array).any() for _, broken in RULES):
+        return 1, 1, 1  # no engine holds it, and `fit` says why
+    pricer = _kept_pricer(data, further, int(table.array.beat_bits[0]), bool(_wide(columns)[0]))
+    found = divided(pricer, candidates_of(columns, table.array, GraphShape.of(data)))
+    slices, blocks = (1 if one is None else int(one[0]) for one in (found.slices, found.blocks))
+    return int(found.passes[0]), slices, blocks
+
+
+@functools.lru_cache(maxsize=2)
+def _kept_pricer(data: GraphData, further: tuple[GraphData, ...], beat_bits: int, wide: bool) -> ArrayPricer:
+    """The pricer of one graph, kept with the phases that it knows."""
+    return ArrayPricer(data, beat_bits=beat_bits, further=further, wide=wide, waits=True)
 
 
 @dataclass(frozen=True, eq=False)

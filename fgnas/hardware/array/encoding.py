@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,9 +42,10 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
-from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.pipeline.encoding import encode
 from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
@@ -286,8 +287,19 @@ class Encoded(ABC):
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the results."""
-        return sum(one.result_beats for one in self.programme) * self.engine.beat_bits // 8
+        """Bytes of the results; of several blocks the last one's leave."""
+        beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
+        return beats * self.engine.beat_bits // 8
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
+        regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
+        return {
+            "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
+            "beat_words": self.words_together,
+            "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
+            "order": self.leaving.deal.position, **regions,
+        }  # fmt: skip
 
     def logit_words(self, region: Beats) -> Codes:
         """[words, LANES] the words of logits in a region, in the order in which they leave."""
@@ -318,7 +330,7 @@ class EncodedArray(Encoded):
     """
 
     accelerator: ArrayAccelerator
-    graphs: tuple[EncodedGraph, ...]
+    graphs: tuple[IntegerGraph, ...]
     dealt: Dealt
     schedules: dict[int, Schedule]
     programme: tuple[Descriptor, ...]
@@ -326,7 +338,7 @@ class EncodedArray(Encoded):
     regions: dict[str, Beats]
 
     @property
-    def graph(self) -> EncodedGraph:
+    def graph(self) -> IntegerGraph:
         """That of the first layer."""
         return self.graphs[0]
 
@@ -397,11 +409,17 @@ def readout(data: GraphData, graphs: Ints) -> GraphData:
 
 def encode_graphs(
     source: Accelerator, data: GraphData, further: Sequence[GraphData]
-) -> tuple[tuple[GraphData, ...], tuple[EncodedGraph, ...]]:
+) -> tuple[tuple[GraphData, ...], tuple[IntegerGraph, ...]]:
     """The graph of every layer, as it is given and in the network's integers; `further` as in `encode_array`.
 
     Raises UserError where the network does not read it.
     """
+    given = _checked_graphs(source, data, further)
+    return given, _encoded(source, given)
+
+
+def _checked_graphs(source: Accelerator, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
+    """The graph of every layer. Raises UserError for other features, or more neighbours, than the network reads."""
     if data.width_in != source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads {source.shape.width_in}")
     given = graphs_of(source.layers, data, further)
@@ -409,12 +427,18 @@ def encode_graphs(
     if largest > source.shape.degree_capacity:
         raise UserError(f"the graph's largest neighbourhood is {largest}, the network was lowered for "
                         f"{source.shape.degree_capacity}: lower it for this graph")  # fmt: skip
-    return given, _encoded(source, given)
+    return given
 
 
-def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[EncodedGraph, ...]:
+def check_graph(accelerator: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()) -> None:
+    """Raise UserError where `encode_array` would, without its streams."""
+    _checked_graphs(accelerator.source, data, further)
+    check_memories(accelerator, deal_graph(accelerator.plans, data, further, accelerator.engine.queue_words))
+
+
+def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:
     """The graph of every layer in the network's integers; layers share equal ones."""
-    found: dict[int, EncodedGraph] = {}
+    found: dict[int, IntegerGraph] = {}
     held = given[0].nodes
     for layer, one in zip(source.layers, given, strict=True):
         if len(one.sources) and one.sources.max() >= held:
@@ -431,10 +455,10 @@ def _encoded(source: Accelerator, given: Sequence[GraphData]) -> tuple[EncodedGr
     return tuple(found[id(one)] for one in given)
 
 
-def _unweighted(rows: GraphData) -> EncodedGraph:
+def _unweighted(rows: GraphData) -> IntegerGraph:
     """A graph without features and coefficients."""
     features = sp.csr_matrix(rows.features.shape, dtype=np.int64)
-    return EncodedGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
+    return IntegerGraph(features, rows.indptr, rows.sources, np.ones(len(rows.sources), np.int64))
 
 
 def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
@@ -470,7 +494,7 @@ class _Encoder:
     """Builds the programme and the streams, phase by phase."""
 
     def __init__(
-        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[EncodedGraph], dealt: Dealt
+        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[IntegerGraph], dealt: Dealt
     ) -> None:
         self.accelerator, self.given, self.graphs, self.dealt = accelerator, given, graphs, dealt
         self.engine: Engine = accelerator.engine
@@ -684,10 +708,11 @@ class _Encoder:
         """A H of a block, then bias and activation, into the units' own rows or to the logits; but partial sums of all
         blocks but the last."""
         index = plan.layer.index
-        deal, engine, graph = self.dealt.layers[index], self.engine, self.graphs[index]
+        deal, engine = self.dealt.layers[index], self.engine
         combined = self.dealt.combined(index)
         attention = self._messages(plan) if plan.attends else {}
         rows = self.given[index]
+        ahead = self.accelerator.results_base - self.accelerator.least_base if plan.least_words else 0
         # As many rows as the layer before: the coefficients of a graph, which the network was lowered with.
         fraction = (
             mean_fraction(plan, engine, rows)
@@ -699,9 +724,10 @@ class _Encoder:
             mode=engine.mode_number(plan.aggregate),
             tiles=plan.tiles,
             count=0,
-            # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any.
-            table_base=self.accelerator.results_base - plan.dot,
-            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot,
+            # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any; and one of
+            # a maximum in blocks may name the least row in front of all.
+            table_base=self.accelerator.results_base - plan.dot - ahead,
+            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot + ahead,
             target=Target.PARTIAL if block < blocks - 1 else Target.LOGITS if plan.last else Target.OWN,
             accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
@@ -715,24 +741,36 @@ class _Encoder:
             bits=wire.LOGIT_BITS if plan.last else plan.layer.argument_format.width,
             **attention,
         )
+        indptr, entries = self._gathered(plan, block, ahead, fraction)
         ordered = rows_ahead(plan, engine.queue_words)
-        sources = self_first(graph, index) if plan.attends else graph.sources
-        held = block_rows(plan, combined)
-        here = combined.ordinal[sources] // held == block
-        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
-        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets[here], minlength=graph.nodes))])
-        place = combined.position[sources[here]] - block * held * combined.groups
-        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
         again = REPEATED if plan.layer.geometry.maximum else NOTHING  # a sum of messages must not have one twice
-        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
-        if engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
-            raise UserError(f"layer {index}: {ROUNDED_AWAY}")
-        entries = (places.ravel() * plan.pitch, weights)
         schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
         return self._sparse(
             common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
             repeats(plan) and engine.shared == 1, again if plan.attends else None,
         )  # fmt: skip
+
+    def _gathered(self, plan: LayerPlan, block: int, ahead: int, fraction: int) -> tuple[Ints, tuple[Codes, Codes]]:
+        """Where rows of an aggregation's entries begin, [N + 1], and the words and coefficients of these: of one block
+        of H, which lies `ahead` words behind the first that an entry may name."""
+        index = plan.layer.index
+        graph, rows, combined = self.graphs[index], self.given[index], self.dealt.combined(index)
+        sources = self_first(graph, index) if plan.attends else graph.sources
+        held = block_rows(plan, combined)
+        here = combined.ordinal[sources] // held == block
+        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))[here]
+        place = combined.position[sources[here]] - block * held * combined.groups
+        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
+        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
+        if self.engine.shared > 1 and plan.layer.geometry.maximum and not weights.all():
+            raise UserError(f"layer {index}: {ROUNDED_AWAY}")
+        words = ahead + places.ravel() * plan.pitch
+        if plan.least_words:
+            targets, entry = with_least(targets, np.diff(graph.indptr))
+            words = np.append(words, 0)[entry]
+            weights = np.append(weights, largest_coefficient(plan.layer))[entry]
+        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=graph.nodes))])
+        return indptr, (words, weights)
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:
         """The fields of a descriptor that weights messages by scores."""
@@ -777,6 +815,24 @@ def part_of(combined: Deal, rows: int, block: int) -> tuple[Ints, Deal]:
     group = combined.group[nodes]
     counts = np.bincount(group, minlength=combined.groups)
     return nodes, Deal(group, combined.ordinal[nodes] - block * rows, counts)
+
+
+def with_least(rows: Ints, degrees: Ints) -> tuple[Ints, Ints]:
+    """The rows [n] of a block's entries, in order, and their places among these; and an entry more, with the place -1,
+    for each row that has entries in other blocks alone.
+
+    It names a row of H that is no larger than any, with the largest coefficient: a maximum does not notice it.
+    """
+    absent = np.flatnonzero((degrees > 0) & (np.bincount(rows, minlength=len(degrees)) == 0))
+    every = np.concatenate([rows, absent])
+    entry = np.concatenate([np.arange(len(rows)), np.full(len(absent), -1)])
+    order = np.argsort(every, kind="stable")
+    return every[order], entry[order]
+
+
+def largest_coefficient(layer: LayerAccelerator) -> int:
+    """The largest that an entry of a maximum may have."""
+    return 1 << wire.COEFFICIENT_FRACTION_BITS if layer.geometry.gcn else 1
 
 
 def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:
@@ -840,7 +896,7 @@ def repeats(plan: LayerPlan) -> bool:
     return plan.attends or bool(plan.layer.geometry.maximum)
 
 
-def self_first(graph: EncodedGraph, layer: int) -> Ints:
+def self_first(graph: IntegerGraph, layer: int) -> Ints:
     """[edges] `graph.sources` with every node's edge to itself in front of its row, where the unit reads its score.
 
     Raises UserError where a node has none.
@@ -874,7 +930,7 @@ def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
 
 
 def coefficients(
-    layer: LayerAccelerator, data: GraphData, graph: EncodedGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+    layer: LayerAccelerator, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 

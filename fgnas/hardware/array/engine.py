@@ -13,8 +13,8 @@ from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2
-from fgnas.hardware.pipeline.tables import exponentials
+from fgnas.hardware.integer.tables import exponentials
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
 
 LANES = 8
 """Multipliers of a unit."""
@@ -31,6 +31,10 @@ RESULTS = (1, 2, 4)
 """Words of H that an engine may write into its tables in a cycle."""
 MOST_PROGRAMME = 64
 """Descriptors that an engine may hold."""
+MOST_OWN_WORDS = 1 << 14
+"""Words of own rows, or of partial sums, that a unit may hold."""
+MOST_BIASES = 64
+"""Words of biases that a unit may hold."""
 FINISHED = (8, 4, 2, 1)
 """Lanes of a total that the epilogue of a unit may finish in a cycle."""
 QUEUE_WORDS = 32
@@ -179,13 +183,14 @@ class Engine:
             f"tiles must be 1 to {MOST_TILES}": 1 <= self.tiles <= MOST_TILES,
             "a table has 2 to 16,384 words, as many in each bank": 2 <= self.table_words <= 1 << ENTRY.place("index")[1]
             and self.table_words % self.copy_banks == 0,
-            "own rows take 2 to 16,384 words": 2 <= self.own_words <= 1 << 14,
-            "biases take 1 to 64 words": 1 <= self.bias_words <= 64,
+            "own rows take 2 to 16,384 words": 2 <= self.own_words <= MOST_OWN_WORDS,
+            "biases take 1 to 64 words": 1 <= self.bias_words <= MOST_BIASES,
             "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
-            "partial sums take 0 or 2 to 16,384 words": self.partial_words == 0 or 2 <= self.partial_words <= 1 << 14,
+            "partial sums take 0 or 2 to 16,384 words": self.partial_words == 0
+            or 2 <= self.partial_words <= MOST_OWN_WORDS,
             f"finished must be one of {FINISHED}": self.finished in FINISHED,
             "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
             or not (self.residual or self.partial_words),

@@ -2,43 +2,52 @@
 
 Such a layer becomes two. The first keeps the rows of all heads side by side, as a hidden layer does, at the fraction
 bits of logits; the second is a product of every row by itself with weights of 1 / k, which adds the heads. Both round
-where the pipeline does: every head's row once, and the mean once.
+where the pipeline does: every head's row once, and the mean once. A maximum of messages without coefficients is one of
+them: where the fraction bits of logits would make numbers wide, such rows keep their own, and the sum of the heads has
+as many more as make it exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fgnas.activations import NAMES
-from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.programme import NARROW_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import OneDesign, reshaped
 
-EXTRA = wire.LOGIT_EXTRA_BITS
+
+class FurtherBits(NamedTuple):
+    """Fraction bits beyond those of a last layer's features: of the rows of its heads, of the sum of these that the
+    mean makes, and of logits. Integers, or arrays of them."""
+
+    rows: Any
+    mean: Any
+    logits: Any
+
+
+def further_bits(width: Any, logits: Any, halvings: Any, exact: Any) -> FurtherBits:
+    """Those of features of `width` bits whose logits have so many more, and of 2**halvings heads; `exact`: whether rows
+    are values. Integers, or arrays of them."""
+    kept = exact & (width + logits > NARROW_BITS)
+    return FurtherBits(np.where(kept, 0, logits), np.where(kept, np.minimum(logits, halvings), logits), logits)
 
 
 def with_heads_apart(source: Accelerator) -> Accelerator:
-    """The network whose last layer has no heads that cannot share a sum: the same logits, bit for bit.
-
-    Raises UserError where a row of a head has more bits than narrow numbers.
-    """
+    """The network whose last layer has no heads that cannot share a sum: the same logits, bit for bit."""
     last = source.layers[-1]
     if not needs_own_sums(last):
         return source
-    width = last.value_format.width + EXTRA
-    if width > NARROW_BITS:
-        kind = f"attention {last.attention}" if last.geometry.gat else "aggregation max"
-        raise UserError(f"layer {source.design_layer(last.index)}: with {kind} the array averages the heads of a last "
-                        f"layer whose features have {NARROW_BITS - EXTRA} bits at most, not "
-                        f"{last.value_format.width}: choose one head, or fewer bits")  # fmt: skip
-    rows = _rows(last, FixedPoint(width, last.value_format.fraction_bits + EXTRA))
-    return replace(source, layers=(*source.layers[:-1], rows, _mean(last, rows)))
+    g, width = last.geometry, last.value_format.width
+    found = further_bits(width, wire.logit_extra_bits(width), g.k.bit_length() - 1, not (g.gat or g.gcn))
+    bits = FurtherBits(*(int(one) for one in found))
+    rows = _rows(last, bits)
+    return replace(source, layers=(*source.layers[:-1], rows, _mean(last, rows, bits)))
 
 
 def needs_own_sums(layer: LayerAccelerator) -> bool:
@@ -52,27 +61,37 @@ def adds_heads(source: Accelerator, layer: LayerAccelerator) -> bool:
     return layer.second and not source.design.layers[source.design_layer(layer.index)].mlp
 
 
-def _rows(last: LayerAccelerator, number: FixedPoint) -> LayerAccelerator:
-    """The rows of all heads, with `number` at the fraction bits of logits, without bias and activation."""
+def _rows(last: LayerAccelerator, bits: FurtherBits) -> LayerAccelerator:
+    """The rows of all heads, without bias and activation."""
     hidden: dict[str, Any] = {"last": False, "t_act": 1, "activation": NAMES.index("linear"), "act_rows": 1}
     geometry = reshaped(last.geometry, **hidden, class_lanes=0, head_tiles=0)
-    return replace(last, geometry=geometry, output_format=number, bias=np.zeros(geometry.features, np.int64))
+    shift = last.aggregate_shift + bits.logits - bits.rows
+    return replace(last, geometry=geometry, output_format=_finer(last, bits.rows), aggregate_shift=shift,
+                   bias=np.zeros(geometry.features, np.int64))  # fmt: skip
 
 
-def _mean(last: LayerAccelerator, rows: LayerAccelerator) -> LayerAccelerator:
+def _finer(last: LayerAccelerator, bits: int) -> FixedPoint:
+    """The format of a layer's features with so many more fraction bits."""
+    return FixedPoint(last.value_format.width + bits, last.value_format.fraction_bits + bits)
+
+
+def _mean(last: LayerAccelerator, rows: LayerAccelerator, bits: FurtherBits) -> LayerAccelerator:
     """The product that adds the heads of each class, and the bias."""
-    g, number = last.geometry, rows.output_format
+    g, number, given = last.geometry, _finer(last, bits.mean), rows.output_format
     halvings = g.k.bit_length() - 1
     weight = FixedPoint(2, halvings)
     plain: dict[str, Any] = {
         "gcn": False, "gat": False, "mean": False, "maximum": False, "k": 1, "d_padded": g.d, "features": g.d,
         "group_heads": 1, "first": False, "input_width": g.features, "t_attn": 0, "class_lanes": 1, "head_tiles": 1,
-        "input_bits": number.width, "value_bits": number.width, "weight_bits": weight.width,
+        "input_bits": given.width, "value_bits": number.width, "weight_bits": weight.width,
     }  # fmt: skip
+    # A bias of as many fraction bits as logits is added as it is; else the epilogue aligns that of the features.
+    bias = last.bias << (bits.logits if bits.mean == bits.logits else 0)
     return LayerAccelerator(
-        index=last.index + 1, geometry=reshaped(g, **plain), input_format=number, weight_format=weight,
-        value_format=number, output_format=number, linear_shift=halvings, aggregate_shift=0, linear_dsp=0, score_dsp=0,
-        aggregate_dsp=0, weight=_class_of_place(g), bias=last.bias << EXTRA, attention_target=None,
+        index=last.index + 1, geometry=reshaped(g, **plain), input_format=given, weight_format=weight,
+        value_format=number, output_format=number, linear_shift=bits.rows + halvings - bits.mean,
+        aggregate_shift=bits.mean - bits.logits, linear_dsp=0, score_dsp=0,
+        aggregate_dsp=0, weight=_class_of_place(g), bias=bias, attention_target=None,
         attention_source=None, exponential_table=None, activation_table=None, second=True,
     )  # fmt: skip
 

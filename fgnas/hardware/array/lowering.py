@@ -20,9 +20,9 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, Engine, Mode, Softmax, built_rows, copy_banks
 from fgnas.hardware.array.heads import needs_own_sums, with_heads_apart
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
+from fgnas.hardware.integer.tables import is_plain
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
-from fgnas.hardware.pipeline.tables import is_plain
 
 LOADS = 3
 """Descriptors that load a network: weights, biases, activation tables; vectors of attention are one more."""
@@ -152,6 +152,11 @@ class LayerPlan:
     def factors_base(self) -> int:
         """First word of the factors in the table."""
         return self.table_base + self.heads * self.head_weight_words
+
+    @property
+    def least_words(self) -> int:
+        """Words of a row of H that is no larger than any, for a maximum in blocks; 0 without."""
+        return self.tiles if self.blocks > 1 and self.layer.geometry.maximum else 0
 
     @property
     def head_weight_words(self) -> int:
@@ -303,23 +308,34 @@ class ArrayAccelerator:
 
     @functools.cached_property
     def results_base(self) -> int:
-        """First word of H in the table, behind the weights; every layer's H overwrites the one before it."""
-        return sum(plan.weight_words for plan in self.plans)
+        """First word of H in the table, behind what is loaded; every layer's H overwrites the one before it."""
+        return loaded_words(self.plans)
+
+    @functools.cached_property
+    def least_base(self) -> int:
+        """First word of the least row, in front of H."""
+        return self.results_base - least_words(self.plans)
 
     def image(self, name: str) -> Codes:
         """[places, words, LANES] what is loaded into the tables ("weight"), the biases ("bias"), the activation tables
         ("activation"), or the own rows ("vector").
 
-        Of weights it is the first pass and slice of every layer.
+        Of weights it is the first pass and slice of every layer, and the least row behind them.
         """
         if name == "activation":
             parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
         else:
+            behind = [self._least_image()] if name == "weight" else []
             parts = [
-                np.concatenate([getattr(plan, f"{name}_image")(place) for plan in self.plans])
+                np.concatenate([getattr(plan, f"{name}_image")(place) for plan in self.plans] + behind)
                 for place in range(self.places)
             ]
         return np.stack(parts)
+
+    def _least_image(self) -> Codes:
+        """[least words, LANES] the least number of any layer with a maximum in blocks."""
+        widths = [plan.layer.value_format.width for plan in self.plans if plan.least_words]
+        return np.full((least_words(self.plans), LANES), -(1 << max(widths, default=1) - 1), np.int64)
 
     def part_image(self, plan: LayerPlan, part: int, piece: int) -> Codes:
         """[places, weight_words, LANES] what is loaded into the tables for a pass and a slice."""
@@ -355,14 +371,20 @@ def network_summary(source: Accelerator, engine: Engine) -> dict[str, Any]:
 
 
 def check_network(source: Accelerator) -> None:
+    """Raise UserError where a network has an operator that one programme of the array does not run."""
+    check_counts(source)
+    for layer in source.layers:
+        if averaged_heads(layer) > MOST_AVERAGED:
+            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
+
+
+def check_counts(source: Accelerator) -> None:
     """Raise UserError where a network has an operator that the array does not run."""
     for layer in source.layers:
         if layer.geometry.gat and layer.geometry.mean and source.shape.degree_capacity > MOST_COUNTED:
             raise UserError(f"layer {layer.index}: a mean with attention {layer.attention} has {MOST_COUNTED} messages "
                             f"at most, and a node of the graph has more: choose add or max")  # fmt: skip
         assert not needs_own_sums(layer), "heads that cannot share a sum are apart"
-        if averaged_heads(layer) > MOST_AVERAGED:
-            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
 
 
 def averaged_heads(layer: LayerAccelerator) -> int:
@@ -437,6 +459,16 @@ def score_fraction(layer: LayerAccelerator) -> int:
     """Fraction bits of the scores of a layer that has some."""
     assert layer.scores is not None
     return layer.scores.format.fraction_bits
+
+
+def least_words(plans: Sequence[LayerPlan]) -> int:
+    """Words of the least row, which all layers with a maximum in blocks share; 0 without one."""
+    return max(plan.least_words for plan in plans)
+
+
+def loaded_words(plans: Sequence[LayerPlan]) -> int:
+    """Words of a unit's table that are loaded before anything is computed."""
+    return sum(plan.weight_words for plan in plans) + least_words(plans)
 
 
 def table_words(plans: Sequence[LayerPlan]) -> int:
@@ -573,8 +605,7 @@ def last_columns(source: Accelerator) -> int:
 
 def has_blocks(source: Accelerator) -> bool:
     """Whether the rows of H can come in blocks."""
-    layers = source.layers
-    return not any(averaged_heads(one) > 1 or one.geometry.gat or one.geometry.maximum for one in layers)
+    return not any(averaged_heads(one) > 1 or one.geometry.gat for one in source.layers)
 
 
 def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
@@ -588,9 +619,9 @@ def _check_blocks(source: Accelerator, slices: int, blocks: int) -> None:
     for layer in source.layers:
         if averaged_heads(layer) > 1:
             raise UserError(f"layer {layer.index}: heads that are averaged have their rows of H in one block")
-        if layer.geometry.gat or layer.geometry.maximum:
-            raise UserError(f"layer {layer.index}: a row may have no entry in a block, which a sum does not notice, "
-                            f"but a maximum and scores do")  # fmt: skip
+        if layer.geometry.gat:
+            raise UserError(f"layer {layer.index}: messages with scores have their rows of H in one block: a softmax "
+                            f"needs all of a row's scores at once")  # fmt: skip
 
 
 def _check_heads(layer: LayerAccelerator, n: int, split: int) -> None:
@@ -689,7 +720,7 @@ def smallest_engine(
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=int(table_depth(sum(plan.weight_words for plan in plans) + result_words, beat_bits, whole, shared)),
+        table_words=int(table_depth(loaded_words(plans) + result_words, beat_bits, whole, shared)),
         own_words=int(own_depth(own_words, whole)),
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=table_words(plans),

@@ -7,9 +7,10 @@ package and the tables of the documentation read it. What the array shares with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,9 +283,31 @@ def entry_beats(
     else:
         padded = np.pad(packed, ((0, -len(packed) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
         fields = np.pad(padded, ((0, 0), (0, room - padded.shape[1])))
-    places = np.arange(entry.bits, dtype=np.uint64)
+    found = [_packed(one, entry.bits, beat_bits) for one in _blocks(fields)]
+    return np.concatenate([np.zeros((0, beat_bits // 8), np.uint8), *found])
+
+
+BLOCK_BEATS = 1 << 13
+"""Beats that are packed or read together: their bits, each as a number, would fill the memory for a long stream."""
+
+
+def _blocks(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Rows in blocks of BLOCK_BEATS."""
+    return (rows[first : first + BLOCK_BEATS] for first in range(0, len(rows), BLOCK_BEATS))
+
+
+def _packed(fields: NDArray[np.uint64], bits: int, beat_bits: int) -> Beats:
+    """[n, fields] numbers of so many bits side by side in [n] beats."""
+    places = np.arange(bits, dtype=np.uint64)
     content = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
     return np.packbits(np.pad(content, ((0, 0), (0, beat_bits - content.shape[1]))), axis=1, bitorder="little")
+
+
+def _unpacked(beats: Beats, bits: int, room: int) -> NDArray[np.int64]:
+    """[n, room] the numbers of so many bits in [n] beats."""
+    content = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * bits]
+    weights = np.int64(1) << np.arange(bits, dtype=np.int64)
+    return np.asarray(content.reshape(-1, room, bits).astype(np.int64) @ weights)
 
 
 def read_entries(
@@ -293,9 +316,9 @@ def read_entries(
     """[slot rows, takers] index, value and last of the entries in a stream for numbers of so many bits."""
     beat_bits, entry = 8 * beats.shape[1], entry_of(bits)
     room = entries_per_beat(beat_bits, bits)
-    content = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * entry.bits]
-    weights = np.int64(1) << np.arange(entry.bits, dtype=np.int64)
-    words = content.reshape(-1, room, entry.bits).astype(np.int64) @ weights
+    words = np.concatenate([
+        np.zeros((0, room), np.int64), *(_unpacked(one, entry.bits, room) for one in _blocks(beats))
+    ])  # fmt: skip
     parts, together = beats_per_slot_row(takers, beat_bits, bits), slot_rows_per_beat(takers, beat_bits, bits)
     if parts > 1:
         words = words.reshape(-1, parts * room)[:, :takers]

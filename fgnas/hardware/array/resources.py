@@ -16,8 +16,8 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import Engine, Softmax, copy_banks, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY
 from fgnas.hardware.pipeline.tables import table_of
+from fgnas.hardware.specification import DEFAULT_FAMILY
 
 
 def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:

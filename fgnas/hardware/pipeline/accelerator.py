@@ -16,9 +16,10 @@ from fgnas.activations import NAMES
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.pipeline import geometry
-from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign
-from fgnas.hardware.pipeline.tables import argument_format
+from fgnas.hardware.pipeline.geometry import OneDesign
+from fgnas.hardware.shape import GraphShape
 
 
 @dataclass(frozen=True, eq=False)

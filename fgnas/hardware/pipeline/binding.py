@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.geometry import Ints, ManyDesigns
+from fgnas.hardware.numbers import Ints
+from fgnas.hardware.pipeline.geometry import ManyDesigns
 
 DSP_PRODUCT_BITS = 9
 """A product of fewer bits goes to LUTs, as synthesis does by itself."""

@@ -1,16 +1,14 @@
-"""A graph as the kernel reads it: integer features, integer coefficients, and both packed into beats."""
+"""A graph as the kernel reads it: integer features and coefficients, packed into beats."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.integer.graph import IntegerGraph, integer_graph
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.tasks.nodes import GraphData
@@ -19,47 +17,9 @@ Beats = NDArray[np.uint8]
 """[beats, 16] bytes, little-endian within a beat."""
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedGraph:
-    """The regions that the host sends with a graph of N nodes, as integers.
-
-    Attributes:
-        features: [N, width_in] CSR of int64 codes; the float matrix's structure, quantised zeros included.
-        indptr, sources: neighbourhoods by target, as in GraphData.
-        gcn: [edges] integer coefficients RNE(256 / sqrt(|S(i)| |S(j)|)).
-    """
-
-    features: sp.csr_matrix
-    indptr: NDArray[np.int64]
-    sources: NDArray[np.int64]
-    gcn: Codes
-
-    @property
-    def nodes(self) -> int:
-        """N."""
-        return len(self.indptr) - 1
-
-
-def rows_alone(graph: EncodedGraph) -> EncodedGraph:
-    """The graph in which every row receives from itself alone, with the coefficient 1."""
-    own = np.arange(graph.nodes)
-    return EncodedGraph(graph.features, np.arange(graph.nodes + 1), own, np.ones_like(own))
-
-
-def gcn_coefficients(data: GraphData) -> Codes:
-    """[edges] RNE(256 / sqrt(|S(i)| |S(j)|)) in float64, in the order of `data.sources`."""
-    degrees = data.degrees.astype(np.float64)
-    product = degrees[data.targets] * degrees[data.sources]
-    return np.rint(2.0**wire.COEFFICIENT_FRACTION_BITS / np.sqrt(product)).astype(np.int64)
-
-
-def encode(accelerator: Accelerator, data: GraphData) -> EncodedGraph:
+def encode(accelerator: Accelerator, data: GraphData) -> IntegerGraph:
     """The graph in the accelerator's integers."""
-    features = data.features
-    codes = accelerator.layers[0].input_format.quantise(features.data)
-    # Built from parts, so that a value that quantises to zero keeps its place.
-    matrix = sp.csr_matrix((codes, features.indices, features.indptr), shape=features.shape)
-    return EncodedGraph(matrix, data.indptr, data.sources, gcn_coefficients(data))
+    return integer_graph(data, accelerator.layers[0].input_format)
 
 
 def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
@@ -76,7 +36,7 @@ def check_capacity(accelerator: Accelerator, data: GraphData) -> None:
             raise UserError(f"the graph's {what} is {found}, the accelerator holds {limit}: lower it for this graph")
 
 
-def feature_beats(accelerator: Accelerator, graph: EncodedGraph) -> Beats:
+def feature_beats(accelerator: Accelerator, graph: IntegerGraph) -> Beats:
     """Up to t_in non-zeros a beat as `wire.FEATURE`, with `wire.FEATURE_TAIL` behind them.
 
     Rows share beats as `pack_rows` decides: in a beat that ends a row, the lanes from the split on belong to the next
@@ -109,7 +69,7 @@ def feature_lanes(
     return place // t_in, place % t_in
 
 
-def edge_beats(graph: EncodedGraph) -> Beats:
+def edge_beats(graph: IntegerGraph) -> Beats:
     """`wire.EDGES_PER_BEAT` edges a beat as `wire.EDGE`; rows by target."""
     edges = len(graph.sources)
     beats = -(-edges // wire.EDGES_PER_BEAT)

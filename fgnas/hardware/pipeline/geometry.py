@@ -18,14 +18,13 @@ from fgnas.activations import NAMES
 from fgnas.design import PIPELINE_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
+from fgnas.hardware.numbers import Bools, Ints, ceil_div, ceil_log2, next_power_of_two
+from fgnas.hardware.shape import GraphShape
 from fgnas.space import Columns
-from fgnas.tasks.nodes import GraphData
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Record = TypeVar("Record", bound="DataclassInstance")
 Number = TypeVar("Number")
 Flag = TypeVar("Flag")
@@ -36,38 +35,6 @@ BUFFER_WORDS = 64
 """Words of LUTRAM that a row buffer fills before it holds fewer rows."""
 BUFFER_ROWS = (32, 8)
 MIN_BUFFER_ROWS = 2
-
-
-@dataclass(frozen=True)
-class GraphShape:
-    """The facts of a dataset that are built into hardware: exact widths, and capacities of what varies at run time."""
-
-    width_in: int
-    classes: int
-    node_capacity: int
-    degree_capacity: int
-
-    @classmethod
-    def of(cls, data: GraphData) -> GraphShape:
-        """Capacity of nodes: rounded up to 1,024; of |S(i)|: to the next power of two."""
-        largest = int(data.degrees.max()) if data.nodes else 1
-        return cls(
-            width_in=data.width_in,
-            classes=data.classes,
-            node_capacity=max(1, ceil_div(data.nodes, 1024)) * 1024,
-            degree_capacity=1 << max(1, (largest - 1).bit_length()),
-        )
-
-
-def ceil_div(numerator: Any, denominator: Any) -> Any:
-    """Ceiling of a quotient of integers or integer arrays."""
-    return -(-numerator // denominator)
-
-
-def ceil_log2(values: Any) -> Ints:
-    """ceil(log2(v)) for integers v >= 1, exact; 0 for 1."""
-    _, exponent = np.frexp(np.asarray(values, np.int64) - 1)
-    return np.where(np.asarray(values) <= 1, 0, exponent).astype(np.int64)
 
 
 def buffer_rows(words: Any) -> Ints:
@@ -389,6 +356,3 @@ def _padded(d: Ints, t_aggr: Ints) -> Ints:
     return np.where(d >= t_aggr, ceil_div(d, t_aggr) * t_aggr, next_power_of_two(d))
 
 
-def next_power_of_two(values: Ints) -> Ints:
-    """The smallest power of two that is at least v, for v >= 1."""
-    return np.left_shift(1, ceil_log2(values))

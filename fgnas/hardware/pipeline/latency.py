@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry
+from fgnas.hardware.numbers import Ints
+from fgnas.hardware.pipeline.geometry import LayerGeometry
 from fgnas.hardware.pipeline.memories import reader_buffer, ring_edges_before_a_row
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.hardware.pipeline.stages import LOAD, first_layer, parameter_beats, phase_graph
 from fgnas.hardware.port import Port, load_cycles, port_cycles
+from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.stage import Bools, StageGraph
 from fgnas.hardware.timeline import Phase, Timeline
 from fgnas.hardware.timeline import timeline as timeline_of

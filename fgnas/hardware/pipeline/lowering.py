@@ -7,13 +7,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import OF_EDGES, Design, Layer, columns_of
+from fgnas.design import Design, Layer, columns_of
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.integer.tables import (
+    activation_table,
+    argument_format,
+    exponential_table,
+    largest_difference,
+    score_table,
+    tanh_table,
+)
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, Scores
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, OneDesign, geometry, of_one_design
-from fgnas.hardware.pipeline.tables import activation_table, argument_format, exponential_table, score_table, tanh_table
+from fgnas.hardware.pipeline.geometry import OneDesign, geometry, of_one_design
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 
 
@@ -110,15 +118,6 @@ def _layer(
 
 def _exponential_table(attention: str, score: FixedPoint) -> Codes:
     return exponential_table(score, largest_difference(attention, score))
-
-
-def largest_difference(attention: str, score: FixedPoint) -> int | None:
-    """The most that five times a row's largest score can exceed another; None for gat's."""
-    if attention == "gat-sym":  # two sums of two parts, five times the largest, and once the smallest
-        return 20 * score.maximum - 4 * score.minimum
-    if attention in OF_EDGES:
-        return 5 * (score.maximum - score.minimum)
-    return 5 * score.maximum if attention == "linear" else None
 
 
 def _scores(layer: Layer, parameters: LayerParameters, value: FixedPoint, score: FixedPoint) -> Scores:

@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.geometry import (
-    GraphShape,
-    LayerGeometry,
-    OneDesign,
-    ceil_div,
-    ceil_log2,
-    next_power_of_two,
-)
+from fgnas.hardware.numbers import ceil_div, ceil_log2, next_power_of_two
+from fgnas.hardware.pipeline.geometry import LayerGeometry, OneDesign
+from fgnas.hardware.shape import GraphShape
 
 LUTRAM_WORDS = 64
 """Weights and attention vectors of at most so many words are in LUTRAM, longer ones in block RAM."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from fgnas.hardware.pipeline.geometry import Ints
+from fgnas.hardware.numbers import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import json
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.costs import Limit, feasible, violations, whole
+from fgnas.costs import feasible, violations, whole
 from fgnas.design import MLP, Design, columns_of
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.numbers import Bools, Ints
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
 from fgnas.hardware.pipeline.geometry import (
     NO_MLP,
-    Bools,
-    GraphShape,
-    Ints,
     ManyDesigns,
     OneDesign,
     check_scores,
@@ -32,110 +26,15 @@ from fgnas.hardware.pipeline.geometry import (
     over_designs,
 )
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
-from fgnas.hardware.pipeline.resources import DEFAULT_FAMILY, Resources, resources, with_tables
+from fgnas.hardware.pipeline.resources import Resources, resources, with_tables
 from fgnas.hardware.pipeline.tables import layer_tables
 from fgnas.hardware.pipeline.traffic import Reals, clock_mhz_of, mb_s_of, memory_bytes, peak_beats
 from fgnas.hardware.pipeline.work import multiplications
-from fgnas.hardware.port import beat_cycles
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
-
-RESOURCES = ("lut", "ff", "dsp", "bram36")
-GUARDED = ("lut", "ff")
-"""Resources that the model does not give exactly."""
-
-
-@dataclass(frozen=True)
-class Specification:
-    """The limits of the hardware, all to be kept at once; None is no limit.
-
-    Attributes:
-        latency_ms, lut, ff, dsp, bram36: limits.
-        clock_mhz: clock of the kernel.
-        family: family of devices that resources are counted for (xc7, xcup).
-        guard_band: per cent of the limits of LUTs and FFs that a design must leave free, for the error of their model;
-            DSPs and block RAMs are exact and need none.
-        part: the device's part, for the vendor's tool; it is no limit.
-        port_bits, port_mhz: width and highest clock of the device's memory port; None is a port of any width or clock.
-    """
-
-    latency_ms: float | None = None
-    lut: int | None = None
-    ff: int | None = None
-    dsp: int | None = None
-    clock_mhz: float = 100.0
-    bram36: float | None = None
-    family: str = DEFAULT_FAMILY
-    guard_band: float = 0.0
-    part: str | None = None
-    port_bits: int | None = None
-    port_mhz: float | None = None
-
-    @property
-    def beat_cycles(self) -> float:
-        """Cycles of the kernel's clock that the memory port takes for a beat."""
-        return beat_cycles(self.port_bits, self.port_mhz, self.clock_mhz)
-
-    def limits(self) -> dict[str, float]:
-        """Limits by the name of the price they bound, less the guard band; latency in cycles."""
-        found: dict[str, float] = {}
-        if self.latency_ms is not None:
-            # Rounded, because a product of decimals may be slightly below the whole number of cycles that it means.
-            found["latency_cycles"] = round(self.latency_ms * self.clock_mhz * 1000.0, 6)
-        for name, limit in self.resources().items():
-            found[name] = limit * ((100.0 - self.guard_band) / 100.0 if name in GUARDED else 1.0)
-        return found
-
-    def bounds(self) -> tuple[Limit, ...]:
-        """The limits as upper bounds on costs, each with its violation in words."""
-        return tuple(Limit(name, bound, functools.partial(self._told, name)) for name, bound in self.limits().items())
-
-    def _told(self, name: str, value: float) -> str:
-        """A violated limit in words."""
-        if name == "latency_cycles":
-            return f"latency {value / self.clock_mhz / 1000.0:.4f} ms is over {self.latency_ms} ms"
-        guarded = name in GUARDED and self.guard_band > 0
-        less = f" less the guard band of {self.guard_band:g} %" if guarded else ""
-        return f"{name} {whole(value)} is over {whole(getattr(self, name))}{less}"
-
-    def resources(self) -> dict[str, float]:
-        """The amount of each limited resource, the guard band included."""
-        return {name: limit for name in RESOURCES if (limit := getattr(self, name)) is not None}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; a port only where there is one."""
-        absent = {name for name in ("port_bits", "port_mhz") if getattr(self, name) is None}
-        return {name: value for name, value in asdict(self).items() if name not in absent}
-
-    @classmethod
-    def of(cls, content: Any, source: Path) -> Specification:
-        """The specification that `to_dict` wrote, read from the file `source`. Raises UserError for anything else."""
-        kinds = {one.name: str if one.name in ("family", "part") else (int, float) for one in fields(cls)}
-        right = isinstance(content, dict) and all(
-            name in kinds and (isinstance(value, kinds[name]) or value is None) for name, value in content.items()
-        )
-        if not right:
-            raise UserError(f"the specification in {source} is damaged: it must hold limits, not {content!r:.80}")
-        return cls(**content)
-
-
-class Priced(ABC):
-    """Prices of n designs of one target, by name."""
-
-    @abstractmethod
-    def columns(self, specification: Specification) -> dict[str, list[Any]]:
-        """The prices as plain JSON values, [n] each by name; equal dictionaries are one object."""
-
-    def rows(self, specification: Specification) -> list[dict[str, Any]]:
-        """The price of each design as plain JSON values."""
-        columns = self.columns(specification)
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def lines(self, specification: Specification) -> list[str]:
-        """The price of each design as a line of JSON with sorted keys: `rows`, several times as fast."""
-        columns = sorted(self.columns(specification).items())
-        line = "{" + ", ".join(f"{json.dumps(name)}: %s" for name, _ in columns) + "}\n"
-        return [line % values for values in zip(*(_json_texts(column) for _, column in columns), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,15 +108,6 @@ def _named_rates(columns: dict[str, Reals]) -> list[dict[str, float]]:
     distinct = zip(*(column[first].tolist() for column in rounded), strict=True)
     made = [dict(zip(columns, rates, strict=True)) for rates in distinct]
     return [made[number] for number in place.tolist()]
-
-
-def _json_texts(column: list[Any]) -> list[str]:
-    """Each value of a column as JSON with sorted keys; an object that occurs many times is written once."""
-    if column and type(column[0]) in (int, float) and None not in column:
-        return list(map(repr, column))
-    texts = {id(value): value for value in column}
-    texts = {key: json.dumps(value, sort_keys=True, allow_nan=False) for key, value in texts.items()}
-    return [texts[id(value)] for value in column]
 
 
 class Pricer:

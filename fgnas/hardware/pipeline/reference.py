@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fgnas.fixedpoint import Codes, FixedPoint, divide_even, shift_right_even
+from fgnas.hardware.integer.graph import IntegerGraph, rows_alone
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, rows_alone
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Trace:
 
 
 def run(
-    accelerator: Accelerator, graph: EncodedGraph, trace: Trace | None = None, further: Sequence[EncodedGraph] = ()
+    accelerator: Accelerator, graph: IntegerGraph, trace: Trace | None = None, further: Sequence[IntegerGraph] = ()
 ) -> Codes:
     """[N, classes] logits as integers; `further` are the graphs of the design's layers behind the first, where they
     have their own."""
@@ -55,11 +55,6 @@ def run(
     raise AssertionError("an accelerator has a last layer")
 
 
-def predict(logits: Codes) -> Codes:
-    """[N] classes: the lowest index among equal logits."""
-    return np.argmax(logits, axis=1)
-
-
 def linear(layer: LayerAccelerator, x: Codes | sp.csr_matrix) -> Codes:
     """[N, features] H = RQ of the exact sum of products."""
     # float64 products and sums of these widths stay far below 2**53, so BLAS is exact here.
@@ -76,7 +71,7 @@ def scores(layer: LayerAccelerator, h: Codes) -> tuple[Codes, Codes]:
     return s, r
 
 
-def _parts_of_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> dict[str, Codes]:
+def _parts_of_scores(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> dict[str, Codes]:
     """What an edge's score is made of, by name."""
     if layer.scores is not None and layer.scores.pair is not None:
         return {"functions": functions(layer, graph, h)}
@@ -92,7 +87,7 @@ def queries(layer: LayerAccelerator, h: Codes) -> Codes:
     return layer.value_format.saturate(shift_right_even(exact, layer.weight_format.fraction_bits))
 
 
-def functions(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def functions(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[edges, k, d] gene-linear's tanh, from a table, of RQ of the exact sums of both nodes' features times their
     vectors."""
     heads, scores = _heads(layer, h), layer.scores
@@ -103,7 +98,7 @@ def functions(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
     return scores.table[scores.pair.saturate(shift_right_even(exact, shift)) & (len(scores.table) - 1)]
 
 
-def edge_scores(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def edge_scores(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[edges, k] RQ of exact products: of the receiving nodes' queries with the sending nodes' features (cos), or of
     the functions of both with their factors (gene-linear)."""
     assert layer.scores is not None
@@ -123,7 +118,7 @@ def _heads(layer: LayerAccelerator, h: Codes) -> Codes:
     return h.reshape(len(h), layer.geometry.k, layer.geometry.d_padded)[:, :, : layer.geometry.d]
 
 
-def exponents(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def exponents(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[edges, k] five times the score, exact: 5 LeakyReLU(s + r), of gat-sym both ways round; or 5 (1 + tanh(r)) of
     linear, from its table; or 5 z of an edge's own score z."""
     assert layer.scores is not None
@@ -141,12 +136,12 @@ def _fivefold(z: Codes) -> Codes:
     return np.where(z >= 0, 5 * z, z)
 
 
-def row_maximum(graph: EncodedGraph, exponent: Codes) -> Codes:
+def row_maximum(graph: IntegerGraph, exponent: Codes) -> Codes:
     """[N, k] the largest of each row's [edges, k] exponents."""
     return np.maximum.reduceat(exponent, graph.indptr[:-1], axis=0) if graph.nodes else exponent
 
 
-def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def coefficients(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[edges, k] coefficients: 256 exp(score - its maximum over the row), from the table; not normalised."""
     assert layer.exponential_table is not None
     exponent = exponents(layer, graph, h)
@@ -155,7 +150,7 @@ def coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Code
     return np.where(difference < end, layer.exponential_table[np.minimum(difference, end - 1)], 0)
 
 
-def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def aggregate_gat(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[N, features] Y = sum or maximum of c h over the sum of c; a mean also divides by the degree."""
     nodes, degrees = graph.nodes, np.diff(graph.indptr)
     if not nodes:
@@ -176,7 +171,7 @@ def aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Cod
     return y.reshape(h.shape)
 
 
-def aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: Codes) -> Codes:
+def aggregate(layer: LayerAccelerator, graph: IntegerGraph, h: Codes) -> Codes:
     """[N, features] Y: rounded once, not saturated."""
     if layer.geometry.gat:
         return aggregate_gat(layer, graph, h)
@@ -212,7 +207,7 @@ def head_mean(layer: LayerAccelerator, logit_format: FixedPoint, y: Codes) -> Co
     return logit_format.saturate(mean + (layer.bias << extra))
 
 
-def _targets(graph: EncodedGraph) -> Codes:
+def _targets(graph: IntegerGraph) -> Codes:
     """[edges] the node whose row contains each edge."""
     return np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
 

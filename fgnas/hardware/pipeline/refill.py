@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import Beats, EncodedGraph, edge_beats, feature_beats, feature_lanes
+from fgnas.hardware.pipeline.encoding import Beats, edge_beats, feature_beats, feature_lanes
 
 WORD = 64
 
@@ -45,7 +46,7 @@ class Refill:
         return words
 
 
-def feature_refill(accelerator: Accelerator, graph: EncodedGraph) -> Refill:
+def feature_refill(accelerator: Accelerator, graph: IntegerGraph) -> Refill:
     """The feature region of graphs with these places of non-zeros; it is filled with their codes, row by row."""
     beat, lane = feature_lanes(accelerator, graph.features.indptr.astype(np.int64))
     start, width = wire.FEATURE.place("value")
@@ -53,7 +54,7 @@ def feature_refill(accelerator: Accelerator, graph: EncodedGraph) -> Refill:
     return Refill(feature_beats(accelerator, graph), bits, width)
 
 
-def edge_refill(graph: EncodedGraph) -> Refill:
+def edge_refill(graph: IntegerGraph) -> Refill:
     """The graph region of graphs with these numbers of neighbours; it is filled with their sources, row by row."""
     place = np.arange(len(graph.sources))
     beat, lane = place // wire.EDGES_PER_BEAT, place % wire.EDGES_PER_BEAT

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from fgnas.activations import NAMES
 from fgnas.errors import UserError
 from fgnas.hardware.memories import BLOCK, build
+from fgnas.hardware.numbers import Ints
 from fgnas.hardware.pipeline.binding import Multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, Ints, LayerGeometry, part
+from fgnas.hardware.pipeline.geometry import LayerGeometry, part
 from fgnas.hardware.pipeline.memories import Memory, layer_memories, reader_buffer
 from fgnas.hardware.pipeline.sizes import Coefficients, terms, weighted_sum
 from fgnas.hardware.pipeline.tables import Table
 from fgnas.hardware.pipeline.uses import Use, denominators, masked_sums, uses
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import DEFAULT_FAMILY
 
 CHARACTERISATION = Path(__file__).parent / "characterisation"
-DEFAULT_FAMILY = "xc7"
 FORMAT_BITS = 16
 """Bound on integer and fraction bits in the tables of generated functions."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fgnas.hardware import wire
 from fgnas.hardware.memories import BLOCK, DISTRIBUTED, build
-from fgnas.hardware.pipeline.geometry import Ints, ceil_div, ceil_log2, next_power_of_two
+from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2, next_power_of_two
 from fgnas.hardware.pipeline.memories import address_bits
 from fgnas.hardware.pipeline.uses import Parameters
 

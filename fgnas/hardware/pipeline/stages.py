@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, OneDesign, bias_beats, score_beats, weight_beats
+from fgnas.hardware.numbers import Ints
+from fgnas.hardware.pipeline.geometry import LayerGeometry, OneDesign, bias_beats, score_beats, weight_beats
 from fgnas.hardware.pipeline.memories import output_rows
 from fgnas.hardware.stage import Buffer, Size, Stage, StageGraph, none
 from fgnas.hardware.timeline import row_name

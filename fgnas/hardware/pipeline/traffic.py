@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware import wire
-from fgnas.hardware.pipeline.geometry import Ints, LayerGeometry, ceil_div
+from fgnas.hardware.numbers import Ints, ceil_div
+from fgnas.hardware.pipeline.geometry import LayerGeometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.stages import first_layer, parameter_beats, phase_graph
 from fgnas.hardware.stage import StageGraph

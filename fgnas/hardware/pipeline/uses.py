@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from fgnas.hardware import wire
+from fgnas.hardware.numbers import Ints, ceil_log2
 from fgnas.hardware.pipeline.binding import Multipliers
-from fgnas.hardware.pipeline.geometry import (
-    GraphShape,
-    Ints,
-    LayerGeometry,
-    ceil_log2,
-)
+from fgnas.hardware.pipeline.geometry import LayerGeometry
 from fgnas.hardware.pipeline.memories import (
     Memory,
     address_bits,
@@ -29,6 +25,7 @@ from fgnas.hardware.pipeline.memories import (
     ring_edges,
     source_bits,
 )
+from fgnas.hardware.shape import GraphShape
 
 Parameters = dict[str, Any]
 """Parameter of the SystemVerilog module -> [n] integers, or one integer for all."""

@@ -36,7 +36,7 @@ def redrawn(space: Space, rows: Rows, where: NDArray[np.bool_], rng: np.random.G
 def crossed(space: Space, mothers: Rows, fathers: Rows, rng: np.random.Generator) -> Rows:
     """[n, decisions] rows whose every position comes from the mother or the father, by an even chance.
 
-    The decisions of a position, such as a layer, stay together; those of the whole design are a position, too.
+    The decisions of a layer stay together; a decision of the whole design is a position by itself.
     """
     groups = positions(space)
     from_father = rng.random((len(mothers), groups.max() + 1)) < 0.5
@@ -44,6 +44,11 @@ def crossed(space: Space, mothers: Rows, fathers: Rows, rng: np.random.Generator
 
 
 def positions(space: Space) -> NDArray[np.int64]:
-    """[decisions] the number of each decision's position, counted from 0 in the order of the decisions."""
-    found = list(dict.fromkeys(decision.position for decision in space.decisions))
-    return np.array([found.index(decision.position) for decision in space.decisions], np.int64)
+    """[decisions] the number of each decision's position, counted from 0 in the order of the decisions.
+
+    The decisions of a layer are one position. Those of the whole design have nothing that keeps them together: each is
+    a position by itself, so that designs that decide nothing by layer are crossed, too.
+    """
+    places = [one.name if one.position is None else one.position for one in space.decisions]
+    found = list(dict.fromkeys(places))
+    return np.array([found.index(place) for place in places], np.int64)

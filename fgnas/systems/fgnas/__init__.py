@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fgnas.engine.contracts import Composition
-    from fgnas.hardware.pipeline.pricing import Specification
+    from fgnas.hardware.specification import Specification
     from fgnas.systems.fgnas.delivery import Delivered
     from fgnas.tasks.nodes import GraphData
 

@@ -9,7 +9,7 @@ from fgnas import progress
 from fgnas.costs import Quantity
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.training import check_device, recipe_for
 from fgnas.systems.fgnas.narrowed import Narrowed
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
@@ -42,6 +42,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
     space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
+    space = replace(space, beat_bits=options.beat_bits)
     retrain_epochs = options.retrain_epochs or 2 * options.epochs
     recipe = replace(
         recipe_for(data.name, options.device), epochs=options.epochs, retrain_epochs=retrain_epochs,
@@ -53,7 +54,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         space=target.space,
         target=target,
         trainer=trainer,
-        limits=specification.bounds(),
+        limits=(*specification.bounds(), *target.limits),
         objectives=objectives_of(options.objectives, (*DesignTrainer.scores, *target.costs)),
         fronts=(("latency_cycles",), ("lut",), ("latency_cycles", "lut")),
         saved_cost=target.saved,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fgnas.backends.targets import Request, find_target, target_of
+from fgnas.backends.project import Request, write
 from fgnas.design import Design
-from fgnas.hardware.pipeline.geometry import GraphShape
-from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import kind_of
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
@@ -39,7 +39,6 @@ def written(
     delivered: Delivered, data: GraphData, directory: Path, specification: Specification | None = None
 ) -> list[Path]:
     """Lower the design for the data's graph and write the project of its hardware; returns the files."""
-    design, network = delivered.design, delivered.network
-    accelerator = lower(design, network, GraphShape.of(data), data.label, design.hash)
-    request = Request(specification or delivered.specification, network)
-    return find_target(target_of(design)).write(accelerator, data, directory, request)
+    limits = specification or delivered.specification
+    fitted = kind_of(delivered.design).fit(delivered.design, delivered.network, data, Wanted(limits))
+    return write(fitted, data, directory, Request(limits))

@@ -1,4 +1,7 @@
-"""The work of a worker: train architectures, and score designs of them. It never uses the test nodes."""
+"""The work of a worker: train architectures, and score designs of them in the integers of their own hardware.
+
+It never uses the test nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smaller hardware for networks that are trained already: narrower formats, and the lanes that cost least."""
+"""Smaller hardware for trained networks: narrower formats, and the lanes or the array that cost least."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.costs import plain
 from fgnas.design import Design
 from fgnas.engine.contracts import Outcome
 from fgnas.engine.jobs import Workers
-from fgnas.systems.fgnas.solved import NarrowedHardware
+from fgnas.systems.fgnas.solved import Narrows
 from fgnas.systems.fgnas.trainer import DesignTrainer
 
 
 class Narrowed:
     """An architecture's designs in narrower formats, scored with the float networks of its retrainings."""
 
-    def __init__(self, hardware: NarrowedHardware, trainer: DesignTrainer) -> None:
+    def __init__(self, hardware: Narrows, trainer: DesignTrainer) -> None:
         self.hardware, self.trainer, self.saved = hardware, trainer, hardware.saved
 
     def variants(self, row: NDArray[np.int16]) -> list[tuple[Design, dict[str, int | float]]]:
         """The designs of an architecture's hardware within the limits, with their costs."""
-        rows, costs = self.hardware.rows(row)
-        candidate = self.hardware.solver.space.candidate
-        return [(candidate(found), plain(costs, place)) for place, found in enumerate(rows)]
+        return self.hardware.variants(row)
 
     def score(self, jobs: Sequence[tuple[Sequence[Design], int, Outcome]], workers: Workers) -> list[list[float]]:
         """Quantised validation accuracies of designs with one network, by job."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fgnas.hardware import wire
 from fgnas.options import (
     ABOVE_ZERO,
     CHECKPOINTS,
@@ -34,7 +35,8 @@ class Options(SearchOptions):
     objectives: str = option("val", "scores and costs to search for, such as val,latency_cycles", TEXT, "NAMES")
     target: str = option(
         "solved-cycles",
-        "the hardware: solved-cycles, solved-lut, solved-dsp: solved for each architecture; or pipeline: sampled",
+        "the hardware, solved for each architecture: solved-cycles, solved-lut, solved-dsp: a pipeline; array, "
+        "array-lut, array-dsp: a multiplier array; any: the better of both; or pipeline: sampled; or an installed one",
         TEXT, "NAME",
     )  # fmt: skip
     latency_ms: float | None = option(2.0, "latency of the whole graph", ABOVE_ZERO, "F")
@@ -42,6 +44,7 @@ class Options(SearchOptions):
     ff: int | None = option(100_000, "at most this many flip-flops", NATURAL, "N")
     dsp: int | None = option(100, "at most this many DSP slices", NATURAL, "N")
     bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
+    beat_bits: int = option(wire.BEAT_BITS, "memory port of arrays: 128, 256 or 512 bits", POSITIVE, "N")
     clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
     family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
     guard_band: float = option(

@@ -11,11 +11,12 @@ import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.costs import Costs, Limit, Quantity, feasible, worst
+from fgnas.costs import Costs, Limit, Quantity, feasible, plain, worst
 from fgnas.design import Design
 from fgnas.engine.contracts import Target
 from fgnas.space import Rows
@@ -42,16 +43,39 @@ Grid = NDArray[np.float64]
 """[variants or points, n] cycles or area of n architectures."""
 
 
+class Solves(Protocol):
+    """What finds an architecture's hardware."""
+
+    def design(self, architectures: ArchitectureSpace, row: NDArray[np.int16], dsp: int) -> Design:
+        """The design with the solved hardware of a row of `architectures`, with a DSP budget."""
+
+
+class Narrows(Protocol):
+    """Where smaller hardware for an architecture is found; `saved` is the cost that it keeps low."""
+
+    @property
+    def saved(self) -> str: ...
+
+    def variants(self, row: NDArray[np.int16]) -> list[tuple[Design, dict[str, int | float]]]:
+        """Designs of a row's architecture within the limits, each with its costs by name."""
+
+
 @dataclass(frozen=True)
 class ArchitectureSpace(DesignSpace):
     """The architectures of a space of designs; the candidate of one is its solved design."""
 
-    solver: Solver | None = None
+    solver: Solves | None = None
+
+    @classmethod
+    def of(cls, space: DesignSpace, solver: Solves) -> ArchitectureSpace:
+        """The architectures of a space, solved by `solver`."""
+        choices = tuple(choice for choice in space.choices if choice.kind == "architecture")
+        return cls(f"{space.name} architectures", space.layers, choices, space.dsp, space.beat_bits, solver)
 
     def design(self, row: NDArray[np.int16], dsp: int) -> Design:
         """The solved design of an architecture."""
         assert self.solver is not None
-        return self.solver.space.design(self.solver.solved(self.solver.lifted(self, row[None]))[0], dsp)
+        return self.solver.design(self, row, dsp)
 
 
 @dataclass(frozen=True)
@@ -83,17 +107,11 @@ class Solver:
 
     def lifted(self, architectures: ArchitectureSpace, rows: Rows) -> Rows:
         """[n, decisions of the full space] the rows with the fastest lanes and the narrowest formats."""
-        places = {decision.name: place for place, decision in enumerate(architectures.decisions)}
-        full = np.zeros((len(rows), len(self.space.decisions)), np.int16)
-        for column, decision in enumerate(self.space.decisions):
-            if decision.name in places:
-                options = architectures.decisions[places[decision.name]].options
-                index = np.array([decision.options.index(option) for option in options], np.int16)
-                full[:, column] = index[rows[:, places[decision.name]]]
-            else:
-                full[:, column] = decision.fastest
-        full[:, list(self.formats[-1])] = list(self.formats[-1].values())
-        return self.space.repaired(full)
+        return lifted(self.space, architectures, rows)
+
+    def design(self, architectures: ArchitectureSpace, row: NDArray[np.int16], dsp: int) -> Design:
+        """The design with the solved hardware of a row of `architectures`, with a DSP budget."""
+        return self.space.design(self.solved(self.lifted(architectures, row[None]))[0], dsp)
 
     def solved(self, rows: Rows) -> Rows:
         """[n, decisions] lifted rows with their solved hardware."""
@@ -268,6 +286,22 @@ def first_least(keys: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
     return kept.argmax(axis=0)
 
 
+def lifted(space: DesignSpace, architectures: ArchitectureSpace, rows: Rows) -> Rows:
+    """[n, decisions of the full space] rows of architectures with the fastest lanes and the narrowest formats."""
+    places = {decision.name: place for place, decision in enumerate(architectures.decisions)}
+    full = np.zeros((len(rows), len(space.decisions)), np.int16)
+    for column, decision in enumerate(space.decisions):
+        if decision.name in places:
+            options = architectures.decisions[places[decision.name]].options
+            index = np.array([decision.options.index(option) for option in options], np.int16)
+            full[:, column] = index[rows[:, places[decision.name]]]
+        else:
+            full[:, column] = decision.fastest
+    narrowest = formats_of(space)[-1]
+    full[:, list(narrowest)] = list(narrowest.values())
+    return space.repaired(full)
+
+
 def _varied(rows: Rows, part: Part) -> Rows:
     """[variants * n, decisions] the rows with each variant of a part."""
     changed = np.tile(rows, (len(part.variants), 1))
@@ -312,6 +346,14 @@ def formats_of_widths(space: DesignSpace, widths: Iterable[tuple[int, int]]) -> 
     return found
 
 
+def in_formats(row: Rows, formats: Sequence[dict[int, int]]) -> Rows:
+    """[formats, decisions] one full row, [1, decisions], in each of the formats."""
+    found = row.repeat(len(formats), axis=0)
+    for base, one in zip(found, formats, strict=True):
+        base[list(one)] = list(one.values())
+    return found
+
+
 def _nearest(options: tuple[int, ...], wanted: int) -> int:
     """The index of the option that is nearest, the smaller of two."""
     return min(range(len(options)), key=lambda index: (abs(options[index] - wanted), options[index]))
@@ -330,23 +372,26 @@ class NarrowedHardware:
 
     def rows(self, row: NDArray[np.int16]) -> tuple[Rows, Costs]:
         """[n, decisions of the full space] an architecture's hardware within the limits, and its costs."""
-        lifted = self.solver.lifted(self.architectures, row[None]).repeat(len(self.formats), axis=0)
-        for base, formats in zip(lifted, self.formats, strict=True):
-            base[list(formats)] = list(formats.values())
-        found, ok = self.solver.with_formats(self.solver.space.repaired(lifted))
+        bases = in_formats(self.solver.lifted(self.architectures, row[None]), self.formats)
+        found, ok = self.solver.with_formats(self.solver.space.repaired(bases))
         return found[ok], self.solver.target.price(found[ok])
+
+    def variants(self, row: NDArray[np.int16]) -> list[tuple[Design, dict[str, int | float]]]:
+        """The designs of an architecture's hardware within the limits, with their costs."""
+        rows, costs = self.rows(row)
+        return [(self.solver.space.candidate(found), plain(costs, place)) for place, found in enumerate(rows)]
 
 
 class SolvedTarget:
     """A target whose rows are architectures; it prices each with its solved hardware."""
 
     survey_draws: int | None = 10_000
+    limits: tuple[Limit, ...] = ()
 
     def __init__(self, space: DesignSpace, target: Target, limits: Sequence[Limit], cheapest: str) -> None:
         self.solver, self.inner, self.saved = Solver(space, target, limits, cheapest), target, cheapest
         least = "lut" if cheapest == "latency_cycles" else cheapest
-        choices = tuple(choice for choice in space.choices if choice.kind == "architecture")
-        self.space = ArchitectureSpace(f"{space.name} architectures", space.layers, choices, space.dsp, self.solver)
+        self.space = ArchitectureSpace.of(space, self.solver)
         self.smaller = NarrowedHardware(self.space, Solver(space, target, limits, least))
 
     @property

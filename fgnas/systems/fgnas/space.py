@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design, Layer
 from fgnas.errors import UserError
+from fgnas.hardware.wire import BEAT_BITS
 from fgnas.space import Choice, Rows, Space
 
 UNLIMITED_DSP = 1 << 20
@@ -43,9 +44,15 @@ TABLE_II = (
 
 @dataclass(frozen=True)
 class DesignSpace(Space):
-    """Spaces whose candidates are designs, each with the same DSP budget for its multipliers."""
+    """Spaces whose candidates are designs.
+
+    Attributes:
+        dsp: the DSP budget of each design's multipliers.
+        beat_bits: width of the memory port of each design's array; a pipeline's is always the default.
+    """
 
     dsp: int = UNLIMITED_DSP
+    beat_bits: int = BEAT_BITS
 
     def candidate(self, row: NDArray[np.int16]) -> Design:
         """The design of one row."""

@@ -1,19 +1,28 @@
-"""The hardware that FGNAS designs are searched for, by name."""
+"""The hardware that FGNAS designs are searched for, by name.
+
+Other packages install theirs under the entry point group `fgnas.targets`, each naming a function as in `TARGETS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Protocol
 
 import numpy as np
 
-from fgnas.costs import Costs, Quantity
+from fgnas.costs import Costs, Limit, Quantity
 from fgnas.engine.contracts import Target
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware import wire
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.specification import Specification
 from fgnas.space import Rows
-from fgnas.systems.fgnas.solved import NarrowedHardware, SolvedTarget
+from fgnas.systems.fgnas.arrays import ArrayTarget
+from fgnas.systems.fgnas.either import EitherTarget
+from fgnas.systems.fgnas.solved import Narrows, SolvedTarget
 from fgnas.systems.fgnas.space import DesignSpace
 from fgnas.tasks.nodes import GraphData
 
@@ -25,6 +34,7 @@ class Hardware(Target, Protocol):
         space: the space to search.
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
         saved: the cost that it keeps low.
+        limits: what its hardware holds, beside the limits of the specification; the costs have the same names.
         smaller: where smaller hardware for a row is found; None: nowhere.
     """
 
@@ -38,7 +48,10 @@ class Hardware(Target, Protocol):
     def saved(self) -> str: ...
 
     @property
-    def smaller(self) -> NarrowedHardware | None: ...
+    def limits(self) -> tuple[Limit, ...]: ...
+
+    @property
+    def smaller(self) -> Narrows | None: ...
 
 
 class PipelineTarget:
@@ -46,9 +59,12 @@ class PipelineTarget:
 
     survey_draws: int | None = None
     saved = "latency_cycles"
+    limits: tuple[Limit, ...] = ()
     smaller = None
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
+        if space.beat_bits != wire.BEAT_BITS:
+            raise UserError(f"--beat-bits is for --target array and any: a pipeline's port has {wire.BEAT_BITS} bits")
         self.space, self.pricer = space, Pricer(data, specification.family, specification.beat_cycles)
         self.costs = pipeline_costs(specification.clock_mhz)
 
@@ -74,19 +90,40 @@ def solved(cheapest: str, space: DesignSpace, data: GraphData, specification: Sp
     return SolvedTarget(space, PipelineTarget(space, data, specification), specification.bounds(), cheapest)
 
 
+def either(space: DesignSpace, data: GraphData, specification: Specification) -> EitherTarget:
+    """The pipeline and the array with the fewest cycles, whichever is better."""
+    pipeline = solved("latency_cycles", replace(space, beat_bits=wire.BEAT_BITS), data, specification)
+    array = ArrayTarget("latency_cycles", space, data, specification)
+    return EitherTarget((pipeline, array), specification.bounds())
+
+
 MakeTarget = Callable[[DesignSpace, GraphData, Specification], Hardware]
 
+GROUP = "fgnas.targets"
 TARGETS: dict[str, MakeTarget] = {
     "pipeline": PipelineTarget,
     "solved-cycles": partial(solved, "latency_cycles"),
     "solved-lut": partial(solved, "lut"),
     "solved-dsp": partial(solved, "dsp"),
+    "array": partial(ArrayTarget, "latency_cycles"),
+    "array-lut": partial(ArrayTarget, "lut"),
+    "array-dsp": partial(ArrayTarget, "dsp"),
+    "any": either,
 }
 """Name -> function of the space, the data and the specification. With `pipeline` the searcher decides everything."""
 
 
+def names() -> list[str]:
+    """The names of all targets; nothing is imported."""
+    return sorted({*TARGETS, *(point.name for point in entry_points(group=GROUP))})
+
+
 def find_target(name: str) -> MakeTarget:
-    """A target by name, or UserError."""
-    if name not in TARGETS:
-        raise UserError(f"unknown target {name!r}; known: {', '.join(sorted(TARGETS))}")
-    return TARGETS[name]
+    """A target by name. Raises UserError for an unknown one."""
+    if name in TARGETS:
+        return TARGETS[name]
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            found: MakeTarget = point.load()
+            return found
+    raise UserError(f"unknown target {name!r}; known: {', '.join(names())}")

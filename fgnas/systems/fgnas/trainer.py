@@ -142,7 +142,7 @@ class DesignTrainer:
         return {"weights": path.relative_to(store.folder).as_posix(), "sha256": outcome.model.save(path)}
 
     def test(self, candidate: Design, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy of the float and of the quantised network on the validation and the test split."""
+        """Accuracy of the float network and of its hardware on the validation and the test split."""
         return {
             "float": float_accuracy(candidate.architecture(), outcome.model, self.data),
             "quantised": quantised_accuracy(candidate, outcome.model, self.data),

@@ -8,14 +8,15 @@ from fgnas import progress
 from fgnas.engine.contracts import Composition
 from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, multipliers_within
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.supernet import SupernetRecipe
 from fgnas.networks.training import recipe_for
 from fgnas.systems.fgnas.composition import objectives_of
+from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.systems.gcos.options import Options
 from fgnas.systems.gcos.space import find_space
 from fgnas.systems.gcos.target import ArrayTarget
-from fgnas.systems.gcos.trainer import ArrayTrainer, SupernetTrainer
+from fgnas.systems.gcos.trainer import SupernetTrainer
 from fgnas.tasks.nodes import GraphData, load
 from fgnas.tasks.notes import untold
 
@@ -43,7 +44,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     )
     alone = options.scoring == "training"
     trainer = (
-        ArrayTrainer(data, options.seed, recipe) if alone
+        DesignTrainer(data, options.seed, recipe) if alone
         else SupernetTrainer(data, options.seed, recipe, space, shared)
     )  # fmt: skip
     recipes = {"recipe": asdict(recipe)} | ({} if alone else {"supernet": asdict(shared)})

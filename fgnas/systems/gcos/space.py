@@ -19,7 +19,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
 from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, dsps_of, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import ceil_div
+from fgnas.hardware.numbers import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
 from fgnas.tasks.sampling import EVERY
 

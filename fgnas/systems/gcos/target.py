@@ -28,6 +28,8 @@ class ArrayTarget:
             Quantity("memory_bytes", "Main memory", "bytes"),
             Quantity("table_words", "Table of a unit", "words"),
             Quantity("tiles", "Longest row of a unit", "words"),
+            Quantity("own_words", "Own rows of a unit", "words"),
+            Quantity("descriptors", "Steps of the programme"),
         )
 
     def price(self, rows: Rows) -> Costs:
@@ -49,6 +51,7 @@ class ArrayTarget:
         found = {
             "latency_cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.dsp,
             "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,
-            "table_words": prices.table_words, "tiles": prices.tiles,
+            "table_words": prices.table_words, "tiles": prices.tiles, "own_words": prices.own_words,
+            "descriptors": prices.descriptors,
         }  # fmt: skip
         return {name: values.astype(np.float64) for name, values in found.items()}

@@ -1,9 +1,9 @@
-"""Trainers of networks for the array: each trained by itself, as a leader is; or scored with a supernet's weights."""
+"""A trainer of networks for the array: they are scored with a supernet's weights, and leaders trained by themselves."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,52 +18,13 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.networks import supernet
 from fgnas.networks.model import Architecture
-from fgnas.networks.training import Recipe, float_accuracy
+from fgnas.networks.training import Recipe
 from fgnas.systems.fgnas.trainer import DesignTrainer
-from fgnas.systems.gcos.jobs import Scoring, array_accuracy, run_bundle, run_scoring
+from fgnas.systems.gcos.jobs import Scoring, run_scoring
 from fgnas.systems.gcos.space import ArraySpace
 from fgnas.tasks.nodes import GraphData
 
 SUPERNET = "supernet.npz"
-
-
-class _ArrayWorkers(Workers):
-    """Workers that score in the integers of the array what other trainers score in those of the pipeline."""
-
-    def __init__(self, workers: Workers) -> None:
-        self.workers = workers
-
-    @property
-    def count(self) -> int:
-        """Jobs that run at the same time."""
-        return self.workers.count
-
-    def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
-        """The results in the order of the jobs."""
-        return self.workers.run(jobs, run_bundle)
-
-
-class ArrayTrainer(DesignTrainer):
-    """Trains each architecture by itself."""
-
-    def score(self, candidates: Sequence[Design], workers: Workers) -> list[Score]:
-        """The scores of designs, in order."""
-        return super().score(candidates, _ArrayWorkers(workers))
-
-    def retrain(self, candidates: Sequence[Design], repetition: int, workers: Workers) -> list[Outcome]:
-        """Train every architecture once with the repetition's seed, and score all its designs."""
-        return super().retrain(candidates, repetition, _ArrayWorkers(workers))
-
-    def refine(self, jobs: Sequence[tuple[Design, int, Outcome]], workers: Workers) -> list[Outcome]:
-        """Fine-tune each network with the roundings of its design."""
-        return super().refine(jobs, _ArrayWorkers(workers))
-
-    def test(self, candidate: Design, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy of the float network and of its array on the validation and the test split."""
-        return {
-            "float": float_accuracy(candidate.architecture(), outcome.model, self.data),
-            "quantised": array_accuracy(candidate, outcome.model, self.data),
-        }
 
 
 class SupernetTrainer:
@@ -80,7 +41,7 @@ class SupernetTrainer:
         self, data: GraphData, seed: int, recipe: Recipe, space: ArraySpace, shared: supernet.SupernetRecipe
     ) -> None:
         self.data, self.seed, self.space, self.shared = data, seed, space, shared
-        self.alone = ArrayTrainer(data, seed, recipe)
+        self.alone = DesignTrainer(data, seed, recipe)
         self.bounds = bounds_of(space, data)
         self.weights, self.sha256 = Path(), ""
         self._known: dict[str, dict[str, float]] = {}

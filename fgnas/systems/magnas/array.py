@@ -37,9 +37,9 @@ from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, pla
 from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
 from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call

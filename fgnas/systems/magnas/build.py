@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from fgnas.design import Design
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import GraphShape, ceil_div
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.systems.magnas.calls import Call
 from fgnas.tasks.nodes import GraphData

@@ -12,7 +12,7 @@ import torch
 from fgnas.backends.project import MAPPING, MARK, replace_project, write_json
 from fgnas.backends.render import render
 from fgnas.errors import UserError
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.specification import Specification
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.mapped import MappedSubnet, Piece, input_of, mapped_subnet

@@ -15,18 +15,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from fgnas.backends import project
+from fgnas.backends import pipeline as project
 from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import encode, logit_rows, read_logits
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
 from fgnas.hardware.pipeline.refill import edge_refill, feature_refill
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
 from fgnas.systems.magnas.calls import Call

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 from arrays import random_source
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from support import random_graph
 
+from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.encoding import encode_array, fit
-from fgnas.hardware.array.engine import table_writes
+from fgnas.hardware.array.engine import QUEUE_WORDS, rows_held, table_writes
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY
 
@@ -39,7 +43,7 @@ def test_one_row(tiles: int, parts: int, together: int, slots: int, issue: int) 
 def test_own_rows_need_no_beats() -> None:
     stream = cycles.Stream(Target.TABLE, 1, 16, 0, 0)
     after = cycles.RESULT_CYCLES + cycles.END_CYCLES[Target.TABLE] + cycles.DECODE_CYCLES
-    assert cycles.compute_cycles(stream, cycles.dense_ends(5, 8, 1)) == 5 * 8 + after
+    assert cycles.compute_cycles(stream, cycles.row_ends(8, 1), times=5) == 5 * 8 + after
 
 
 def test_results_for_the_tables_leave_one_row_a_cycle() -> None:
@@ -88,3 +92,53 @@ def test_busy_counts_the_network_alone() -> None:
     assert cycles.multiplications(encoded) == needed
     total = sum(cycles.phase_cycles(encoded))
     assert cycles.busy(encoded, total) == needed / (32 * total)
+
+
+LONG = 100_000_000
+"""More cycles than can be stepped in a test."""
+
+
+@pytest.mark.parametrize("entries", [1, 3, 8])
+def test_a_phase_of_any_length(entries: int) -> None:
+    """A slot a cycle, and the last row's result: the phase never waits."""
+    stream = cycles.Stream(Target.OWN, 2, 16, 0, 0)
+    after = cycles.RESULT_CYCLES + cycles.END_CYCLES[Target.OWN] + cycles.DECODE_CYCLES
+    found = cycles.compute_cycles(stream, cycles.row_ends(entries, 4), times=LONG)
+    assert found == 2 * entries * LONG + after
+
+
+def test_a_phase_of_any_length_that_waits_for_the_tables() -> None:
+    """Eight groups whose words go to the tables two a cycle: the 24 of a row take 12 cycles, its entries 9."""
+    stream = cycles.Stream(Target.TABLE, 3, 8, 0, 0, 2)
+    short, more = (
+        cycles.compute_cycles(stream, cycles.row_ends(3, 8), times=times) for times in (1_000, 1_000 + LONG)
+    )
+    assert more == short + 3 * 8 // 2 * LONG
+
+
+@given(st.data())
+def test_rows_are_counted_as_they_are_stepped(data: st.DataObject) -> None:
+    """Repeated slot rows, and the same slot rows written out: those are stepped to the end."""
+    groups, tiles = data.draw(st.sampled_from((1, 2, 3, 4, 8))), data.draw(st.integers(1, 8))
+    results = data.draw(st.sampled_from([one for one in (1, 2, 4) if groups % one == 0]))
+    parts = data.draw(st.integers(0, 2))
+    stream = cycles.Stream(
+        data.draw(st.sampled_from((Target.TABLE, Target.OWN, Target.LOGITS, Target.PARTIAL))), tiles,
+        rows_held(QUEUE_WORDS, tiles), parts, min(parts, 1), results, data.draw(st.integers(0, 3)),
+        data.draw(st.integers(10, 30)), data.draw(st.sampled_from((1, 2, 8))),
+    )  # fmt: skip
+    times = data.draw(st.integers(0, 100))
+    if stream.target != Target.LOGITS and data.draw(st.booleans()):
+        ends = data.draw(arrays(np.bool_, (data.draw(st.integers(1, 5)), groups)))
+    else:
+        ends = cycles.row_ends(data.draw(st.integers(1, 9)), groups)
+    stepped = cycles.compute_cycles(stream, np.tile(ends, (times, 1)))
+    assert cycles.compute_cycles(stream, ends, times=times) == stepped
+
+
+@pytest.mark.parametrize("parts", [0, 1])
+def test_results_that_wait_for_each_other_are_refused(parts: int) -> None:
+    """Logits leave row by row across the groups, and one group has no rows."""
+    ends = np.array([[True, False]])
+    with pytest.raises(UserError, match="a phase with results for logits never ends"):
+        cycles.compute_cycles(cycles.Stream(Target.LOGITS, 1, 16, parts, parts), ends, times=5)

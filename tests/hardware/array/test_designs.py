@@ -15,14 +15,15 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.designs import (
     ArrayDesignPricer,
     ArrayDesignPrices,
+    array_of,
     candidates_of,
     check_arrays,
 )
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.programme import BEAT_BITS
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Specification
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 
@@ -75,13 +76,8 @@ def written(design: Design, data: GraphData, rng: np.random.Generator) -> dict:
     """The price in the project of a design whose network has no scale."""
     from fgnas.backends.array import price
 
-    assert design.array is not None
     source = lower(design, without_scales(random_network(rng, design, data)), GraphShape.of(data), data.name)
-    own = design.array
-    array = fit(
-        source, data, own.units, own.columns, beat_bits=own.beat_bits, results=own.results, shared=own.shared
-    )
-    return price(encode_array(array, data), Specification())
+    return price(encode_array(array_of(source, data), data), Specification())
 
 
 @pytest.mark.parametrize(
@@ -115,12 +111,13 @@ APART = (
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_prices_of_heads_apart_are_those_of_the_project(layers: int) -> None:
-    """Two, four or eight heads of six bits at most, beside designs whose heads share a sum, or are one."""
+    """Two, four or eight heads of three to ten bits, of 16 at most without scores, beside designs whose heads share a
+    sum, or are one."""
     rng = np.random.default_rng(layers)
     data = random_graph(rng, 50, 30, 5, 150)
     designs = []
     for attention, aggregation in 3 * APART:
-        formats = {"ai": int(rng.integers(1, 3)), "af": int(rng.integers(1, 4))}
+        formats = {"ai": int(rng.integers(1, 3)), "af": int(rng.integers(1, 8 if attention in VECTORS else 14))}
         last = {"attention": attention, "aggregation": aggregation, "k": int(rng.choice([2, 4, 8])), **formats}
         last["t_attn"] = 1 if attention == "gat" else None
         design = with_array(rng, layers, ("gat", "gcn"), last=last)
@@ -130,6 +127,8 @@ def test_prices_of_heads_apart_are_those_of_the_project(layers: int) -> None:
     designs += [with_array(rng, layers, ("gcn", "constant")) for _ in range(3)]
     built = priced_as_written(designs, data, rng)
     assert {(one.layers[-1].attention, one.layers[-1].aggregation) for one in built} >= set(APART)
+    bits = {one.layers[-1].ai + one.layers[-1].af + 1 for one in built if one.layers[-1].k > 1}
+    assert min(bits) <= 6 and bits & set(range(7, 11)) and max(bits) > 10
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -206,24 +205,22 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
     rng = np.random.default_rng(7)
     right = changed(with_array(rng, 2), units=6, columns=(2,), beat_bits=256, results=2)
     layers = right.layers
-    several, many = (
-        right.model_copy(update={"layers": (layers[0], layers[1].model_copy(update=last))})
-        for last in ({"k": 2, "aggregation": "max", "ai": 3, "af": 3}, {"k": 64, "aggregation": "add"})
+    many = right.model_copy(
+        update={"layers": (layers[0], layers[1].model_copy(update={"k": 64, "aggregation": "add"}))}
     )
     gat = {"attention": "gat", "t_attn": 1, "aggregation": "add"}
-    narrow, wide, last, eight = (
+    narrow, wide, eight = (
         right.model_copy(update={"layers": tuple(
             layer.model_copy(update=update) for layer, update in zip(layers, updates, strict=True)
         )})
         for updates in (
-            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}), ({}, {**gat, "k": 2, "ai": 3, "af": 3}),
+            ({**gat, "k": 1}, {}), ({**gat, "k": 16}, {}),
             ({}, {**gat, "k": 16, "ai": 2, "af": 2}),
         )
     )  # fmt: skip
     dividing = "powers of two that divide the units"
     wrong = [
         *(("at most the heads, and at least a quarter of them", design) for design in (narrow, wide)),
-        *(("features have 6 bits at most; choose one head, or fewer bits", design) for design in (last, several)),
         ("units side by side as hold them, 4 each, which must divide the units", eight),
         ("an array averages 32 heads at most", many),
         ("results must be at most 1, 2 or 4", changed(right, results=4)),
@@ -259,7 +256,7 @@ def test_what_no_unit_holds_is_a_violation() -> None:
         found += ArrayDesignPrices(prices, table.array.beat_bits).rows(Specification(lut=10))
     assert not any(row["feasible"] for row in found)
     assert found[0]["violations"][1] == "a row takes 16 words of a unit, which holds 8"
-    assert found[0]["violations"][2].endswith("words of a unit, which holds 16,384")
+    assert found[0]["violations"][2].endswith("which holds 16,384, and no passes, slices or blocks fit")
     assert found[1]["violations"][1:] == ["activation tables take 384 words of a unit, which holds 256"]
     assert all("is over 10" in row["violations"][0] for row in found)
 

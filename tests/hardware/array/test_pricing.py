@@ -287,7 +287,7 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
 
 
 def test_blocks_are_taken_where_nothing_else_fits() -> None:
-    """H of 17,000 rows in a table of 16,384 words; a maximum has no blocks."""
+    """H of 17,000 rows in a table of 16,384 words, of sums and of maxima; scores have no blocks."""
     rng = np.random.default_rng(6)
     many = random_graph(rng, 17_000, 9, 5, 30_000)
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
@@ -296,7 +296,12 @@ def test_blocks_are_taken_where_nothing_else_fits() -> None:
     assert array.plans[0].blocks > 1 and array.plans[0].slices == 1
     encoded = encode_array(array, many)
     assert np.array_equal(reference.run(encoded), pipeline.run(source, encode(source, many)))
-    scored = random_source(rng, 2, many, ("max",))
+    largest = random_source(rng, 2, many, ("max",))
+    array = fastest(largest, many, Room(16))
+    assert array.plans[0].blocks > 1
+    encoded = encode_array(array, many)
+    assert np.array_equal(reference.run(encoded), pipeline.run(largest, encode(largest, many)))
+    scored = random_source(rng, 2, many, ("add",), ("gat",))
     with pytest.raises(UserError, match="a table has 2 to 16,384 words"):
         fastest(scored, many, Room(16))
 

@@ -11,7 +11,6 @@ from arrays import random_source
 from support import random_graph
 
 from fgnas.backends.array import write_rtl
-from fgnas.backends.targets import described_target
 from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Softmax
@@ -19,6 +18,7 @@ from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.kinds import described_kind
 from fgnas.paths import templates_directory
 from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise
 
@@ -90,8 +90,8 @@ def test_a_summary_describes_the_engine() -> None:
     """What a project's report says gives the same numbers; of other content one line tells."""
     array = next(iter(engines().values()))
     summary = json.loads(json.dumps(array.summary()))
-    found = described_target(summary).resources(summary, "xc7")
+    found = described_kind(summary).resources(summary, "xc7")
     assert found == engine_resources(array.engine)
     assert (found["dsp"], found["bram36"]) == (8.0, engine_block_rams(array.engine))
     with pytest.raises(UserError, match="made by another version"):
-        described_target(summary).resources({"engine": {"units": 3}}, "xc7")
+        described_kind(summary).resources({"engine": {"units": 3}}, "xc7")

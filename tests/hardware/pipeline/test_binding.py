@@ -5,7 +5,8 @@ from support import random_design
 
 from fgnas.design import columns_of
 from fgnas.hardware.pipeline.binding import DSP_PRODUCT_BITS, bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.fgnas.space import fgnas_space
 
 SHAPE = GraphShape(width_in=100, classes=7, node_capacity=1024, degree_capacity=64)

@@ -6,8 +6,9 @@ from support import plain_layer, random_design, random_graph
 
 from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline.efficiency import multiplications, multipliers, phases, tile_bound, unrounded_bound
-from fgnas.hardware.pipeline.geometry import GraphShape, LayerGeometry, geometry
+from fgnas.hardware.pipeline.geometry import LayerGeometry, geometry
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
+from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 
 

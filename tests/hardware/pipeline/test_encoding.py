@@ -8,19 +8,19 @@ from support import plain_layer, random_accelerator, random_design, random_graph
 
 from fgnas.design import Design
 from fgnas.errors import UserError
+from fgnas.hardware.integer.graph import gcn_coefficients
 from fgnas.hardware.pipeline.encoding import (
     check_capacity,
     edge_beats,
     encode,
     feature_beats,
-    gcn_coefficients,
     logit_rows,
     parameter_region,
     read_logits,
     row_lengths,
 )
-from fgnas.hardware.pipeline.geometry import GraphShape
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from support import random_design
 
 from fgnas.design import columns_of
-from fgnas.hardware.pipeline.geometry import GraphShape, buffer_rows, ceil_log2, geometry, next_power_of_two
+from fgnas.hardware.numbers import ceil_log2, next_power_of_two
+from fgnas.hardware.pipeline.geometry import buffer_rows, geometry
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.fgnas.space import fgnas_space
 
 SHAPE = GraphShape(width_in=1433, classes=7, node_capacity=3072, degree_capacity=256)

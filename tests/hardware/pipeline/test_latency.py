@@ -9,9 +9,11 @@ from support import random_design, random_graph
 from fgnas.costs import violations
 from fgnas.design import columns_of
 from fgnas.hardware import port
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry, of_one_design
+from fgnas.hardware.pipeline.geometry import geometry, of_one_design
 from fgnas.hardware.pipeline.latency import Workload, latency_cycles, phase_cycles
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.stage import Services
 from fgnas.systems.fgnas.space import fgnas_space
 

@@ -10,13 +10,14 @@ import pytest
 from support import random_accelerator as lowered
 from support import random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline import memories
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.memories import layer_memories, reader_buffer
 from fgnas.hardware.pipeline.pricing import design_resources
+from fgnas.hardware.shape import GraphShape
 from fgnas.tools.characterise import random_accelerator
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import count_block_rams, count_cells, list_memories

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from support import plain_layer, random_accelerator, random_design, random_graph
 
 from fgnas.design import Attention, Design
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
-from fgnas.hardware.pipeline.encoding import EncodedGraph, encode
-from fgnas.hardware.pipeline.geometry import GraphShape
+from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.tasks.nodes import GraphData
 
@@ -29,7 +31,7 @@ def saturate(value: int, bits: int) -> int:
     return max(-(1 << (bits - 1)), min((1 << (bits - 1)) - 1, value))
 
 
-def slow_logits(accelerator: Accelerator, graph: EncodedGraph) -> list[list[int]]:
+def slow_logits(accelerator: Accelerator, graph: IntegerGraph) -> list[list[int]]:
     """The accelerator's arithmetic in exact fractions, one number at a time."""
     rows = [[int(v) for v in row] for row in graph.features.toarray()]
     for layer in accelerator.layers:
@@ -46,7 +48,7 @@ def _linear(layer: LayerAccelerator, row: list[int], f: int) -> int:
     return saturate(round_even(exact), layer.value_format.width)
 
 
-def _coefficients(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, head: int) -> list[int]:
+def _coefficients(layer: LayerAccelerator, graph: IntegerGraph, h: list[list[int]], i: int, head: int) -> list[int]:
     """256 exp(score - maximum) in floating point, which is safe because no entry is near a tie."""
 
     def score(node: int, vectors: np.ndarray) -> int:
@@ -105,7 +107,7 @@ def _pair_score(layer: LayerAccelerator, target: list[int], source: list[int], h
     return saturate(round_even(real * Fraction(2) ** number.fraction_bits), number.width) * number.step
 
 
-def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+def _aggregate_gat(layer: LayerAccelerator, graph: IntegerGraph, h: list[list[int]], i: int, f: int) -> int:
     c = _coefficients(layer, graph, h, i, f // layer.geometry.d_padded)
     values = [h[j][f] for j in graph.sources[graph.indptr[i] : graph.indptr[i + 1]]]
     messages = [a * b for a, b in zip(c, values, strict=True)]
@@ -115,7 +117,7 @@ def _aggregate_gat(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[in
     return round_even(total * (16 if layer.geometry.last else 1))
 
 
-def _aggregate(layer: LayerAccelerator, graph: EncodedGraph, h: list[list[int]], i: int, f: int) -> int:
+def _aggregate(layer: LayerAccelerator, graph: IntegerGraph, h: list[list[int]], i: int, f: int) -> int:
     if layer.geometry.gat:
         return _aggregate_gat(layer, graph, h, i, f)
     edges = range(graph.indptr[i], graph.indptr[i + 1])
@@ -149,11 +151,11 @@ def test_by_hand(four_nodes: GraphData) -> None:
     # X in halves: rows 1 0 1 | 0 1 1 | 2 0 0 | 0 0 0, so H = X W in halves: 2 1 | 1 2 | 2 0 | 0 0.
     sums = np.array([[2 + 1, 1 + 2], [1 + 2 + 2 * 2, 2 + 1], [2 + 2 * 1, 0 + 2 * 2], [0, 0]])
     np.testing.assert_array_equal(logits, 16 * (sums + [0, -2]))
-    assert reference.predict(logits).tolist() == [0, 0, 0, 0]
+    assert predict(logits).tolist() == [0, 0, 0, 0]
 
 
 def test_prediction_takes_the_lowest_of_equals() -> None:
-    assert reference.predict(np.array([[1, 3, 3], [2, 2, 2]])).tolist() == [1, 0]
+    assert predict(np.array([[1, 3, 3], [2, 2, 2]])).tolist() == [1, 0]
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from fgnas.design import Design
-from fgnas.hardware.pipeline.encoding import EncodedGraph, edge_beats, encode, feature_beats
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats
 from fgnas.hardware.pipeline.refill import edge_refill, feature_refill
 from tests.support import random_accelerator, random_design, random_graph
 
@@ -24,7 +25,7 @@ def test_new_values_and_new_sources(t_in: int) -> None:
         codes = rng.integers(limits.minimum, limits.maximum + 1, graph.features.nnz)
         sources = rng.integers(0, data.nodes, len(graph.sources))
         matrix = sp.csr_matrix((codes, graph.features.indices, graph.features.indptr), shape=graph.features.shape)
-        expected = EncodedGraph(matrix, graph.indptr, sources, graph.gcn)
+        expected = IntegerGraph(matrix, graph.indptr, sources, graph.gcn)
         np.testing.assert_array_equal(features.fill(codes), feature_beats(accelerator, expected))
         np.testing.assert_array_equal(edges.fill(sources), edge_beats(expected))
     np.testing.assert_array_equal(features.fill(graph.features.data), feature_beats(accelerator, graph))

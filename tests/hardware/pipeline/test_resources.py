@@ -12,10 +12,11 @@ from fgnas.design import Design, columns_of
 from fgnas.errors import UserError
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.pipeline.pricing import accelerator_resources, design_resources
 from fgnas.hardware.pipeline.resources import UNITS, characterisation, resources
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator, random_network
 from fgnas.tools.synth import count_block_rams, count_cells, instance_totals, synthesise

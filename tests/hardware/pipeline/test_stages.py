@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import random_accelerator, random_design, random_graph
 
-from fgnas.backends.project import write_project
+from fgnas.backends.pipeline import write_project
 from fgnas.hardware.pipeline import reference
 from fgnas.hardware.pipeline.encoding import encode
 from fgnas.hardware.pipeline.latency import Workload, timeline

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.hardware.pipeline.tables import exponential_table, score_table
+from fgnas.hardware.integer.tables import exponential_table, score_table
 
 
 def test_scores_of_linear_by_hand() -> None:

@@ -8,11 +8,13 @@ from support import random_design, random_graph, random_network
 
 from fgnas.design import columns_of
 from fgnas.hardware.pipeline.encoding import edge_beats, encode, feature_beats, parameter_region
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.latency import Workload
 from fgnas.hardware.pipeline.lowering import lower
-from fgnas.hardware.pipeline.pricing import Pricer, Specification
+from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.hardware.pipeline.traffic import clock_mhz_of, memory_bytes, peak_beats, peak_rows
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -9,8 +9,9 @@ from elaboration import elaborated
 from fgnas.backends.rtl import write_rtl
 from fgnas.design import Design, columns_of
 from fgnas.hardware.pipeline.binding import bind_multipliers
-from fgnas.hardware.pipeline.geometry import GraphShape, geometry
+from fgnas.hardware.pipeline.geometry import geometry
 from fgnas.hardware.pipeline.uses import uses
+from fgnas.hardware.shape import GraphShape
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tools.characterise import random_accelerator
 

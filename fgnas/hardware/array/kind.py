@@ -1,0 +1,145 @@
+"""The multiplier array as a kind of hardware: one array for all layers, the design's own or the fastest."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fgnas.design import Design
+from fgnas.designs import DesignTable
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
+from fgnas.hardware.arithmetic import Arithmetic
+from fgnas.hardware.array.calls import CalledArray
+from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
+from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
+from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array
+from fgnas.hardware.array.engine import multipliers_within
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.resources import written_resources
+from fgnas.hardware.integer.quantised import integer_logits
+from fgnas.hardware.kind import TablePricer, Wanted
+from fgnas.hardware.pipeline.accelerator import Accelerator
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
+from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.sampling import layer_graphs
+
+LIMITED = ("lut", "ff", "bram36")
+"""Limits of a specification that an array keeps; that on DSPs is its number of multipliers."""
+
+
+class MultiplierArray:
+    """One array of multipliers that serves every layer."""
+
+    name = "array"
+    rounding = Arithmetic(divides=False, adds_heads=True)
+    ties = True
+    traces = False
+    backend = "fgnas.backends.array"
+    page = "fgnas.report.array"
+
+    def made_for(self, design: Design | DesignTable) -> bool:
+        """Whether a design names an array."""
+        return design.array is not None
+
+    def check(self, design: Design) -> None:
+        """An array runs every layer."""
+
+    def pricer(self, data: GraphData, specification: Specification) -> TablePricer:
+        """Prices of designs with arrays on a graph."""
+        return partial(_priced, ArrayDesignPricer(data, specification.family))
+
+    def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> FittedArray:
+        """The design's own array unless a size or a port is asked for, else the fastest one on this graph."""
+        source = lower(design, network, GraphShape.of(data), data.label, design.hash)
+        return FittedArray(source, network, data, wanted)
+
+    def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
+        """LUT, FF, DSP and block RAM of a described array."""
+        return written_resources(summary, family)
+
+
+def _priced(pricer: ArrayDesignPricer, table: DesignTable) -> Priced:
+    assert table.array is not None
+    columns = table.columns()
+    check_arrays(columns, table.array, table.places)
+    return ArrayDesignPrices(pricer.price(columns, table.array, table.sampling), table.array.beat_bits)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedArray:
+    """A design with its weights on an array; see `Fitted`. The array is chosen when it is first asked for.
+
+    Attributes:
+        source: the quantised network.
+        network: the float weights.
+        data: the graph that the array is made for.
+        wanted: what is asked of it.
+    """
+
+    source: Accelerator
+    network: Network
+    data: GraphData
+    wanted: Wanted
+    kind = MultiplierArray()
+
+    @functools.cached_property
+    def made(self) -> ArrayAccelerator | CalledArray:
+        """The network on its engine; calls of one where they are asked for, or nothing else fits."""
+        own, (first, *further) = self.source.design.array, self.graphs(self.data)
+        if not self.wanted.repurposing:
+            return fastest_calls(self.source, first, self._room(), further)
+        if own is None or self.wanted.sized:
+            return deliverable(self.source, first, self._room(), further)
+        return array_of(self.source, first, further)
+
+    def graphs(self, data: GraphData) -> Sequence[GraphData]:
+        """The graph of every layer of the design."""
+        return layer_graphs(data, self.source.design.rates)
+
+    def _room(self) -> Room:
+        """What an array may take that is not the design's own."""
+        own, wanted = self.source.design.array, self.wanted
+        most = multipliers_within(self.source.design.dsp) if wanted.multipliers is None else wanted.multipliers
+        limits = wanted.specification.limits()
+        if wanted.bram36 is not None:
+            limits["bram36"] = wanted.bram36
+        beat_bits = wanted.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)
+        guarded = {name: limit for name, limit in limits.items() if name in LIMITED}
+        return Room(most, beat_bits, guarded, wanted.specification.family)
+
+    @property
+    def logit_step(self) -> float:
+        """The value of one step of a logit code."""
+        return self.source.logit_format.step
+
+    def logits(self, data: GraphData) -> Codes:
+        """[N, classes] logits of a graph that the engine holds."""
+        if isinstance(self.made, ArrayAccelerator):
+            first, *further = self.graphs(data)
+            check_graph(self.made, first, further)
+        return integer_logits(self.source.design, self.network, data, self.kind.rounding)
+
+    def regions(self, data: GraphData) -> dict[str, Any]:
+        """Programme, parameters, streams and the order of the logits of a graph that the engine holds."""
+        return self.encoded(data).arguments()
+
+    def encoded(self, data: GraphData) -> EncodedArray:
+        """Everything that is sent for a graph. Raises UserError where that is several calls."""
+        if isinstance(self.made, CalledArray):
+            raise UserError("the network runs in several calls, each with regions of its own: write the project, whose "
+                            "calls/ has them")  # fmt: skip
+        first, *further = self.graphs(data)
+        return encode_array(self.made, first, further)
+
+    def summary(self) -> dict[str, Any]:
+        """The network and its engine as plain JSON values."""
+        return self.made.summary()

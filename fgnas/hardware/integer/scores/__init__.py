@@ -1,0 +1,1 @@
+"""The kinds of scores that weight messages: one class, in one file, for each."""

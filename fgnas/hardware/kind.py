@@ -1,0 +1,100 @@
+"""What a kind of hardware offers for designs: every fact about it that other rooms ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fgnas.design import Design
+from fgnas.designs import DesignTable
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.arithmetic import Arithmetic
+from fgnas.hardware.prices import Priced
+from fgnas.hardware.specification import Specification
+from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
+
+TablePricer = Callable[[DesignTable], Priced]
+"""Prices designs that were made for one kind of hardware, as many layers each. Another process can have it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of hardware beyond what a design says.
+
+    Attributes:
+        specification: limits, clock and part.
+        multipliers: the most that an array may have; None for the design's own array, else for its DSP budget.
+        beat_bits: width of the memory port; None for that of the design's own array, else for the pipeline's.
+        bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
+        repurposing: whether values between layers stay on the chip; else a network is several calls.
+    """
+
+    specification: Specification = Specification()
+    multipliers: int | None = None
+    beat_bits: int | None = None
+    bram36: float | None = None
+    repurposing: bool = True
+
+    @property
+    def sized(self) -> bool:
+        """Whether other hardware is asked for than the design itself says."""
+        return (self.multipliers, self.beat_bits, self.bram36, self.repurposing) != (None, None, None, True)
+
+
+class Fitted(Protocol):
+    """A design with its weights on hardware that was made for it and a graph."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of hardware."""
+
+    @property
+    def logit_step(self) -> float:
+        """The value of one step of a logit code."""
+
+    def logits(self, data: GraphData) -> Codes:
+        """[N, classes] the codes that the hardware gives for a graph. Raises UserError where it does not hold it."""
+
+    def regions(self, data: GraphData) -> dict[str, Any]:
+        """The arguments of `Kernel.run` of the board's driver for a graph. Raises UserError where it does not fit."""
+
+    def summary(self) -> dict[str, Any]:
+        """The network on its hardware as plain JSON values, without weights."""
+
+
+class Kind(Protocol):
+    """One kind of hardware.
+
+    Attributes:
+        name: as `--target` has it, and as report/accelerator.json of a project names it.
+        rounding: where it rounds what designs leave open.
+        ties: whether a plain activation needs no table, and no LUT, where results keep the scale of arguments.
+        traces: whether the results of every stage of a project can be compared.
+        backend: the module that writes its projects: `write(fitted, data, directory, request)`.
+        page: the module of its projects' pages: RECORD, whose `read(directory)` returns what a project holds, and PAGE,
+            the page of that, of the data or None, of the float accuracy or None, and of a device or None.
+    """
+
+    name: str
+    rounding: Arithmetic
+    ties: bool
+    traces: bool
+    backend: str
+    page: str
+
+    def made_for(self, design: Design | DesignTable) -> bool:
+        """Whether a design, or each of a table, names this kind."""
+
+    def check(self, design: Design) -> None:
+        """Raise UserError where it has no hardware for a design's layers."""
+
+    def pricer(self, data: GraphData, specification: Specification) -> TablePricer:
+        """Prices of designs on a graph."""
+
+    def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> Fitted:
+        """A design with its weights on hardware for a graph. Raises UserError for what it cannot be asked."""
+
+    def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
+        """What the model counts for hardware that `Fitted.summary` described, by name."""

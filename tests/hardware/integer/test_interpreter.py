@@ -1,0 +1,60 @@
+"""The interpreter against the hardware's own references: the same network, the same logits."""
+
+import numpy as np
+import pytest
+from arrays import SCORED, SCORES_OF_ALL_KINDS, few_bits
+from support import random_design, random_graph, random_network
+
+from fgnas.design import Design
+from fgnas.hardware.arithmetic import Arithmetic
+from fgnas.hardware.array import reference as array
+from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.integer import interpreter
+from fgnas.hardware.integer.designs import network_of
+from fgnas.hardware.integer.graph import integer_graph
+from fgnas.hardware.pipeline import reference as pipeline
+from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.pipeline.lowering import lower
+from fgnas.hardware.shape import GraphShape
+from fgnas.network import Network
+from fgnas.tasks.nodes import GraphData
+
+PIPELINE, ARRAY = Arithmetic(divides=True, adds_heads=False), Arithmetic(divides=False, adds_heads=True)
+ATTENTIONS = [("gcn", "constant"), SCORED, SCORES_OF_ALL_KINDS]
+
+
+def drawn(seed: int, attentions: tuple[str, ...], aggregations: tuple[str, ...]) -> tuple[Design, Network, GraphData]:
+    """A random network of one to three layers on a small graph."""
+    rng = np.random.default_rng(seed)
+    data = random_graph(rng, int(rng.integers(1, 50)), int(rng.integers(3, 30)), int(rng.integers(2, 9)), 120)
+    layers = 1 + seed % 3
+    overrides = []
+    for place in range(layers):
+        attention = str(rng.choice(attentions))
+        found = {"attention": attention, "aggregation": str(rng.choice(aggregations)), "k": int(rng.choice([1, 2, 4])),
+                 "t_attn": 2 if attention == "gat" else None, **few_bits(attention, rng), "ai": 1, "af": 4}
+        overrides.append(found | ({"d": int(rng.choice([3, 4, 8]))} if place < layers - 1 else {}))
+    design = random_design(rng, layers, tuple(overrides))
+    return design, random_network(rng, design, data), data
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("attentions", ATTENTIONS)
+def test_the_pipeline_rounds_where_the_interpreter_does(attentions: tuple[str, ...], seed: int) -> None:
+    design, network, data = drawn(seed, attentions, ("add", "mean", "max", "mlp"))
+    source = lower(design, network, GraphShape.of(data))
+    integers = network_of(design, network, data.width_in, data.classes, PIPELINE)
+    graph = integer_graph(data, integers.number)
+    assert np.array_equal(interpreter.run(integers, [graph]), pipeline.run(source, encode(source, data)))
+    assert integers.output.number == source.logit_format
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("attentions", ATTENTIONS)
+def test_the_array_rounds_where_the_interpreter_does(attentions: tuple[str, ...], seed: int) -> None:
+    """With means, which the array rounds into the coefficients, and heads that share a sum."""
+    design, network, data = drawn(seed, attentions, ("add", "mean", "max", "mlp"))
+    source = lower(design, network, GraphShape.of(data))
+    integers = network_of(design, network, data.width_in, data.classes, ARRAY)
+    encoded = encode_array(fit(source, data, 4), data)
+    assert np.array_equal(interpreter.run(integers, [integer_graph(data, integers.number)]), array.run(encoded))
