@@ -27,10 +27,10 @@ module array_unit #(
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter bit          Residual        = 1'b0,  // finished rows can add own rows
   parameter int unsigned PartialWords    = 0,   // of sums that are not finished
-  parameter bit          PartialBlock    = 1'b0,  // they are in block RAM
   parameter bit          Shared          = 1'b0,  // the table is another module, whose words come as table_word_i
   parameter int unsigned DenominatorBits = 16,  // of a row's sum of coefficients
-  /* verilator lint_off UNUSEDPARAM */  // an engine without attention has none
+  /* verilator lint_off UNUSEDPARAM */  // an engine without partial sums or without attention has none
+  parameter bit          PartialBlock    = 1'b0,  // partial sums are in block RAM
   parameter int unsigned ExponentBits    = 9,   // of the table of exponentials
   parameter bit          Symmetric       = 1'b0,  // scores of both ways round
   parameter bit          Dot             = 1'b0,  // scores of edges
