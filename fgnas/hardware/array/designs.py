@@ -32,6 +32,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import (
     HEADS,
     LANES,
+    MOST_ACTIVATION_WORDS,
     MOST_BIASES,
     MOST_OWN_WORDS,
     MOST_PROGRAMME,
@@ -42,7 +43,7 @@ from fgnas.hardware.array.engine import (
 from fgnas.hardware.array.heads import FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
@@ -56,7 +57,6 @@ from fgnas.tasks.sampling import EVERY, layer_graphs
 
 NEEDED = ("attention", "aggregation", "k", "activation", "ai", "af", "wi", "wf")
 """Choices of a layer that an array's price depends on, beside d."""
-MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
     Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
