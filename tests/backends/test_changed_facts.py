@@ -17,7 +17,7 @@ from support import plain_layer, random_graph, random_network
 from fgnas.backends import array
 from fgnas.backends.pipeline import write_project
 from fgnas.backends.rtl import KERNEL
-from fgnas.design import Array, Design
+from fgnas.design import Design
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware import wire
@@ -255,7 +255,3 @@ def test_numbers_of_units_have_the_bits_that_they_need(data: GraphData, tmp_path
     command += ["fgnas_pkg.sv", "array_pkg.sv", "top.sv"]
     run = subprocess.run(command, cwd=tmp_path / "rtl", check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-
-
-def test_a_design_has_the_units_of_an_engine_at_most() -> None:
-    assert Array.model_json_schema()["properties"]["units"]["maximum"] == engine.LARGEST_UNITS

@@ -130,7 +130,7 @@ module array_issue #(
   assign pop_o = collect || load_pop || (sparse && slot_done && (slot_q == last_slot || left_q == CountBits'(1)));
 
   // Dense: the own words of a row are read lane by lane, the words of the table in order.
-  logic [11:0] element_q;
+  logic [EntriesBits-1:0] element_q;
   logic [LaneBits-1:0] lane_q;
   logic [AddressBits-1:0] own_q, step_q;
   logic row_last;
@@ -177,7 +177,7 @@ module array_issue #(
       assign group_base[u] = d_i.table_base + base_of[mode];
     end
     // The head of a word: heads have as many words each.
-    assign word_last = scores ? 12'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
+    assign word_last = scores ? EntriesBits'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
     assign head_step = go && (scores || of_edges || (messages && tile_q != '0));
     always_ff @(posedge clk_i) begin
       if (head_step) begin
@@ -260,12 +260,12 @@ module array_issue #(
   end
 
   logic [Units-1:0] last, fresh_q, wrong, absent;
-  logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
-  assign largest = signed'({1'b0, d_i.limit}) - 16'(met) - 16'(messages);
+  logic signed [LimitBits:0] largest;  // index that an entry may have: it names as many words as there are tiles
+  assign largest = signed'({1'b0, d_i.limit}) - (LimitBits + 1)'(met) - (LimitBits + 1)'(messages);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
-      wrong[u]     = signed'(16'(entry[u].index)) > largest;
+      wrong[u]     = signed'((LimitBits + 1)'(entry[u].index)) > largest;
       absent[u]    = Shared && sparse && entry[u].value == '0;
       reserve_o[u] = slot_done && (last[u] || of_edges);
     end
