@@ -305,7 +305,8 @@ def measure(batch: Batch, family: str, folder: Path) -> None:
 
 def _instances(batch: Batch, family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of the module as each engine's kernel instantiates it."""
-    files, module = _written(batch.arrays[0], scratch), BEYOND.get(batch.module, batch.module)
+    files = [*dict.fromkeys(file for array in batch.arrays for file in _written(array, scratch))]  # each has own parts
+    module = BEYOND.get(batch.module, batch.module)
     texts = [
         f"module point_{number};\n  import array_pkg::*;\n{settings(array, module)} u_point ();\nendmodule\n"
         for number, array in enumerate(batch.arrays)
