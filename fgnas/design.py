@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fgnas import array_sizes
 from fgnas.activations import Activation
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
@@ -68,7 +69,7 @@ LAST_ABSENT = ("d", "activation", "t_act")
 TEXT_FIELDS = ("attention", "aggregation", "activation")
 """Choices of a layer that are words; the others are numbers."""
 
-MOST_BITS = 16
+MOST_BITS = array_sizes.MOST_BITS
 """Bits of the widest features and weights of an array."""
 PIPELINE_BITS = 10
 """Bits of the widest features and weights of a pipeline."""
@@ -286,11 +287,11 @@ class Array(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    units: int = Field(ge=1, le=128, description="units of eight multipliers")
+    units: int = Field(ge=1, le=array_sizes.LARGEST_UNITS, description="units of eight multipliers")
     columns: tuple[int, ...] = Field(strict=False, description="units side by side, for each hidden layer")
-    beat_bits: Literal[128, 256, 512] = Field(description="width of the memory port")
-    results: Literal[1, 2, 4] = Field(default=1, description="words of H that go to the tables in a cycle")
-    shared: Literal[1, 2, 4, 8, 16] = Field(default=1, description="units that read one table")
+    beat_bits: array_sizes.BeatBits = Field(description="width of the memory port")
+    results: array_sizes.Results = Field(default=1, description="words of H that go to the tables in a cycle")
+    shared: array_sizes.Shared = Field(default=1, description="units that read one table")
 
 
 class Design(BaseModel):

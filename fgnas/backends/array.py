@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
 from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
-from fgnas.hardware.array.engine import HEADS, LANES, OWN_WORDS_LUTRAM, Engine
+from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import beats_per_slot_row
@@ -42,16 +42,22 @@ from fgnas.tasks.nodes import GraphData
 PACKAGE = "array_pkg"
 ORDER = "order.bin"
 SHARED = (
-    "fgnas_block_ram", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier", "fgnas_multiplier_dsp",
-    "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
+    "fgnas_block_ram", "fgnas_control", "fgnas_distributed_ram", "fgnas_fifo", "fgnas_multiplier",
+    "fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
-OWN_OF_SHARED = ("array_table.sv",)
-"""Modules of an engine whose units share tables."""
+OPTIONAL: dict[str, Callable[[Engine], bool]] = {
+    "array_table": lambda engine: engine.shared > 1,
+    "array_unit_partial": lambda engine: engine.partial_words > 0,
+    "array_unit_parts": lambda engine: engine.parts > 1,
+    "array_unit_collect": lambda engine: engine.parts > 1,
+    "array_unit_residual": lambda engine: engine.residual,
+}
+"""Modules that not every engine has, and which do."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
@@ -197,7 +203,7 @@ def write_cpp(encoded: Encoded, directory: Path, specification: Specification, c
 
 def _storage(words: int) -> str:
     """What a memory of rows is built of."""
-    return "lutram" if words <= OWN_WORDS_LUTRAM else "bram"
+    return "bram" if in_block_ram(words) else "lutram"
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
@@ -247,11 +253,11 @@ def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     templates = templates_directory() / "rtl"
     beat_bits = accelerator.engine.beat_bits
-    files = [write_package(target, beat_bits), target / f"{PACKAGE}.sv"]
+    files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
     files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
     softmax = accelerator.engine.softmax
-    left = () if accelerator.engine.shared > 1 else OWN_OF_SHARED
-    own = sorted(source for source in (templates / "array").glob("*.sv") if source.name not in left)
+    left = {name for name, has in OPTIONAL.items() if not has(accelerator.engine)}
+    own = sorted(source for source in (templates / "array").glob("*.sv") if source.stem not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
     for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)
@@ -271,10 +277,7 @@ def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
 def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
     entries for numbers of so many bits."""
-    arguments = [register for register in programme.ARGUMENT_REGISTERS if register.access == "w"]
-    offsets = [register.offset + 4 * word for register in arguments for word in range(register.bits // 32)]
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
-                  argument_offsets=offsets)  # fmt: skip
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits)
 
 
 def _kernel(accelerator: OnEngine) -> str:
@@ -285,6 +288,9 @@ def _kernel(accelerator: OnEngine) -> str:
         engine=engine,
         parts=longest_slot_row(engine),
         most_left=most_left(engine),
+        own_block=in_block_ram(engine.own_words),
+        partial_block=in_block_ram(engine.partial_words),
+        arguments=[register.name for register in wire.written(programme.ARGUMENT_REGISTERS)],
         reader=reader_buffer().of(0),
         kernel_ports=ports_of(engine.beat_bits),
     )

@@ -53,16 +53,22 @@ def write_rtl(accelerator: Accelerator, directory: Path) -> list[Path]:
     return [*files, listing]
 
 
-def write_package(folder: Path, beat_bits: int = wire.BEAT_BITS) -> Path:
-    """Write the SystemVerilog package of the kernel's interface into `folder`; it is compiled before the modules."""
+def write_package(
+    folder: Path, beat_bits: int = wire.BEAT_BITS, arguments: tuple[wire.Register, ...] | None = None
+) -> Path:
+    """Write `package_text` into `folder`; it is compiled before the modules."""
     path = folder / f"{PACKAGE}.sv"
-    path.write_text(package_text(beat_bits), encoding="utf-8")
+    path.write_text(package_text(beat_bits, arguments), encoding="utf-8")
     return path
 
 
-def package_text(beat_bits: int = wire.BEAT_BITS) -> str:
-    """The SystemVerilog package of the kernel's interface; it is the same for every design with beats of this width."""
-    return render(f"rtl/{PACKAGE}.sv.j2", beat_bits=beat_bits)
+def package_text(beat_bits: int = wire.BEAT_BITS, arguments: tuple[wire.Register, ...] | None = None) -> str:
+    """The SystemVerilog package of the kernel's interface; it is the same for every design with beats of this width.
+
+    `arguments` are the registers of the kernel's arguments, by default those of the pipeline.
+    """
+    given = wire.ARGUMENT_REGISTERS if arguments is None else arguments
+    return render(f"rtl/{PACKAGE}.sv.j2", beat_bits=beat_bits, arguments=given)
 
 
 def instantiated(accelerator: Accelerator) -> set[str]:
@@ -169,4 +175,5 @@ def _kernel(accelerator: Accelerator) -> str:
         output_settings=output_settings(accelerator),
         settings=as_parameters,
         reader=reader_buffer().of(0),
+        arguments=[register.name for register in wire.written(wire.ARGUMENT_REGISTERS)],
     )

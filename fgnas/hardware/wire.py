@@ -165,6 +165,17 @@ ARGUMENT_REGISTERS = assigned(
     ("status", REGISTER_BITS, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
 
+
+def written(arguments: Sequence[Register]) -> list[Register]:
+    """Those of a kernel's arguments that the host writes, in their order."""
+    return [register for register in arguments if register.access == "w"]
+
+
+def argument_offsets(arguments: Sequence[Register]) -> list[int]:
+    """The offset of every word that the host writes of a kernel's arguments, in their order."""
+    return [one.offset + at for one in written(arguments) for at in range(0, one.bits // 8, REGISTER_BITS // 8)]
+
+
 OUTPUT_REGION = "logits"
 """The region that the kernel writes; it reads those of the other address registers."""
 

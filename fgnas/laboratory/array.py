@@ -56,6 +56,7 @@ from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest
 from fgnas.laboratory.fitting import fit_terms
 from fgnas.laboratory.networks import SHAPES, random_network
 from fgnas.network import Network
+from fgnas.paths import templates_directory
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
 from fgnas.tools.synth import count_cells, synthesise
 
@@ -76,7 +77,7 @@ OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 ALIKE = ("array_unit", "array_sequencer")
 """Modules whose size hardly depends on the number of units."""
-FIXED = ("array_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
+FIXED = ("fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
 """Modules that every array has once."""
 FIXED_UNITS = ((1, 3), (3, 6))
 """Numbers of units of the arrays in which they are measured, from and below."""
@@ -287,7 +288,8 @@ def synthesised(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> l
 
 def _instances(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of the module as each engine's kernel instantiates it."""
-    files, module = _written(batch.points[0], scratch), BEYOND.get(batch.module, batch.module)
+    files = [*dict.fromkeys(file for array in batch.points for file in _written(array, scratch))]  # each has own parts
+    module = BEYOND.get(batch.module, batch.module)
     texts = [
         f"module point_{number};\n  import array_pkg::*;\n{settings(array, module)} u_point ();\nendmodule\n"
         for number, array in enumerate(batch.points)
@@ -462,7 +464,9 @@ def source_digest(module: str) -> str:
     of_options = {name: option.counted for name, option in OPTIONS.items()}
     others = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING, WIDE: (ISSUE,)}
     own = (others | of_options).get(module, (module,))
-    return code_digest(texts[name] for name in ("fgnas_pkg", "array_pkg", *own))
+    parts = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*.sv")) if UNIT in own else []
+    named = [texts[name] for name in ("fgnas_pkg", "array_pkg", *own)]
+    return code_digest([*named, *(path.read_text(encoding="utf-8") for path in parts)])
 
 
 def is_current(module: str, table: dict[str, Any]) -> bool:

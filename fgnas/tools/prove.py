@@ -23,6 +23,8 @@ from pathlib import Path
 
 from fgnas.backends.rtl import package_text
 from fgnas.errors import UserError
+from fgnas.hardware import wire
+from fgnas.hardware.array import programme
 from fgnas.paths import sim_directory, templates_directory
 from fgnas.tools.find import require
 from fgnas.tools.synth import run_yosys
@@ -48,6 +50,7 @@ class Proof:
         below: modules that it instantiates; their rules are proven too, those of their user included.
         parameters: {parameter: value} of the module.
         package: constants of the package that differ from the kernel's.
+        kernel: whose registers a module has that reads them, and those of its arguments; None for the pipeline's.
         induction_only: whether its states are too many or too far from the reset for ABC. The same module must be there
             with smaller sizes, because nothing shows here that its states can be reached.
     """
@@ -56,13 +59,15 @@ class Proof:
     below: tuple[str, ...] = ()
     parameters: Mapping[str, int] = field(default_factory=dict)
     package: Mapping[str, int] = field(default_factory=dict)
+    kernel: tuple[str, tuple[wire.Register, ...]] | None = None
     induction_only: bool = False
 
     @property
     def title(self) -> str:
-        """The module with everything that is smaller than in the kernel."""
-        sizes = ", ".join(f"{name} {value}" for name, value in {**self.parameters, **self.package}.items())
-        return f"{self.module}{f' ({sizes})' if sizes else ''}"
+        """The module with the kind of its kernel and everything that is smaller than in it."""
+        sizes = [f"{name} {value}" for name, value in {**self.parameters, **self.package}.items()]
+        about = ", ".join([*(self.kernel[:1] if self.kernel else ()), *sizes])
+        return f"{self.module}{f' ({about})' if about else ''}"
 
 
 PROOFS: tuple[Proof, ...] = (
@@ -73,7 +78,8 @@ PROOFS: tuple[Proof, ...] = (
         "Bits": 1, "Features": 5, "WriteLanes": 2, "ReadLanes": 4, "SkipLanes": 4, "Rows": 2}),
     Proof("fgnas_row_buffer", parameters={
         "Bits": 1, "Features": 6, "WriteLanes": 4, "ReadLanes": 3, "SkipLanes": 1, "Rows": 2, "Rewinds": 1}),
-    Proof("fgnas_control"),
+    Proof("fgnas_control", kernel=("of a pipeline", wire.ARGUMENT_REGISTERS)),
+    Proof("fgnas_control", kernel=("of an array", programme.ARGUMENT_REGISTERS)),
     Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),
     Proof("fgnas_writer", package=SMALL_BUS),
     Proof("fgnas_reader", ("fgnas_fifo",), package={"BeatBits": 1}, induction_only=True),
@@ -149,7 +155,7 @@ def prove(
 
 def _sources(proof: Proof, folder: Path, change: Callable[[str], str]) -> list[str]:
     """Write the package and the module, and name every file of the proof in compile order."""
-    package = package_text()
+    package = package_text(arguments=proof.kernel[1] if proof.kernel else None)
     for name, value in proof.package.items():
         package, found = re.subn(rf"(int unsigned {name} = )\d+", rf"\g<1>{value}", package)
         if found != 1:

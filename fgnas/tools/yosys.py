@@ -25,6 +25,8 @@ GROUP_SIZE = 4000
 """Cells and wires that are mapped together, about."""
 UNROLLED = "--unroll-limit 1000000"
 """Steps of loops in a process: a word of every unit meets every other's in the array's writing of results."""
+PART = re.compile("array_unit_")
+"""Begin of the names of modules that are parts of one: they divide its source by subject, and are mapped in it."""
 PRIMITIVES = re.compile(r"LUT\d|SRL|RAM|URAM|FD[RSCP]E|LD[CP]E|MUXF|CARRY|INV$|DSP48E|BUFG|IBUF|OBUF|\$")
 """Library cells that can occur; the others only make every pass slower."""
 
@@ -116,7 +118,34 @@ def read(job: dict[str, Any]) -> tuple[Any, list[Any]]:
     design = ys.Design()
     names = settle_names(design, job["files"])
     ys.run_pass(f"read_slang {UNROLLED} --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
+    join_parts(design)
     return design, names
+
+
+def join_parts(design: Any) -> None:
+    """Replace every instance of a part by its contents, whose names lose its own where they stay different."""
+    parts = {name_of(module) for module in own_modules(design) if PART.match(name_of(module))}
+    if not parts:
+        return
+    whole = [module for module in own_modules(design) if name_of(module) not in parts]
+    places = {
+        cell.name.str().rsplit(".", 1)[-1].removeprefix("\\")
+        for module in own_modules(design)
+        for cell in module.cells_.values()
+        if cell.type.str().removeprefix("\\") in parts
+    }
+    for module in whole:
+        module.set_bool_attribute(ys.IdString("\\keep_hierarchy"), True)
+    ys.run_pass("flatten -noscopeinfo", design)
+    for module in whole:
+        module.set_bool_attribute(ys.IdString("\\keep_hierarchy"), False)
+    within = re.compile(rf"(?<=[\\.])(?:{'|'.join(sorted(map(re.escape, places)))})\.")
+    for module in whole:
+        for thing in [*module.wires_.values(), *module.cells_.values()]:
+            name = thing.name.str()
+            shorter = within.sub("", name).replace("$flatten\\$", "$")
+            if shorter != name and not (module.wire(ys.IdString(shorter)) or module.cell(ys.IdString(shorter))):
+                module.rename(thing, ys.IdString(shorter))
 
 
 def flow_of(job: dict[str, Any]) -> str:

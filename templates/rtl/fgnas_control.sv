@@ -1,4 +1,5 @@
-// s_axilite with the layout of Vitis HLS: block control, interrupts, arguments, and the status output.
+// s_axilite with the layout of Vitis HLS, for the arguments that fgnas_pkg lists: block control, interrupts, the
+// words of the arguments that the host writes, and the status output.
 
 `default_nettype none
 
@@ -27,13 +28,7 @@ module fgnas_control (
   input  wire                                       idle_i,
   input  wire                                       done_i,  // for one cycle
   input  wire  [fgnas_pkg::RegisterBits-1:0]        status_i,
-  output logic [fgnas_pkg::RegisterBits-1:0]        nodes_o,
-  output logic [fgnas_pkg::RegisterBits-1:0]        feature_beats_o,
-  output logic [fgnas_pkg::RegisterBits-1:0]        edge_beats_o,
-  output logic [fgnas_pkg::AddressBits-1:0]         parameters_o,
-  output logic [fgnas_pkg::AddressBits-1:0]         features_o,
-  output logic [fgnas_pkg::AddressBits-1:0]         edges_o,
-  output logic [fgnas_pkg::AddressBits-1:0]         logits_o
+  output fgnas_pkg::arguments_t                     arguments_o
 );
 
   // A write is accepted when its address and its data are both valid.
@@ -46,43 +41,26 @@ module fgnas_control (
   assign arready_o = read;
   assign rresp_o   = 2'b00;
 
+  localparam logic [fgnas_pkg::RegisterAddressBits-1:0] StatusValidAt =
+    fgnas_pkg::AtStatus + fgnas_pkg::RegisterAddressBits'(fgnas_pkg::RegisterBytes);
   logic start_q, restart_q, done_q, global_enable_q, status_valid_q;
   logic [1:0] enable_q, interrupt_q;
-  logic [fgnas_pkg::RegisterBits-1:0] argument_q[11];  // the words of the arguments that the host writes, in order
+  logic [fgnas_pkg::RegisterBits-1:0] argument_q[fgnas_pkg::ArgumentWords];
   assign start_o     = start_q;
   assign interrupt_o = global_enable_q && |interrupt_q;
-
-  function automatic logic [3:0] argument(input logic [fgnas_pkg::RegisterAddressBits-1:0] address);
-    unique case (address)
-      fgnas_pkg::AtNodes: return 4'd0;
-      fgnas_pkg::AtFeatureBeats: return 4'd1;
-      fgnas_pkg::AtEdgeBeats: return 4'd2;
-      fgnas_pkg::AtParameters: return 4'd3;
-      fgnas_pkg::AtParameters + 7'd4: return 4'd4;
-      fgnas_pkg::AtFeatures: return 4'd5;
-      fgnas_pkg::AtFeatures + 7'd4: return 4'd6;
-      fgnas_pkg::AtEdges: return 4'd7;
-      fgnas_pkg::AtEdges + 7'd4: return 4'd8;
-      fgnas_pkg::AtLogits: return 4'd9;
-      fgnas_pkg::AtLogits + 7'd4: return 4'd10;
-      default: return 4'd15;
-    endcase
-  endfunction
 
   logic [fgnas_pkg::RegisterBits-1:0] mask;
   assign mask = {{8{wstrb_i[3]}}, {8{wstrb_i[2]}}, {8{wstrb_i[1]}}, {8{wstrb_i[0]}}};
   always_ff @(posedge clk_i) begin
-    for (int unsigned a = 0; a < 11; a++) begin
-      if (write && argument(awaddr_i) == 4'(a)) argument_q[a] <= (wdata_i & mask) | (argument_q[a] & ~mask);
+    for (int unsigned a = 0; a < fgnas_pkg::ArgumentWords; a++) begin
+      if (write && fgnas_pkg::argument_number(awaddr_i) == fgnas_pkg::argument_number_t'(a)) begin
+        argument_q[a] <= (wdata_i & mask) | (argument_q[a] & ~mask);
+      end
     end
   end
-  assign nodes_o         = argument_q[0];
-  assign feature_beats_o = argument_q[1];
-  assign edge_beats_o    = argument_q[2];
-  assign parameters_o    = {argument_q[4], argument_q[3]};
-  assign features_o      = {argument_q[6], argument_q[5]};
-  assign edges_o         = {argument_q[8], argument_q[7]};
-  assign logits_o        = {argument_q[10], argument_q[9]};
+  for (genvar a = 0; a < fgnas_pkg::ArgumentWords; a++) begin : gen_argument
+    assign arguments_o[a] = argument_q[a];
+  end
 
   always_ff @(posedge clk_i) begin
     if (done_i) begin
@@ -92,7 +70,7 @@ module fgnas_control (
       interrupt_q    <= interrupt_q | enable_q;
     end else if (read && araddr_i == fgnas_pkg::AtControl) begin
       done_q <= 1'b0;
-    end else if (read && araddr_i == fgnas_pkg::AtStatus + 7'd4) begin
+    end else if (read && araddr_i == StatusValidAt) begin
       status_valid_q <= 1'b0;
     end
     if (write && wstrb_i[0]) begin
@@ -133,8 +111,11 @@ module fgnas_control (
         fgnas_pkg::AtInterruptEnable: rdata_o <= {30'b0, enable_q};
         fgnas_pkg::AtInterruptStatus: rdata_o <= {30'b0, interrupt_q};
         fgnas_pkg::AtStatus: rdata_o <= status_i;
-        fgnas_pkg::AtStatus + 7'd4: rdata_o <= {31'b0, status_valid_q};
-        default: rdata_o <= (argument(araddr_i) == 4'd15) ? '0 : argument_q[argument(araddr_i)];
+        StatusValidAt: rdata_o <= {31'b0, status_valid_q};
+        default: begin
+          rdata_o <= (fgnas_pkg::argument_number(araddr_i) == fgnas_pkg::NoArgument)
+                     ? '0 : argument_q[fgnas_pkg::argument_number(araddr_i)];
+        end
       endcase
     end
   end

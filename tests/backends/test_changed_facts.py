@@ -3,26 +3,42 @@
 import dataclasses
 import importlib.util
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from arrays import random_source
 from elaboration import elaborated
+from fgnas.tools.characterise_array import CONSTANT
 from levels import quick
 from support import plain_layer, random_graph, random_network
 
+from fgnas.backends import array
 from fgnas.backends.pipeline import write_project
+from fgnas.backends.rtl import KERNEL
 from fgnas.design import Design
+from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware import wire
+from fgnas.hardware.array import choosing, engine, programme
+from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices
+from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.engine import Mode
+from fgnas.hardware.array.lowering import BLOCK_WORDS, ArrayAccelerator, own_depth
+from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
 from fgnas.hardware.wire import Field, Layout
+from fgnas.systems.gcos.composition import composed
+from fgnas.systems.gcos.options import Options
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
+from fgnas.tools.find import find_verilator
 from fgnas.tools.simulate import run_simulation
 
 NUMBERS = {"ai": 3, "af": 5, "wi": 2, "wf": 4}
@@ -134,3 +150,108 @@ def test_a_contradiction_is_refused(data: GraphData, part: str, changes: dict[st
         if part == "geometry":
             changes = {"geometry": dataclasses.replace(layer.geometry, **changes)}
         dataclasses.replace(layer, **changes)
+
+
+def swapped(arguments: tuple[wire.Register, ...]) -> tuple[wire.Register, ...]:
+    """The arguments with the first one in the last place before the status, at the offsets that follow."""
+    first, *others, status = arguments
+    return wire.assigned(*((one.name, one.bits, one.access, one.about) for one in (*others, first, status)))
+
+
+def test_the_registers_of_a_pipeline(data: GraphData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nodes' register moves behind all others: the slave, the host and the summary follow."""
+    monkeypatch.setattr(wire, "ARGUMENT_REGISTERS", swapped(wire.ARGUMENT_REGISTERS))
+    write_project(accelerator_for(data), data, tmp_path)
+    found = run_simulation(tmp_path)
+    assert (found["mismatches"], found["cycle_difference"]) == (0, 0)
+
+
+def array_for(data: GraphData) -> ArrayAccelerator:
+    return fit(random_source(np.random.default_rng(5), 2, data), data, 2)
+
+
+def test_the_registers_of_an_array(data: GraphData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of descriptors moves behind all others: the slave, the host and the summary follow."""
+    arguments = swapped(programme.ARGUMENT_REGISTERS)
+    monkeypatch.setattr(programme, "ARGUMENT_REGISTERS", arguments)
+    monkeypatch.setattr(programme, "REGISTERS", wire.CONTROL_REGISTERS + arguments)
+    array.write_project(array_for(data), data, tmp_path)
+    found = run_simulation(tmp_path)
+    assert (found["mismatches"], found["cycle_difference"]) == (0, 0)
+
+
+def row_memories(built: ArrayAccelerator, folder: Path) -> tuple[int, int]:
+    """Memories of own rows that the RTL has in LUTRAM and in block RAM."""
+    array.write_rtl(built, folder)
+    depths = [(module, values.get("Depth")) for module, values in elaborated(folder / "rtl")]
+    words = built.engine.own_words
+    return depths.count(("distributed_ram", words)), depths.count(("block_ram", words))
+
+
+def test_the_rows_that_lutram_holds(data: GraphData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows as LUTRAM holds stay there; where it holds one fewer, RTL, C++ and models build block RAM."""
+    plain = array_for(data)
+    most = engine.OWN_WORDS_LUTRAM
+    full = dataclasses.replace(plain.engine, own_words=most, table_words=1024)
+    built = dataclasses.replace(plain, engine=full)
+    before = engine_resources(full)
+    assert row_memories(built, tmp_path / "before") == (full.units, 0)
+    assert (array._storage(most), own_depth(np.array(most))) == ("lutram", most)
+
+    monkeypatch.setattr(engine, "OWN_WORDS_LUTRAM", most - 1)
+    after = engine_resources(full)
+    assert row_memories(built, tmp_path / "after") == (0, full.units)
+    assert (array._storage(most), own_depth(np.array(most))) == ("bram", BLOCK_WORDS)
+    assert after["bram36"] > before["bram36"] and after["lut"] < before["lut"]
+
+
+def test_the_slices_of_a_multiplier(data: GraphData, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every count of an array's DSP slices follows, and so does the array that a number of them allows."""
+    options = Options(dataset="cora", dsp=64)
+    built, search = array_for(data), composed(options, data)
+    rows = search.space.draw(3, np.random.default_rng(1))
+    columns, arrays = search.space.designs(rows)
+    prices = ArrayDesignPrices(ArrayDesignPricer(data).price(columns, arrays), arrays.beat_bits)
+
+    def counted() -> dict[str, Any]:
+        return {
+            "an engine": engine_resources(built.engine)["dsp"],
+            "prices": prices.columns(Specification())["dsp"],
+            "limits": prices.named()["dsp"],
+            "a search": search.target.price(rows)["dsp"],
+            "designs": [search.space.candidate(row).dsp for row in rows],
+        }
+
+    def most_units(own: Composition) -> int:
+        return max(own.space.candidate(row).array.units for row in own.space.draw(200, np.random.default_rng(2)))
+
+    def chosen() -> int:
+        return choosing.fastest(built.source, data, choosing.Room(16, 128, {"dsp": 16})).engine.multipliers
+
+    before, many, most = counted(), most_units(search), chosen()
+    monkeypatch.setattr(engine, "DSPS_OF_MULTIPLIER", 2)
+    after, few, fewer = counted(), most_units(composed(options, data)), chosen()
+    for name, count in before.items():
+        assert np.array_equal(np.asarray(after[name]), 2 * np.asarray(count)), name
+    assert (many, few) == (8, 4) and (most, fewer) == (16, 8)
+
+
+def test_numbers_of_units_have_the_bits_that_they_need(data: GraphData, tmp_path: Path) -> None:
+    """256 groups are more than the eight bits say that a kernel once gave them: they were none."""
+    plain, modes = array_for(data), (Mode(256, 1, 1), Mode(2, 8, 16))
+    wide = dataclasses.replace(plain.engine)
+    for name, value in (("units", 256), ("modes", modes)):  # more units than an engine may have
+        object.__setattr__(wide, name, value)
+    array.write_rtl(dataclasses.replace(plain, engine=wide), tmp_path)
+    constants = CONSTANT.findall((tmp_path / "rtl" / f"{KERNEL}.sv").read_text())
+    checks = [
+        f"if (32'(M[{place}]) != {mode.m} || LogK[{place}] != {mode.k.bit_length() - 1} || "
+        f"LogN[{place}] != {mode.n.bit_length() - 1}) $error(\"mode {place}\");"
+        for place, mode in enumerate(modes)
+    ]
+    text = "\n".join(["module top;", "import array_pkg::*;", *constants, *checks, "endmodule", ""])
+    (tmp_path / "rtl" / "top.sv").write_text(text)
+    command = [str(find_verilator().path), "--lint-only", "--top-module", "top"]
+    command += ["fgnas_pkg.sv", "array_pkg.sv", "top.sv"]
+    run = subprocess.run(command, cwd=tmp_path / "rtl", check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

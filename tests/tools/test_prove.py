@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fgnas.hardware import wire
+from fgnas.hardware.array import programme
 from fgnas.tools.prove import PROOFS, Proof, Result, prove
 
 SECONDS = 120
@@ -42,15 +44,50 @@ def test_a_faulty_queue_is_found(old: str, new: str, rule: str, tmp_path: Path) 
     assert rule in broken(prove(SMALL_QUEUE, tmp_path, SECONDS, replaced(old, new)))
 
 
-def test_a_control_slave_that_reports_a_done_twice_is_found(tmp_path: Path) -> None:
+CONTROL = [proof for proof in PROOFS if proof.module == "fgnas_control"]
+"""The control slave with the registers of each kind of kernel."""
+of_each_kernel = pytest.mark.parametrize("proof", CONTROL, ids=lambda proof: proof.title)
+
+
+def test_the_control_slave_is_proven_for_each_kind_of_kernel() -> None:
+    assert [proof.kernel[1] for proof in CONTROL] == [wire.ARGUMENT_REGISTERS, programme.ARGUMENT_REGISTERS]
+    assert len({proof.title for proof in CONTROL}) == 2
+
+
+@of_each_kernel
+def test_the_control_slave_is_proven(proof: Proof, tmp_path: Path) -> None:
+    results = prove(proof, tmp_path, SECONDS)
+    assert not broken(results)
+    assert all(result.proven != result.must_fail for result in results)
+
+
+@of_each_kernel
+@pytest.mark.parametrize("old, new, rule", [
+    # The second word is written wherever the first one is.
+    ("argument_number_t'(a)) begin", "argument_number_t'(a & ~1)) begin", "writes_bytes"),
+    # A word's last byte is written whether its strobe is set or not.
+    ("{{8{wstrb_i[3]}}", "{{8{1'b1}}", "writes_bytes"),
+    # The last word, of the last address, reads as 0.
+    ("== fgnas_pkg::NoArgument)", ">= fgnas_pkg::argument_number_t'(fgnas_pkg::ArgumentWords - 1))", "reads_back"),
+    # The status reads as whether it is valid.
+    ("fgnas_pkg::AtStatus: rdata_o <= status_i;", "fgnas_pkg::AtStatus: rdata_o <= {31'b0, status_valid_q};",
+     "reads_status"),
+])  # fmt: skip
+def test_a_control_slave_with_wrong_arguments_is_found(
+    proof: Proof, old: str, new: str, rule: str, tmp_path: Path
+) -> None:
+    assert broken(prove(proof, tmp_path, SECONDS, replaced(old, new))) == {rule}
+
+
+@of_each_kernel
+def test_a_control_slave_that_reports_a_done_twice_is_found(proof: Proof, tmp_path: Path) -> None:
     """It once returned a done that came in the cycle of the read, and kept it for the next read."""
-    proof = next(proof for proof in PROOFS if proof.module == "fgnas_control")
     change = replaced("done_i, idle_i, done_q, start_q", "done_i, idle_i, done_q || done_i, start_q")
     assert broken(prove(proof, tmp_path, SECONDS, change)) == {"done_once"}
 
 
-def test_a_control_slave_that_loses_an_interrupt_is_found(tmp_path: Path) -> None:
-    proof = next(proof for proof in PROOFS if proof.module == "fgnas_control")
+@of_each_kernel
+def test_a_control_slave_that_loses_an_interrupt_is_found(proof: Proof, tmp_path: Path) -> None:
     change = replaced("(interrupt_q ^ wdata_i[1:0]) | (done_i ? enable_q : 2'b00)", "interrupt_q ^ wdata_i[1:0]")
     assert broken(prove(proof, tmp_path, SECONDS, change)) == {"interrupt_kept"}
 

@@ -98,3 +98,40 @@ endmodule
     assert len(result["modules"]) == 2
     totals = instance_totals(result["modules"], "top")
     assert totals["top"]["lut"] == 2 * totals["top.u_a"]["lut"] > 0
+
+
+WHOLE = """
+module top(input wire clk_i, input wire [7:0] left_i, input wire [7:0] right_i, output logic [7:0] sum_o);
+  logic [7:0] sum;
+  assign sum = left_i + (right_i & 8'h3f);
+  always_ff @(posedge clk_i) sum_o <= sum ^ left_i;
+endmodule
+"""
+PARTED = """
+module array_unit_mask(input wire [7:0] value_i, output logic [7:0] value_o);
+  assign value_o = value_i & 8'h3f;
+endmodule
+module array_unit_add(input wire [7:0] left_i, input wire [7:0] right_i, output logic [7:0] sum_o);
+  logic [7:0] masked;
+  array_unit_mask u_mask (.value_i(right_i), .value_o(masked));
+  assign sum_o = left_i + masked;
+endmodule
+module top(input wire clk_i, input wire [7:0] left_i, input wire [7:0] right_i, output logic [7:0] sum_o);
+  logic [7:0] sum;
+  if (1) begin : gen_add
+    array_unit_add u_add (.left_i(left_i), .right_i(right_i), .sum_o(sum));
+  end
+  always_ff @(posedge clk_i) sum_o <= sum ^ left_i;
+endmodule
+"""
+
+
+def test_parts_of_a_unit_are_mapped_with_it(tmp_path: Path) -> None:
+    """Parts within parts leave no module behind, and their module has the cells that it has in one piece."""
+    found = []
+    for name, text in (("whole", WHOLE), ("parted", PARTED), ("kept", PARTED.replace("array_unit_", "other_"))):
+        (tmp_path / f"{name}.sv").write_text(text)
+        found.append(synthesise([f"{name}.sv"], "top", "xc7", tmp_path, tmp_path / "log")["modules"])
+    whole, parted, kept = found
+    assert parted == whole and [*whole] == ["top"]
+    assert len(kept) == 3 and sum(map(len, (module["instances"] for module in kept.values()))) == 2

@@ -22,11 +22,11 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.engine import (
     FINISHED,
     LANES,
-    OWN_WORDS_LUTRAM,
     SHARED,
     Engine,
     Softmax,
     copy_banks,
+    in_block_ram,
     table_banks,
     words_loaded_together,
 )
@@ -266,7 +266,7 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         **_own_table(e, family),
         "log2 tiles": ceil_log2(e.tiles),
         "log2 bias words": ceil_log2(e.bias_words),
-        "(own rows in block RAM)": (e.own_words > OWN_WORDS_LUTRAM).astype(np.int64),
+        "(own rows in block RAM)": in_block_ram(e.own_words).astype(np.int64),
         "(tables) * finished": tables * f,
         "(tables) * finished * bits": tables * f * e.bits,
         "(tables) * finished * word bits * (banks of codes - 1)": tables * f * e.word_bits * (codes.banks - 1),
@@ -555,7 +555,7 @@ def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> ND
     """[2, n] LUTs and FFs of a memory of own rows or of partial sums."""
     memory = {"Depth": words, "Width": width}
     return np.where(
-        words > OWN_WORDS_LUTRAM, _module("fgnas_block_ram", memory, shared, family),
+        in_block_ram(words), _module("fgnas_block_ram", memory, shared, family),
         _module("fgnas_distributed_ram", memory, shared, family),
     )  # fmt: skip
 

@@ -358,7 +358,7 @@ def _prices(
     pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],
                          wide=widest(source) > NARROW_BITS)  # fmt: skip
     prices = pricer.price(arranged(source, offered, room.family))
-    found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
+    found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.dsp,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}
 

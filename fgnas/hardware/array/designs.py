@@ -32,6 +32,7 @@ from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import (
     HEADS,
     LANES,
+    MOST_ACTIVATION_WORDS,
     MOST_BIASES,
     MOST_OWN_WORDS,
     MOST_PROGRAMME,
@@ -42,7 +43,7 @@ from fgnas.hardware.array.engine import (
 from fgnas.hardware.array.layers import ArrayNetwork, FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, DESCRIPTOR, LARGEST_INDEX, NARROW_BITS
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX, NARROW_BITS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
@@ -55,7 +56,6 @@ from fgnas.tasks.sampling import EVERY, layer_graphs
 
 NEEDED = ("attention", "aggregation", "k", "activation", "ai", "af", "wi", "wf")
 """Choices of a layer that an array's price depends on, beside d."""
-MOST_ACTIVATION_WORDS = 1 << DESCRIPTOR.place("activation_base")[1]
 BUILDABLE = (
     Limit("tiles", MOST_TILES, lambda value: f"a row takes {value:g} words of a unit, which holds {MOST_TILES}"),
     Limit("table_words", LARGEST_INDEX + 1, lambda value: f"weights and results take {value:,.0f} words of a unit, "
@@ -389,7 +389,7 @@ class ArrayDesignPrices(Priced):
     def named(self) -> dict[str, NDArray[Any]]:
         """The prices that a limit may bound, by name, [n] each."""
         kept = vars(self.prices)
-        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.multipliers}
+        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.dsp}
         return renamed | {name: values for name, values in kept.items() if name != "cycles"}
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
@@ -402,7 +402,7 @@ class ArrayDesignPrices(Priced):
             "latency_ms": (found.cycles / specification.clock_mhz / 1000.0).tolist(),
             "lut": found.lut.tolist(),
             "ff": found.ff.tolist(),
-            "dsp": found.multipliers.tolist(),
+            "dsp": found.dsp.tolist(),
             "bram36": [whole(bram36) for bram36 in found.bram36.tolist()],
             "memory_bytes": found.memory_bytes.tolist(),
             "memory_mb_s": np.round(found.memory_bytes * specification.clock_mhz / found.cycles, 1).tolist(),

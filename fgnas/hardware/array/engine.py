@@ -8,44 +8,53 @@ from typing import Any
 
 import numpy as np
 
+from fgnas import array_sizes
 from fgnas.design import MOST_BITS
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.programme import BEAT_BITS, ENTRY, NARROW_BITS, entry_of
+from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX, NARROW_BITS, entry_of, values_of
 from fgnas.hardware.integer.tables import exponentials
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
 
 LANES = 8
 """Multipliers of a unit."""
+DSPS_OF_MULTIPLIER = 1
+"""DSP slices of a multiplier: both operands fit into one."""
 RESULT_BITS = LANES * wire.WORD_BITS
 """A word of logits."""
-LARGEST_UNITS = 128
-MOST_TILES = 8
-"""Words that an entry meets, one after the other."""
+LARGEST_UNITS = array_sizes.LARGEST_UNITS
+MOST_TILES = values_of("tiles") // 2
+"""Words that an entry meets, one after the other: queues hold rows of as many words as the next power of two."""
+MOST_MODES = values_of("mode")
+MOST_SHIFTS = min(values_of("shift"), values_of("residual_shift"))
 HEADS = LANES // 2
 """Heads whose scores a unit holds: a word has those of a node as a source and as a target."""
-RESULTS = (1, 2, 4)
+RESULTS = array_sizes.RESULTS
 """Words of H that an engine may write into its tables in a cycle."""
 MOST_PROGRAMME = 64
 """Descriptors that an engine may hold."""
-MOST_OWN_WORDS = 1 << 14
+MOST_OWN_WORDS = min(values_of("own_base"), values_of("target_base"))
 """Words of own rows, or of partial sums, that a unit may hold."""
-MOST_BIASES = 64
+MOST_BIASES = values_of("bias_base")
 """Words of biases that a unit may hold."""
+MOST_ACTIVATION_WORDS = values_of("activation_base")
+"""Words of activation tables that a unit may hold."""
+MOST_TABLE_WORDS = LARGEST_INDEX + 1
+"""Words of a table."""
 FINISHED = (8, 4, 2, 1)
 """Lanes of a total that the epilogue of a unit may finish in a cycle."""
 QUEUE_WORDS = 32
 """Words of results that a unit holds back, unless an engine is built with more or fewer."""
 MOST_COUNTED = 1 << (NARROW_BITS - 1)
 """Entries of a row whose mean with scores is taken: what the value of any entry can say."""
-SHARED = (1, 2, 4, 8, 16)
+SHARED = array_sizes.SHARED
 """Units that may read one copy of the table."""
 BANKS_OF_READER = 2
 """Banks of a shared table for each unit that reads it: with one, 6 to 17 % of the cycles on Cora and CiteSeer are lost
 to takers that wait, with two less than 1 % (up to eight readers)."""
 OWN_WORDS_LUTRAM = 64
-"""Words of own rows that are built in LUTRAM; more of them take block RAM."""
+"""Words of own rows, or of partial sums, that are built in LUTRAM; more of them take block RAM."""
 
 
 EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared")
@@ -176,18 +185,19 @@ class Engine:
             "k and n of a mode must be powers of two": all(
                 _power_of_two(mode.k) and _power_of_two(mode.n) for mode in self.modes
             ),
-            "an engine offers 1 to 8 modes": 1 <= len(self.modes) <= 8,
-            "an engine offers 1 to 16 shifts": 1 <= len(self.shifts) <= 16,
+            f"an engine offers 1 to {MOST_MODES} modes": 1 <= len(self.modes) <= MOST_MODES,
+            f"an engine offers 1 to {MOST_SHIFTS} shifts": 1 <= len(self.shifts) <= MOST_SHIFTS,
             f"tiles must be 1 to {MOST_TILES}": 1 <= self.tiles <= MOST_TILES,
-            "a table has 2 to 16,384 words, as many in each bank": 2 <= self.table_words <= 1 << ENTRY.place("index")[1]
-            and self.table_words % self.copy_banks == 0,
-            "own rows take 2 to 16,384 words": 2 <= self.own_words <= MOST_OWN_WORDS,
-            "biases take 1 to 64 words": 1 <= self.bias_words <= MOST_BIASES,
-            "activation tables take 0 to 256 words": 0 <= self.activation_words <= 256,
+            f"a table has 2 to {MOST_TABLE_WORDS:,} words, as many in each bank":
+            2 <= self.table_words <= MOST_TABLE_WORDS and self.table_words % self.copy_banks == 0,
+            f"own rows take 2 to {MOST_OWN_WORDS:,} words": 2 <= self.own_words <= MOST_OWN_WORDS,
+            f"biases take 1 to {MOST_BIASES} words": 1 <= self.bias_words <= MOST_BIASES,
+            f"activation tables take 0 to {MOST_ACTIVATION_WORDS} words":
+            0 <= self.activation_words <= MOST_ACTIVATION_WORDS,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
             f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
-            "partial sums take 0 or 2 to 16,384 words": self.partial_words == 0
+            f"partial sums take 0 or 2 to {MOST_OWN_WORDS:,} words": self.partial_words == 0
             or 2 <= self.partial_words <= MOST_OWN_WORDS,
             f"finished must be one of {FINISHED}": self.finished in FINISHED,
             "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
@@ -211,6 +221,11 @@ class Engine:
     def multipliers(self) -> int:
         """P."""
         return self.units * self.lanes
+
+    @property
+    def dsp(self) -> int:
+        """DSP slices."""
+        return int(dsps_of(self.multipliers))
 
     @property
     def parts(self) -> int:
@@ -341,6 +356,26 @@ def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:
         any(one.symmetric for one in given), any(one.dot for one in given),
         any(one.pair for one in given),
     )  # fmt: skip
+
+
+def in_block_ram(words: Any) -> Any:
+    """Whether so many words of own rows, or of partial sums, take block RAM. An integer, or an array of them."""
+    return words > OWN_WORDS_LUTRAM
+
+
+def built_rows(words: Any, blocks: Any) -> Any:
+    """Words that a memory of so many rows is built with, where block RAM would have `blocks`."""
+    return np.where(in_block_ram(words), blocks, OWN_WORDS_LUTRAM)
+
+
+def dsps_of(multipliers: Any) -> Any:
+    """DSP slices of so many multipliers. Integers, or arrays of them."""
+    return DSPS_OF_MULTIPLIER * multipliers
+
+
+def multipliers_within(dsp: int) -> int:
+    """The most multipliers that so many DSP slices hold."""
+    return dsp // DSPS_OF_MULTIPLIER
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

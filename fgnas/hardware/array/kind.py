@@ -18,6 +18,7 @@ from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array
+from fgnas.hardware.array.engine import multipliers_within
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
@@ -106,7 +107,7 @@ class FittedArray:
     def _room(self) -> Room:
         """What an array may take that is not the design's own."""
         own, wanted = self.source.design.array, self.wanted
-        most = self.source.design.dsp if wanted.multipliers is None else wanted.multipliers
+        most = multipliers_within(self.source.design.dsp) if wanted.multipliers is None else wanted.multipliers
         limits = wanted.specification.limits()
         if wanted.bram36 is not None:
             limits["bram36"] = wanted.bram36

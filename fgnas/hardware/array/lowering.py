@@ -13,7 +13,7 @@ from fgnas.design import DOT
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, OWN_WORDS_LUTRAM, Engine, Mode, Softmax, copy_banks
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, Engine, Mode, Softmax, built_rows, copy_banks
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.integer.scores.pair import PairScores
@@ -746,7 +746,7 @@ def own_depth(words: Any, whole: Any = False) -> Any:
     them."""
     steps = ceil_div(words, BLOCK_WORDS)
     blocks = np.where(whole, next_power_of_two(steps), steps) * BLOCK_WORDS
-    return np.where(words <= OWN_WORDS_LUTRAM, OWN_WORDS_LUTRAM, blocks)
+    return built_rows(words, blocks)
 
 
 def partial_depth(words: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_OWN_WORDS, MOST_TILES
 from fgnas.hardware.array.halves import Half, Rows
 from fgnas.hardware.array.lowering import ABSENT
 from fgnas.hardware.array.programme import LARGEST_INDEX
@@ -23,7 +23,7 @@ from fgnas.hardware.numbers import ceil_div
 
 TABLE_WORDS = LARGEST_INDEX + 1
 """Words that a table has at most."""
-OWN_WORDS = 1 << 14
+OWN_WORDS = MOST_OWN_WORDS
 """Own words that a unit has at most: one of them is for each row of its group, with scores."""
 
 

@@ -25,6 +25,7 @@ from fgnas.hardware.array.engine import (
     MOST_PROGRAMME,
     MOST_TILES,
     QUEUE_WORDS,
+    dsps_of,
     load_steps,
     table_banks,
     table_writes,
@@ -159,6 +160,12 @@ class ArrayPrices:
     memory_bytes: Ints
     descriptors: Ints
     bias_words: Ints
+
+    @property
+    def dsp(self) -> Ints:
+        """DSP slices."""
+        found: Ints = dsps_of(self.multipliers)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import MOST_BITS
+from fgnas import array_sizes
+from fgnas.array_sizes import LARGEST_UNITS, MOST_BITS
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.wire import Field, Layout, Register
 
 Beats = NDArray[np.uint8]
 """[beats, bytes of a beat], little-endian within a beat."""
-BEAT_BITS = (128, 256, 512)
+BEAT_BITS = array_sizes.BEAT_BITS
 """Widths of the memory port that an engine can have."""
 
 ENTRY = Layout((
@@ -82,6 +84,8 @@ class Attention(IntEnum):
     QUERIES = 3
 
 
+COLUMN_BITS = (LARGEST_UNITS.bit_length() - 1).bit_length()
+"""Bits of the log2 of as many units as stand side by side at most: all of them."""
 DESCRIPTOR = Layout((
     Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 elements of own rows, 3 attend"),
     Field("mode", 3, "number of the kernel mode (m, k, n)"),
@@ -97,7 +101,7 @@ DESCRIPTOR = Layout((
     Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
-    Field("target_columns", 3, "log2 of the units that hold a result's row side by side"),
+    Field("target_columns", COLUMN_BITS, "log2 of the units that hold a result's row side by side"),
     Field("result_beats", 28, "beats of logits"),
     Field("reduce", 1, "0 add, 1 maximum"),
     Field("shift", 4, "number of the right shift behind the sum"),
@@ -119,6 +123,13 @@ DESCRIPTOR = Layout((
     Field("dot", 1, "attention: every edge has a score of its own, the product of own words with words of the table"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
+
+
+def values_of(name: str) -> int:
+    """How many values a field of a descriptor can have."""
+    return 1 << DESCRIPTOR.place(name)[1]
+
+
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
 SPARE = ("spare_high",)
@@ -133,7 +144,6 @@ ARGUMENT_REGISTERS = wire.assigned(
     ("logits", 64, "w", "address of the logit region, aligned to a beat"),
     ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
-ARGUMENT_WORDS = sum(register.bits // 32 for register in ARGUMENT_REGISTERS if register.access == "w")
 
 STATUS_BITS = {
     "programme_over_capacity": 0,
@@ -152,7 +162,7 @@ before it runs, entries while they stream."""
 
 @dataclass(frozen=True)
 class Descriptor:
-    """One step of a programme; the fields of DESCRIPTOR, by name. Raises ValueError where a value has no room."""
+    """One step of a programme; the fields of DESCRIPTOR, by name. Raises UserError where a value has no room."""
 
     operation: int
     mode: int
@@ -193,7 +203,8 @@ class Descriptor:
         for field in DESCRIPTOR.fields:
             value = getattr(self, field.name)
             if not 0 <= value < 1 << field.bits:
-                raise ValueError(f"{field.name} is {value}, which {field.bits} bits do not hold")
+                raise UserError(f"{field.name} of a step of the programme is {value}, which {field.bits} bits do not "
+                                f"hold; choose more units, or a smaller network or graph")  # fmt: skip
 
     @property
     def computes(self) -> bool:

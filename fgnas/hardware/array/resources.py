@@ -1,4 +1,4 @@
-"""Resources of an engine: a DSP slice for each multiplier, Yosys's rule for its memories, and the model of LUT and FF.
+"""Resources of an engine: DSP slices of its multipliers, Yosys's rule for its memories, and the model of LUT and FF.
 
 The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's memories; the model is that of `area`.
 """
@@ -13,16 +13,11 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import EngineColumns, engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import LANES, OWN_WORDS_LUTRAM, Engine, Softmax
+from fgnas.hardware.array.engine import Engine, Softmax, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.tables import table_of
 from fgnas.hardware.specification import DEFAULT_FAMILY
-
-
-def dsps(engine: Engine) -> int:
-    """DSP slices: one for each multiplier."""
-    return engine.multipliers
 
 
 def engine_block_rams(engine: Engine, family: str = DEFAULT_FAMILY) -> float:
@@ -48,7 +43,7 @@ def written_resources(summary: dict[str, Any], family: str = DEFAULT_FAMILY) -> 
 def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, float]:
     """LUTs, FFs, DSPs and block RAMs of one engine by name; LUTs and FFs are estimates."""
     lut, ff = lut_ff(engine_columns([engine]), family)
-    exact = {"dsp": float(dsps(engine)), "bram36": engine_block_rams(engine, family)}
+    exact = {"dsp": float(engine.dsp), "bram36": engine_block_rams(engine, family)}
     return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 
@@ -70,7 +65,7 @@ def block_rams(
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:
     """RAMB18s of a memory of rows; none where few words are built from LUTs."""
-    return np.where(np.asarray(words) > OWN_WORDS_LUTRAM, _halves(family, np.maximum(words, 1), width), 0)
+    return np.where(in_block_ram(np.asarray(words)), _halves(family, np.maximum(words, 1), width), 0)
 
 
 def _halves(family: str, depth: Any, width: Any) -> Ints:

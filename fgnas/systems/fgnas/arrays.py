@@ -19,7 +19,17 @@ from fgnas.designs import SIZES, ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units, powers
 from fgnas.hardware.array.designs import HELD, NEEDED, RULES, ArrayDesignPricer, ArrayDesignPrices
-from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, MOST_COUNTED, MOST_TILES, SHARED, table_banks
+from fgnas.hardware.array.engine import (
+    HEADS,
+    LANES,
+    LARGEST_UNITS,
+    MOST_COUNTED,
+    MOST_TILES,
+    SHARED,
+    dsps_of,
+    multipliers_within,
+    table_banks,
+)
 from fgnas.hardware.array.lowering import row_words
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.numbers import Ints
@@ -84,7 +94,7 @@ def offered_arrays(space: DesignSpace, specification: Specification) -> ArrayCol
     space need, so that what no smaller array runs says how many DSPs it takes.
     """
     budget = space.dsp if specification.dsp is None else min(space.dsp, specification.dsp)
-    most = max(1, min(LARGEST_UNITS, budget // LANES))
+    most = max(1, min(LARGEST_UNITS, multipliers_within(budget) // LANES))
     heads = max(next(choice.options for choice in space.choices if choice.name == "k"))
     readers = SHARED if specification.bram36 is not None else SHARED[:1]
     found = []
@@ -285,7 +295,7 @@ class ArraySolver:
         sizes = [dict(zip(SIZES, values, strict=True)) for values in
                  zip(*(getattr(arrays, name).tolist() for name in SIZES), strict=True)]  # fmt: skip
         return [
-            _on_array(self.space.design(row, LANES * one["units"]), Array(**one, columns=tuple(beside)))
+            _on_array(self.space.design(row, dsps_of(LANES * one["units"])), Array(**one, columns=tuple(beside)))
             for row, one, beside in zip(found.rows, sizes, columns.tolist(), strict=True)
         ]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from fgnas import progress
 from fgnas.engine.contracts import Composition
 from fgnas.hardware.array.designs import BUILDABLE
-from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, multipliers_within
 from fgnas.hardware.specification import Specification
 from fgnas.networks.supernet import SupernetRecipe
 from fgnas.networks.training import recipe_for
@@ -35,7 +35,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     for remark in untold(data):
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
-    most = min(LARGEST_UNITS, options.dsp // LANES)
+    most = min(LARGEST_UNITS, multipliers_within(options.dsp) // LANES)
     space = find_space(options.space, most, options.beat_bits, options.results)
     target = ArrayTarget(space, data, options.family, options.clock_mhz)
     recipe = replace(recipe_for(data.name), epochs=options.epochs, retrain_epochs=options.retrain_epochs)

@@ -17,7 +17,7 @@ from fgnas.design import MLP, Array, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
-from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, table_banks
+from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, dsps_of, table_banks
 from fgnas.hardware.array.programme import BEAT_BITS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
@@ -144,7 +144,8 @@ class ArraySpace(Space):
             "units": units, "columns": columns, "beat_bits": beat_bits, "results": self.written(beat_bits),
             "shared": int(values.get("shared", [np.ones(1)])[0][0]),
         })  # fmt: skip
-        return Design(schema=1, layers=tuple(layers), dsp=LANES * units, array=array, sampling=self._sampling(values))
+        dsp = dsps_of(LANES * units)
+        return Design(schema=1, layers=tuple(layers), dsp=dsp, array=array, sampling=self._sampling(values))
 
     def _sampling(self, values: Columns) -> tuple[float, ...] | None:
         """The shares of the edges that the layers of one row keep; None for all."""

@@ -49,7 +49,7 @@ class ArrayTarget:
 
     def _named(self, prices: ArrayPrices) -> Costs:
         found = {
-            "latency_cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.multipliers,
+            "latency_cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.dsp,
             "bram36": prices.bram36, "memory_bytes": prices.memory_bytes,
             "table_words": prices.table_words, "tiles": prices.tiles, "own_words": prices.own_words,
             "descriptors": prices.descriptors,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fgnas.design import Array, Design, Layer
-from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.engine import LANES, dsps_of
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
@@ -20,7 +20,7 @@ def dressed(products: Sequence[Product], array: Array, network: Network, shape: 
     """The quantised network of a call for an array, as the array's lowering takes it."""
     *hidden, last = products
     layers = (*(_layer(one, last=False) for one in hidden), _layer(last, last=True))
-    return array_network(Design(layers=layers, dsp=LANES * array.units, array=array), network, shape, name=name)
+    return array_network(Design(layers=layers, dsp=dsps_of(LANES * array.units), array=array), network, shape, name=name)
 
 
 def _layer(one: Product, last: bool) -> Layer:

@@ -91,7 +91,8 @@ inline bool reads_inside(const Descriptor& d) {
     HLS_PRODUCT(held, fabric)
     const bool dense = d.operation == OPERATION_DENSE;
     const bool table = dense ? d.table_base + met <= TABLE_WORDS : d.table_base + d.limit <= TABLE_WORDS;
-    const ap_uint<COUNT_BITS + 12> scored = d.count * ap_uint<8>(mode_of(d).m) * d.target_tiles;
+    const ap_uint<bits_of(UNITS)> groups = mode_of(d).m;
+    const ap_uint<COUNT_BITS + bits_of(UNITS) + TARGET_TILES_BITS> scored = d.count * groups * d.target_tiles;
     HLS_PRODUCT(scored, fabric)
     const bool nodes = is_step(d, ATTENTION_SCORES) && !has_dots(d);
     const Tile second = has_pairs(d) ? Tile(d.tiles) : Tile(0);  // words of a second vector

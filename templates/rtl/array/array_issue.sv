@@ -58,6 +58,7 @@ module array_issue #(
   localparam int unsigned SlotBits = $clog2(EntriesPerBeat);
   localparam int unsigned LoadBits = (Together > 1) ? $clog2(Together) : 1;
   localparam int unsigned BankBits = $clog2(Banks) + 1;
+  localparam int unsigned StepBits = ($clog2(Units) > 8) ? $clog2(Units) : 8;  // of a step of a group's loads
 
   logic active_q, loads, sparse, dense, attends, dots, of_edges, scores, messages;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
@@ -78,7 +79,7 @@ module array_issue #(
   // Facts of the mode.
   logic [PartBits-1:0] last_part;
   logic [SlotBits-1:0] last_slot;
-  logic [7:0] last_group;            // places of a group of units are loaded `Together` at a time
+  logic [StepBits-1:0] last_group;   // places of a group of units are loaded `Together` at a time
   logic [LoadBits-1:0] last_step;    // or, where they are fewer, a beat holds several words of each,
   logic [$clog2(Banks):0] per_step;  // of which so many are loaded in a step
   logic to_table;
@@ -95,7 +96,7 @@ module array_issue #(
       if (d_i.mode == ModeBits'(m)) begin
         last_part  = PartBits'((takers + EntriesPerBeat - 1) / EntriesPerBeat - 1);
         last_slot  = (takers < EntriesPerBeat) ? SlotBits'(EntriesPerBeat / takers - 1) : '0;
-        last_group = (places > Together) ? 8'(places / Together - 1) : '0;
+        last_group = (places > Together) ? StepBits'(places / Together - 1) : '0;
         if (places < Together) begin
           per_step  = !to_table ? BankBits'(1) : BankBits'(Together / places < Banks ? Together / places : Banks);
           last_step = LoadBits'(Together / places / 32'(per_step) - 1);
@@ -115,7 +116,7 @@ module array_issue #(
 
   // Loads: a step writes a word into one or more places.
   logic load, load_pop, word_done;
-  logic [7:0] group_q;
+  logic [StepBits-1:0] group_q;
   logic [LoadBits-1:0] step_of_beat_q;
   logic [BankBits-1:0] step_words;   // of a place, in this step
   logic load_ends;
@@ -129,7 +130,7 @@ module array_issue #(
   assign pop_o = collect || load_pop || (sparse && slot_done && (slot_q == last_slot || left_q == CountBits'(1)));
 
   // Dense: the own words of a row are read lane by lane, the words of the table in order.
-  logic [11:0] element_q;
+  logic [EntriesBits-1:0] element_q;
   logic [LaneBits-1:0] lane_q;
   logic [AddressBits-1:0] own_q, step_q;
   logic row_last;
@@ -176,7 +177,7 @@ module array_issue #(
       assign group_base[u] = d_i.table_base + base_of[mode];
     end
     // The head of a word: heads have as many words each.
-    assign word_last = scores ? 12'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
+    assign word_last = scores ? EntriesBits'(word_q) == (d_i.entries >> 1) - 1'b1 : tile_last;
     assign head_step = go && (scores || of_edges || (messages && tile_q != '0));
     always_ff @(posedge clk_i) begin
       if (head_step) begin
@@ -235,7 +236,7 @@ module array_issue #(
       localparam int unsigned LoadPlace = u % Places;
       localparam int unsigned Stride = fgnas_pkg::BeatBits / Together;
       if (Places >= Together) begin : gen_wide
-        assign loaded[m]    = group_q == 8'(LoadPlace / Together);
+        assign loaded[m]    = group_q == StepBits'(LoadPlace / Together);
         assign load_word[m] = (Banks * WordBits)'(beat_i[(LoadPlace%Together)*Stride+:WordBits]);
       end else begin : gen_narrow
         assign loaded[m]    = 1'b1;
@@ -259,12 +260,12 @@ module array_issue #(
   end
 
   logic [Units-1:0] last, fresh_q, wrong, absent;
-  logic signed [15:0] largest;       // index that an entry may have: it names as many words as there are tiles
-  assign largest = signed'({1'b0, d_i.limit}) - 16'(met) - 16'(messages);
+  logic signed [LimitBits:0] largest;  // index that an entry may have: it names as many words as there are tiles
+  assign largest = signed'({1'b0, d_i.limit}) - (LimitBits + 1)'(met) - (LimitBits + 1)'(messages);
   always_comb begin
     for (int unsigned u = 0; u < Units; u++) begin
       last[u]      = dense ? row_last : entry[u].last;
-      wrong[u]     = signed'(16'(entry[u].index)) > largest;
+      wrong[u]     = signed'((LimitBits + 1)'(entry[u].index)) > largest;
       absent[u]    = Shared && sparse && entry[u].value == '0;
       reserve_o[u] = slot_done && (last[u] || of_edges);
     end

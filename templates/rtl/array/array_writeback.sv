@@ -13,7 +13,7 @@
 module array_writeback #(
   parameter int unsigned Units      = 8,
   parameter int unsigned Modes      = 2,
-  parameter logic [Modes-1:0][7:0] M = '0,
+  parameter logic [Modes-1:0][$clog2(Units):0] M = '0,
   parameter logic [Modes-1:0][3:0] LogK = '0,
   parameter logic [Modes-1:0][3:0] LogN = '0,
   parameter int unsigned Bits       = 8,
@@ -251,7 +251,7 @@ module array_writeback #(
   end
 
   // To main memory: beats in order, until the region is full.
-  logic [27:0] left_q;
+  logic [ResultBeatsBits-1:0] left_q;
   logic none_left_q;
   assign valid_o = to_logits && complete && !none_left_q;
   always_comb begin
@@ -265,7 +265,7 @@ module array_writeback #(
   always_ff @(posedge clk_i) begin
     if (to_logits && |grant) begin
       left_q      <= left_q - 1'b1;
-      none_left_q <= left_q == 28'd1;
+      none_left_q <= left_q == ResultBeatsBits'(1);
     end
     if (start_i) begin
       left_q      <= d_i.result_beats;

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import programme
 from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_beats, read_entries, read_programme
@@ -67,7 +68,7 @@ def test_descriptors_come_back() -> None:
 
 
 def test_a_value_without_room_is_refused() -> None:
-    with pytest.raises(ValueError, match="tiles is 16, which 4 bits do not hold"):
+    with pytest.raises(UserError, match="tiles of a step of the programme is 16, which 4 bits do not hold; choose"):
         Descriptor(operation=1, mode=0, tiles=16, count=1)
 
 

@@ -1,0 +1,18 @@
+"""Sizes that a multiplier array may have, as a design names them; the record of a design and the hardware read them."""
+
+from typing import Literal, get_args
+
+BeatBits = Literal[128, 256, 512]
+"""Width of the memory port."""
+Results = Literal[1, 2, 4]
+"""Words of H that may go to the tables in a cycle."""
+Shared = Literal[1, 2, 4, 8, 16]
+"""Units that may read one copy of the table."""
+BEAT_BITS: tuple[int, ...] = get_args(BeatBits)
+RESULTS: tuple[int, ...] = get_args(Results)
+SHARED: tuple[int, ...] = get_args(Shared)
+
+LARGEST_UNITS = 128
+"""Units of an array at most: a descriptor has room for as many side by side."""
+MOST_BITS = 16
+"""Bits of the widest features and weights."""

@@ -1,0 +1,69 @@
+// The activation of finished lanes: none, the larger of a number and 0, or a table of codes. One cycle.
+
+`default_nettype none
+
+module array_unit_activation #(
+  parameter int unsigned Bits            = 8,
+  parameter int unsigned ActivationWords = 0,  // no table where 0
+  parameter int unsigned Finished        = array_pkg::Lanes,
+  localparam int unsigned WordBits = array_pkg::Lanes * Bits,
+  localparam int unsigned ResultWidth = fgnas_pkg::WordBits
+) (
+  input  wire                                    clk_i,
+  input  wire                                    rst_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // most fields belong to other modules; there may be no table
+  input  wire  array_pkg::descriptor_t           d_i,
+  input  wire                                    load_i,
+  input  wire  [array_pkg::AddressBits-1:0]      load_address_i,
+  input  wire  [WordBits-1:0]                    load_word_i,
+  input  wire                                    valid_i,
+  input  wire  [Finished-1:0][ResultWidth-1:0]   lanes_i,
+  input  wire  signed [ResultWidth-1:0]          largest_i,  // of the descriptor's width
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic                                   valid_o,
+  output logic [Finished-1:0][ResultWidth-1:0]   lanes_o,
+  output logic                                   over_o      // a code has no place
+);
+  import array_pkg::*;
+  logic load_codes;
+  logic [Finished-1:0][ResultWidth-1:0] z_d;
+  assign load_codes = load_i && d_i.target == 3'(TargetActivation);
+  assign over_o     = load_codes && 32'(load_address_i) + 1 > ActivationWords;
+  if (ActivationWords > 0) begin : gen_table
+    localparam int unsigned ActivationBits = (ActivationWords > 1) ? $clog2(ActivationWords) : 1;
+    (* ram_style = "distributed" *) logic [WordBits-1:0] codes[ActivationWords];
+    always_ff @(posedge clk_i) begin
+      if (load_codes) codes[ActivationBits'(load_address_i)] <= load_word_i;
+    end
+    for (genvar l = 0; l < Finished; l++) begin : gen_lookup
+      logic [ResultWidth-1:0] place;
+      logic [WordBits-1:0] word;
+      logic signed [Bits-1:0] code;
+      assign place = lanes_i[l] & {largest_i[ResultWidth-2:0], 1'b1};
+      assign word  = codes[ActivationBits'(d_i.activation_base) + ActivationBits'(place >> $clog2(Lanes))];
+      always_comb begin
+        code = '0;
+        for (int unsigned c = 0; c < Lanes; c++) begin
+          if (32'(place[$clog2(Lanes)-1:0]) == c) code = word[c*Bits+:Bits];
+        end
+      end
+      always_comb begin
+        unique case (d_i.activation)
+          2'(ActivationRelu):  z_d[l] = lanes_i[l][ResultWidth-1] ? '0 : lanes_i[l];
+          2'(ActivationTable): z_d[l] = ResultWidth'(code);
+          default:             z_d[l] = lanes_i[l];
+        endcase
+      end
+    end
+  end else begin : gen_relu
+    for (genvar l = 0; l < Finished; l++) begin : gen_lookup
+      assign z_d[l] = (d_i.activation == 2'(ActivationRelu) && lanes_i[l][ResultWidth-1]) ? '0 : lanes_i[l];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    valid_o <= valid_i && !rst_i;
+    lanes_o <= z_d;
+  end
+endmodule
+
+`default_nettype wire
