@@ -21,7 +21,7 @@ from fgnas.hardware.array import choosing
 from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
@@ -230,7 +230,7 @@ def gat_on_array(dataset: str) -> dict[str, Any]:
     with Workers(Here) as workers:
         network = parts.trainer.retrain([design], 1, workers)[0].model.network
     lowered = lower(design, network, GraphShape.of(data))
-    array = choosing.fastest(lowered, data, choosing.Room(DSP, BEAT_BITS[-1]))
+    array = choosing.fastest(lowered, data, choosing.Room(DSP, PORT_WIDTHS[-1]))
     price = array_price(encode_array(array, data), Specification())
     return {
         "layers": "; ".join(map(described, design.layers)), "array": None, "bytes": None,

@@ -16,7 +16,7 @@ from fgnas.backends.array import write_project, write_vectors
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.pipeline import lowering as pipeline
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
@@ -50,7 +50,7 @@ def logits(encoded: EncodedArray) -> Any:
     return encoded.read_logits(reference.run_region(encoded))
 
 
-PORTS = [bits if bits == BEAT_BITS[-1] else pytest.param(bits, marks=pytest.mark.slow) for bits in BEAT_BITS]
+PORTS = [bits if bits == PORT_WIDTHS[-1] else pytest.param(bits, marks=pytest.mark.slow) for bits in PORT_WIDTHS]
 
 
 @pytest.mark.parametrize("beat_bits", PORTS)

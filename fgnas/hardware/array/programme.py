@@ -21,7 +21,7 @@ from fgnas.hardware.wire import Field, Layout, Register
 
 Beats = NDArray[np.uint8]
 """[beats, bytes of a beat], little-endian within a beat."""
-BEAT_BITS = (128, 256, 512)
+PORT_WIDTHS = (128, 256, 512)
 """Widths of the memory port that an engine can have."""
 
 ENTRY = Layout((
