@@ -23,7 +23,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import LANES, Engine, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.nodes import GraphData, load
@@ -49,11 +49,11 @@ class Build:
 
 def builds(data: GraphData, count: int, first: int) -> list[Build]:
     """`count` random networks of FGNAS's space that the array runs, in builds of TOGETHER at most; the sizes of the
-    builds begin with pair `first` of UNITS and BEAT_BITS."""
+    builds begin with pair `first` of UNITS and PORT_WIDTHS."""
     found: list[Build] = []
     while (begun := sum(len(one.numbers) for one in found)) < count:
         place = first + len(found)
-        units, beat_bits = UNITS[place % len(UNITS)], BEAT_BITS[place % len(BEAT_BITS)]
+        units, beat_bits = UNITS[place % len(UNITS)], PORT_WIDTHS[place % len(PORT_WIDTHS)]
         found.append(_build(data, range(begun, min(count, begun + TOGETHER)), units, beat_bits))
     return found
 

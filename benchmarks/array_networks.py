@@ -39,8 +39,8 @@ from fgnas.hardware.array.lowering import (
 )
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.programme import (
-    BEAT_BITS,
     NARROW_BITS,
+    PORT_WIDTHS,
     Attention,
     Beats,
     Descriptor,
@@ -179,10 +179,10 @@ def graph(
 
 def size_of(number: int, rng: np.random.Generator) -> Size:
     """The size of engine `number`, and what it offers."""
-    units, beat_bits = UNITS[number % len(UNITS)], BEAT_BITS[number % len(BEAT_BITS)]
+    units, beat_bits = UNITS[number % len(UNITS)], PORT_WIDTHS[number % len(PORT_WIDTHS)]
     results = int(rng.choice([one for one in RESULTS if one <= table_banks(beat_bits)]))
     if number < PLAIN_ENGINES:
-        return Size(units, beat_bits, BITS[number // len(BEAT_BITS) % len(BITS)], results)
+        return Size(units, beat_bits, BITS[number // len(PORT_WIDTHS) % len(BITS)], results)
     size = Size(units, beat_bits, ANY_BITS[number % len(ANY_BITS)], results, plain=False)
     shared, turn = [one for one in SHARED[1:] if units % one == 0], number // len(UNITS)
     if shared and (number + turn) % 2 == 0:  # units that share tables have no scores

@@ -28,7 +28,7 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.kind import FittedArray
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import ARRAY
 from fgnas.hardware.specification import Specification
@@ -52,7 +52,7 @@ def case(seed: int, number: int) -> tuple[Design, Network, GraphData, int]:
     rng = np.random.default_rng([seed, number])
     data, space = load(GRAPHS[number % len(GRAPHS)]), fgnas_space()
     design = space.design(space.draw(1, rng)[0], MULTIPLIERS)
-    return design, any_network(rng, design, data), data, int(rng.choice(BEAT_BITS))
+    return design, any_network(rng, design, data), data, int(rng.choice(PORT_WIDTHS))
 
 
 def measured(seed: int, number: int, folder: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.layers import array_network
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.searchers.pool import PoolSettings, fitness
@@ -230,7 +230,7 @@ def gat_on_array(dataset: str) -> dict[str, Any]:
     with Workers(Here) as workers:
         network = parts.trainer.retrain([design], 1, workers)[0].model.network
     lowered = array_network(design, network, GraphShape.of(data))
-    array = choosing.fastest(lowered, data, choosing.Room(DSP, BEAT_BITS[-1]))
+    array = choosing.fastest(lowered, data, choosing.Room(DSP, PORT_WIDTHS[-1]))
     price = array_price(encode_array(array, data), Specification())
     return {
         "layers": "; ".join(map(described, design.layers)), "array": None, "bytes": None,

@@ -28,7 +28,7 @@ from fgnas.hardware.array.encoding import EncodedArray, encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Operation, Target
+from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS, Operation, Target
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.pricing import Pricer
 from fgnas.hardware.shape import GraphShape
@@ -52,8 +52,8 @@ RANDOM = {"cora": 30, "citeseer": 10}
 SEED = 2024
 SCALES = ("weight_scale", "value_scale", "output_scale")
 LIMITS = (
-    ({"dsp": 100, "lut": 100_000, "ff": 100_000}, (BEAT_BITS[-1], BEAT_BITS[0])),
-    ({"dsp": 100, "lut": 10_000, "ff": 10_000}, (BEAT_BITS[-1], BEAT_BITS[0])),
+    ({"dsp": 100, "lut": 100_000, "ff": 100_000}, (PORT_WIDTHS[-1], PORT_WIDTHS[0])),
+    ({"dsp": 100, "lut": 10_000, "ff": 10_000}, (PORT_WIDTHS[-1], PORT_WIDTHS[0])),
 )
 """Limits of the paper's Table IV, and the ports of the arrays that are compared within them."""
 SPACE, PRICED = "g-cos", 100_000
@@ -138,7 +138,7 @@ def modelled(dataset: str, multipliers: int, beat_bits: int) -> dict[str, Any]:
 def simulated(dataset: str, multipliers: int) -> dict[str, Any]:
     """The array's RTL on the whole graph."""
     data = load(dataset)
-    array = fastest(source_of(data), data, Room(multipliers, BEAT_BITS[-1]))
+    array = fastest(source_of(data), data, Room(multipliers, PORT_WIDTHS[-1]))
     return run(array, data, BUILD / f"{dataset}-{multipliers}")
 
 
@@ -156,7 +156,7 @@ def random_array(data: GraphData, rng: np.random.Generator) -> tuple[Design, Arr
     space = find_space("fgnas")
     while True:
         chosen = space.design(space.draw(1, rng)[0], 0)
-        multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(BEAT_BITS))
+        multipliers, beat_bits = int(rng.choice(MULTIPLIERS[:5])), int(rng.choice(PORT_WIDTHS))
         source = lowered(chosen, data, rng)
         if has_wide_heads(source):
             continue
@@ -204,7 +204,7 @@ def within(dataset: str, limits: dict[str, int], beat_bits: int) -> dict[str, An
 
 def priced(dataset: str) -> dict[str, Any]:
     """Designs of G-CoS's space that are priced in a second of processor time, phases known or not."""
-    space, target = gcos_space(SPACE, LARGEST_UNITS, BEAT_BITS[-1]), ArrayDesignPricer(load(dataset))
+    space, target = gcos_space(SPACE, LARGEST_UNITS, PORT_WIDTHS[-1]), ArrayDesignPricer(load(dataset))
     rng, seconds = np.random.default_rng(SEED), []
     for _ in range(2):
         columns, arrays = space.designs(space.draw(PRICED, rng))
@@ -249,12 +249,12 @@ def place_of(options: tuple[Any, ...], value: Any) -> int:
 def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     arrays = {(one["dataset"], one["allowed"], one["beat_bits"]): one for one in record["modelled"]}
-    against = [one | {"array": arrays[one["dataset"], one["allowed"], BEAT_BITS[-1]]} for one in record["pipelines"]]
+    against = [one | {"array": arrays[one["dataset"], one["allowed"], PORT_WIDTHS[-1]]} for one in record["pipelines"]]
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
         randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
         within=record.get("within", []), priced=record["priced"],
-        bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=BEAT_BITS[-1],
+        bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=PORT_WIDTHS[-1],
     )  # fmt: skip
 
 
@@ -264,7 +264,7 @@ def main() -> None:
     templates = sorted((templates_directory() / "rtl" / "array").iterdir())
     record = Record("multiplier-array", f"{code_version()} {digest_of_files(templates)[:12]}")
     record.note(modelled=[
-        modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, BEAT_BITS)
+        modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, PORT_WIDTHS)
     ], within=[
         within(dataset, limits, beat_bits) for limits, ports in LIMITS for beat_bits in ports for dataset in DATASETS
     ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)],

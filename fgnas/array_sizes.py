@@ -8,7 +8,7 @@ Results = Literal[1, 2, 4]
 """Words of H that may go to the tables in a cycle."""
 Shared = Literal[1, 2, 4, 8, 16]
 """Units that may read one copy of the table."""
-BEAT_BITS: tuple[int, ...] = get_args(BeatBits)
+PORT_WIDTHS: tuple[int, ...] = get_args(BeatBits)
 RESULTS: tuple[int, ...] = get_args(Results)
 SHARED: tuple[int, ...] = get_args(Shared)
 

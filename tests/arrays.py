@@ -15,7 +15,7 @@ from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.graph import integer_graph
 from fgnas.hardware.kind import Wanted
@@ -114,7 +114,7 @@ def random_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData
     columns = tuple(max(1, n // int(rng.integers(1, 3))) for n in widest)
     last = source.layers[-1]
     split = 1 if last.maximum or last.attends else int(rng.choice([1, 2, 4]))
-    beat_bits = int(rng.choice(BEAT_BITS))
+    beat_bits = int(rng.choice(PORT_WIDTHS))
     whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
     first = whole.plans[0]
     held = 1 if first.last else first.tiles // (first.head_tiles if first.attends else 1)
@@ -131,7 +131,7 @@ def shared_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData
     units = shared * side * int(rng.choice([1, 1, 2, 3] if shared * side < 16 else [1]))
     columns = tuple(min(side, default_columns(layer, units)) for layer in source.layers if not layer.second)[:-1]
     split = 1 if source.layers[-1].maximum else int(rng.choice([one for one in (1, 2, 4) if one <= side]))
-    beat_bits = int(rng.choice(BEAT_BITS))
+    beat_bits = int(rng.choice(PORT_WIDTHS))
     held = fit(source, data, units, columns, split, beat_bits).plans[0]
     passes = 1 if held.last else int(rng.choice([one for one in range(1, held.tiles + 1) if held.tiles % one == 0]))
     results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))

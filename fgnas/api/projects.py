@@ -14,7 +14,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.kinds import described_kind
 
 if TYPE_CHECKING:
-    from fgnas.tools.doctor import Part
+    from fgnas.tools.doctor import Need
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def passed(result: dict[str, Any]) -> bool:
     return not any(result.get(name) for name in FAULTS)
 
 
-def doctor() -> list[Part]:
+def doctor() -> list[Need]:
     """The external tools: installed or missing, the effect of a missing one, and the command that installs it."""
     from fgnas.tools.doctor import examine
 

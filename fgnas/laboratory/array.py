@@ -48,7 +48,7 @@ from fgnas.hardware.array.area import (
 from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS, SHARED, Engine, Softmax
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
-from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS
+from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms
@@ -427,7 +427,7 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
     chosen["array_unit"][:0] = untabled[:UNTABLED]
     chosen["fixed"] = [
         next(array for array in arrays if array.engine.beat_bits == bits and low <= array.engine.units < high)
-        for bits in BEAT_BITS for low, high in FIXED_UNITS
+        for bits in PORT_WIDTHS for low, high in FIXED_UNITS
     ]  # fmt: skip
     scores = np.random.default_rng(OPTION_SEED)
     chosen[ATTENTION] = [draw_array(scores, attending=True) for _ in range(POINTS[ATTENTION])]
@@ -450,7 +450,7 @@ def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batc
             continue
         known = [Engine.of(row["engine"]) for row in rows]
         missing = [array for array in arrays if array.engine not in known]
-        behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in BEAT_BITS]
+        behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in PORT_WIDTHS]
         for start in range(0, max(map(len, behind)), BATCH):
             yield from (Batch(module, tuple(own[start : start + BATCH])) for own in behind if own[start:])
 

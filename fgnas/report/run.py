@@ -107,7 +107,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Design:
+class DrawnDesign:
     """A distinct design: its first trial, and how often it was drawn."""
 
     trial: Trial
@@ -144,7 +144,7 @@ class RunPage:
     offers: list[Offer]
     leaders: list[dict[str, Any]]
     fronts: dict[str, list[int]]
-    designs: list[Design]
+    designs: list[DrawnDesign]
     columns: list[Column]
     payload: dict[str, Any]
     mapped: MappedFront | None = None
@@ -282,16 +282,16 @@ def offers(run: RunRecord, place: dict[str, int]) -> list[Offer]:
     ]  # fmt: skip
 
 
-def distinct_designs(trials: Sequence[Trial]) -> list[Design]:
+def distinct_designs(trials: Sequence[Trial]) -> list[DrawnDesign]:
     """The first trial of each design, in order."""
     times = Counter(trial.design_hash for trial in trials)
     first: dict[str, Trial] = {}
     for trial in trials:
         first.setdefault(trial.design_hash, trial)
-    return [Design(trial, times[name]) for name, trial in first.items()]
+    return [DrawnDesign(trial, times[name]) for name, trial in first.items()]
 
 
-def effective_columns(decisions: Sequence[Decision], designs: Sequence[Design]) -> list[Column]:
+def effective_columns(decisions: Sequence[Decision], designs: Sequence[DrawnDesign]) -> list[Column]:
     """Every decision that has an effect in some design, by position, with the options that occur."""
     rank = {position: place for place, position in enumerate(positions_of(decisions))}
     found = []
@@ -349,7 +349,7 @@ def heading(decisions: Sequence[Decision], kind: str) -> str:
     return joined((one.label, is_number(one.options[0])) for one in found.values())
 
 
-def counts(run: RunRecord, designs: Sequence[Design]) -> dict[str, Any]:
+def counts(run: RunRecord, designs: Sequence[DrawnDesign]) -> dict[str, Any]:
     """The numbers in the text of the page."""
     feasible = [trial for trial in run.trials if trial.feasible]
     drawn = run.trials[-1].draws if run.trials else 0
@@ -402,7 +402,7 @@ def titled(quantity: Quantity) -> str:
     return f"{quantity.label} ({unit})" if unit else quantity.label
 
 
-def scatter(cost: Quantity, run: RunRecord, designs: Sequence[Design], place: dict[str, int]) -> Scatter:
+def scatter(cost: Quantity, run: RunRecord, designs: Sequence[DrawnDesign], place: dict[str, int]) -> Scatter:
     """The first score of each distinct design against one cost."""
     score = run.scores[0]
     used = [design.trial.costs[cost.name] * cost.scale for design in designs]
@@ -486,7 +486,7 @@ def moving_share(feasible: NDArray[np.bool_], draws: NDArray[np.int64], window: 
 
 
 def payload(
-    run: RunRecord, designs: Sequence[Design], columns: Sequence[Column], fronts: dict[str, list[int]]
+    run: RunRecord, designs: Sequence[DrawnDesign], columns: Sequence[Column], fronts: dict[str, list[int]]
 ) -> dict[str, Any]:
     """The data of the page's script: a row of numbers for each distinct design, choices as indices of options."""
     return {

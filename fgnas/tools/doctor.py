@@ -29,7 +29,7 @@ EXTRAS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class Need:
     """A tool, a package or data that fgnas uses.
 
     Attributes:
@@ -47,17 +47,17 @@ class Part:
     fix: str
 
 
-def examine() -> list[Part]:
+def examine() -> list[Need]:
     """All parts, the required ones first."""
     return [*required(), *tools(), *extras(), *data()]
 
 
-def required() -> list[Part]:
+def required() -> list[Need]:
     """Python, and the packages that fgnas requires."""
     version = platform.python_version() if sys.version_info >= OLDEST_PYTHON else None
-    parts = [Part("Python 3.11 or newer", version, True, "everything", "sudo apt-get install python3")]
+    parts = [Need("Python 3.11 or newer", version, True, "everything", "sudo apt-get install python3")]
     for package in requirements():
-        parts.append(Part(package, _version(package), True, "everything", f"pip install {package}"))
+        parts.append(Need(package, _version(package), True, "everything", f"pip install {package}"))
     return parts
 
 
@@ -70,23 +70,23 @@ def requirements() -> list[str]:
     return [name[0] for line in lines if "extra ==" not in line and (name := re.match(r"[\w.-]+", line))]
 
 
-def tools() -> list[Part]:
+def tools() -> list[Need]:
     """Programs and headers."""
     simulation = "no fgnas sim, no Accelerator.simulate"
     return [
-        Part("g++", shutil.which("g++"), False, "no fgnas csim, no fgnas sim", "sudo apt-get install g++"),
-        Part("make", shutil.which("make"), False, "no fgnas sim", "sudo apt-get install make"),
-        Part("Perl with Pod::Usage", _perl(), False, "no fgnas sim", "sudo apt-get install perl"),
-        Part("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
-        Part("shared libpython", _libpython(), False, simulation, LIBPYTHON),
-        Part("ap_int.h, ap_fixed.h, hls_stream.h", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
-        Part("bambu", shutil.which("bambu"), False, "no fgnas sim --bambu", BAMBU),
-        Part("ccache", shutil.which("ccache"), False, "builds take some seconds longer", "sudo apt-get install ccache"),
-        Part(
+        Need("g++", shutil.which("g++"), False, "no fgnas csim, no fgnas sim", "sudo apt-get install g++"),
+        Need("make", shutil.which("make"), False, "no fgnas sim", "sudo apt-get install make"),
+        Need("Perl with Pod::Usage", _perl(), False, "no fgnas sim", "sudo apt-get install perl"),
+        Need("Verilator 5.036 or newer", _found(lambda: find_verilator().path), False, simulation, VERILATOR),
+        Need("shared libpython", _libpython(), False, simulation, LIBPYTHON),
+        Need("ap_int.h, ap_fixed.h, hls_stream.h", _found(find_ap_types), False, "no fgnas csim", AP_TYPES),
+        Need("bambu", shutil.which("bambu"), False, "no fgnas sim --bambu", BAMBU),
+        Need("ccache", shutil.which("ccache"), False, "builds take some seconds longer", "sudo apt-get install ccache"),
+        Need(
             "Vitis", _found(lambda: find_vitis().compiler), False,
             "no fgnas vitis, no make ip-hls or make xo-hls in a project", "",
         ),
-        Part("Vivado", shutil.which("vivado"), False, "no make ip or make xo in a project, and so no bitstream", ""),
+        Need("Vivado", shutil.which("vivado"), False, "no make ip or make xo in a project, and so no bitstream", ""),
     ]  # fmt: skip
 
 
@@ -103,21 +103,21 @@ COSTS = {
 }  # fmt: skip
 
 
-def extras() -> list[Part]:
+def extras() -> list[Need]:
     """The packages of the optional extras."""
     return [
-        Part(package, _version(package), False, COSTS[extra], f"pip install 'fgnas[{extra}]'")
+        Need(package, _version(package), False, COSTS[extra], f"pip install 'fgnas[{extra}]'")
         for extra, packages in EXTRAS.items() for package in packages
     ]  # fmt: skip
 
 
-def data() -> list[Part]:
+def data() -> list[Need]:
     """Datasets, and a GPU to train on."""
     root = os.environ.get("FGNAS_DATA_ROOT")
     there = root if root and (Path(root) / "Planetoid").is_dir() else None
     return [
-        Part("Planetoid in FGNAS_DATA_ROOT", there, False, "Cora, CiteSeer and PubMed are downloaded on first use", ""),
-        Part("NVIDIA GPU", _gpu(), False, "no fgnas search --device cuda", ""),
+        Need("Planetoid in FGNAS_DATA_ROOT", there, False, "Cora, CiteSeer and PubMed are downloaded on first use", ""),
+        Need("NVIDIA GPU", _gpu(), False, "no fgnas search --device cuda", ""),
     ]
 
 
@@ -165,7 +165,7 @@ def _runs(command: list[str]) -> str | None:
     return run.stdout.strip() if run.returncode == 0 else None
 
 
-def table(parts: list[Part]) -> str:
+def table(parts: list[Need]) -> str:
     """The parts as text: first the installed ones, then the missing ones with their costs and fixes."""
     width = max(len(part.name) for part in parts)
     there = [f"  {part.name:<{width}}  {part.found}" for part in parts if part.found is not None]

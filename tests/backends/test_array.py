@@ -29,7 +29,7 @@ from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind, kind_of
 from fgnas.hardware.shape import GraphShape
@@ -322,7 +322,7 @@ def test_passes_over_the_columns(tmp_path: Path) -> None:
     data = random_graph(rng, 40, 25, 5, 120)
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, (last | {"k": 2, "d": 24}, last)), data)
-    for beat_bits in BEAT_BITS:
+    for beat_bits in PORT_WIDTHS:
         array = fit(source, data, 4, (1,), 1, beat_bits, 3)
         assert (array.plans[0].tiles, array.plans[0].row_tiles) == (2, 6)
         report = assert_exact(array, data, tmp_path / str(beat_bits), runs=2)

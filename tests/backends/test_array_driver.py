@@ -17,7 +17,7 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -50,7 +50,7 @@ def logits(encoded: EncodedArray) -> Any:
     return encoded.read_logits(reference.run_region(encoded))
 
 
-PORTS = [bits if bits == BEAT_BITS[-1] else pytest.param(bits, marks=pytest.mark.slow) for bits in BEAT_BITS]
+PORTS = [bits if bits == PORT_WIDTHS[-1] else pytest.param(bits, marks=pytest.mark.slow) for bits in PORT_WIDTHS]
 
 
 @pytest.mark.parametrize("beat_bits", PORTS)

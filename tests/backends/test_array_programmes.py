@@ -17,7 +17,7 @@ from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
-from fgnas.hardware.array.programme import BEAT_BITS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
+from fgnas.hardware.array.programme import PORT_WIDTHS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
 from fgnas.tools.csim import run_bench, run_csim
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
@@ -51,7 +51,7 @@ def readouts(seed: int) -> EncodedArray:
     """Logits of a batch of graphs: sums, maxima and means."""
     aggregation = ("add", "max", "mean")[seed % 3]
     _, data, graphs = readout_network(seed, aggregation)
-    array = engine_for(seed, aggregation, (4, 6, 2)[seed % 3], BEAT_BITS[seed % 3])
+    array = engine_for(seed, aggregation, (4, 6, 2)[seed % 3], PORT_WIDTHS[seed % 3])
     return encode_array(array, data, (readout(data, graphs),))
 
 

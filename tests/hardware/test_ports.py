@@ -44,4 +44,4 @@ def test_every_region_is_on_the_manager_of_its_direction() -> None:
 
 
 def test_a_burst_fills_a_page() -> None:
-    assert [ports.longest_burst(bits) for bits in programme.BEAT_BITS] == [256, 128, 64]
+    assert [ports.longest_burst(bits) for bits in programme.PORT_WIDTHS] == [256, 128, 64]

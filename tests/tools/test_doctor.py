@@ -14,7 +14,7 @@ from fgnas.cli import main
 from fgnas.tools import doctor
 
 
-def named(name: str) -> doctor.Part:
+def named(name: str) -> doctor.Need:
     return next(part for part in doctor.examine() if part.name == name)
 
 

@@ -31,9 +31,9 @@ from fgnas.hardware.array.engine import (
     words_loaded_together,
 )
 from fgnas.hardware.array.programme import (
-    BEAT_BITS,
     ENTRY,
     NARROW_BITS,
+    PORT_WIDTHS,
     WIDE_ENTRY,
     entries_per_beat,
     stored_bits,
@@ -176,7 +176,7 @@ class EngineColumns:
 
     def by_beat(self, fact: Callable[[int], int]) -> Ints:
         """[n] a fact of the width of the memory port."""
-        return np.array([fact(bits) for bits in BEAT_BITS])[np.searchsorted(BEAT_BITS, self.beat_bits)]
+        return np.array([fact(bits) for bits in PORT_WIDTHS])[np.searchsorted(PORT_WIDTHS, self.beat_bits)]
 
 
 def mode_columns(pairs: Sequence[tuple[Ints, Ints]]) -> list[ModeColumns]:

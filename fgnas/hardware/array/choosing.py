@@ -50,7 +50,7 @@ from fgnas.hardware.array.lowering import (
 )
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, NARROW_BITS, Activation
+from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.specification import DEFAULT_FAMILY
@@ -76,8 +76,8 @@ class Room:
     family: str = DEFAULT_FAMILY
 
     def __post_init__(self) -> None:
-        if self.beat_bits not in BEAT_BITS:
-            known = ", ".join(map(str, BEAT_BITS))
+        if self.beat_bits not in PORT_WIDTHS:
+            known = ", ".join(map(str, PORT_WIDTHS))
             raise UserError(f"an array's memory port has {known} bits, not {self.beat_bits}")
         if self.multipliers < LANES:
             raise UserError(f"an array has {LANES} multipliers at least, the design may use {self.multipliers}")

@@ -43,7 +43,7 @@ from fgnas.hardware.array.engine import (
 from fgnas.hardware.array.layers import ArrayNetwork, FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX, NARROW_BITS
+from fgnas.hardware.array.programme import LARGEST_INDEX, NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.array.resources import exponential_halves
 from fgnas.hardware.integer.tables import exponential_table, largest_difference
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
@@ -332,7 +332,7 @@ class ArrayDesignPricer:
         `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
         kinds = np.stack([_wide(columns), apart(columns), *(one == MLP for one in columns["aggregation"])])
-        for beat_bits, kind in itertools.product(BEAT_BITS, np.unique(kinds, axis=1).T):
+        for beat_bits, kind in itertools.product(PORT_WIDTHS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():
                 continue

@@ -13,7 +13,7 @@ from fgnas.design import MOST_BITS
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.programme import BEAT_BITS, LARGEST_INDEX, NARROW_BITS, entry_of, values_of
+from fgnas.hardware.array.programme import LARGEST_INDEX, NARROW_BITS, PORT_WIDTHS, entry_of, values_of
 from fgnas.hardware.integer.tables import exponentials
 from fgnas.hardware.numbers import Ints, ceil_div, ceil_log2
 
@@ -196,7 +196,7 @@ class Engine:
             0 <= self.activation_words <= MOST_ACTIVATION_WORDS,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
             f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
-            f"beat_bits must be one of {BEAT_BITS}": self.beat_bits in BEAT_BITS,
+            f"beat_bits must be one of {PORT_WIDTHS}": self.beat_bits in PORT_WIDTHS,
             f"partial sums take 0 or 2 to {MOST_OWN_WORDS:,} words": self.partial_words == 0
             or 2 <= self.partial_words <= MOST_OWN_WORDS,
             f"finished must be one of {FINISHED}": self.finished in FINISHED,

@@ -23,7 +23,7 @@ from fgnas.hardware.wire import Field, Layout, Register
 
 Beats = NDArray[np.uint8]
 """[beats, bytes of a beat], little-endian within a beat."""
-BEAT_BITS = array_sizes.BEAT_BITS
+PORT_WIDTHS = array_sizes.PORT_WIDTHS
 """Widths of the memory port that an engine can have."""
 
 ENTRY = Layout((

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import EngineColumns, engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import Engine, Softmax, in_block_ram
+from fgnas.hardware.array.engine import LANES, Engine, Softmax, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.tables import table_of

@@ -31,7 +31,7 @@ from fgnas.hardware.array.engine import (
     table_banks,
 )
 from fgnas.hardware.array.lowering import row_words
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.numbers import Ints
 from fgnas.hardware.specification import Specification
 from fgnas.space import Columns, Rows
@@ -167,8 +167,8 @@ class ArrayPrices:
 
 def _check_port(beat_bits: int, specification: Specification) -> None:
     """Raise UserError for a port that no array has, or that the device's memory cannot keep busy."""
-    if beat_bits not in BEAT_BITS:
-        raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, BEAT_BITS))} bits")
+    if beat_bits not in PORT_WIDTHS:
+        raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, PORT_WIDTHS))} bits")
     slower = max(1.0, specification.clock_mhz / (specification.port_mhz or specification.clock_mhz))
     if specification.port_bits is not None and specification.port_bits < beat_bits * slower:
         carried = specification.port_bits / slower

@@ -79,7 +79,7 @@ class ArchitectureSpace(DesignSpace):
 
 
 @dataclass(frozen=True)
-class Part:
+class Lanes:
     """Lanes of one stage: their columns, their variants [m, columns] of option indices, and the phase they work in."""
 
     columns: tuple[int, ...]
@@ -302,14 +302,14 @@ def lifted(space: DesignSpace, architectures: ArchitectureSpace, rows: Rows) -> 
     return space.repaired(full)
 
 
-def _varied(rows: Rows, part: Part) -> Rows:
+def _varied(rows: Rows, part: Lanes) -> Rows:
     """[variants * n, decisions] the rows with each variant of a part."""
     changed = np.tile(rows, (len(part.variants), 1))
     changed[:, list(part.columns)] = np.repeat(part.variants, len(rows), axis=0)
     return changed
 
 
-def parts_of(space: DesignSpace) -> list[Part]:
+def parts_of(space: DesignSpace) -> list[Lanes]:
     """The lanes of a space's designs, stage by stage."""
     places = {decision.name: column for column, decision in enumerate(space.decisions)}
     found = []
@@ -318,7 +318,7 @@ def parts_of(space: DesignSpace) -> list[Part]:
         if columns:
             ranges = (range(len(space.decisions[column].options)) for column in columns)
             variants = np.array(list(itertools.product(*ranges)), np.int16)
-            found.append(Part(columns, variants, layer + (names[0] in AFTER_MEMORY)))
+            found.append(Lanes(columns, variants, layer + (names[0] in AFTER_MEMORY)))
     return found
 
 

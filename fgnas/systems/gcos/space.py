@@ -18,7 +18,7 @@ from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
 from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, dsps_of, table_banks
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.space import Choice, Columns, Rows, Space
 from fgnas.tasks.sampling import EVERY
@@ -50,7 +50,7 @@ WIDER = (*(ADDED.get(one.name, one) for one in TABLE_II), HEADS_OF_GAT, SAMPLING
 are."""
 ENGINE = (
     Choice("units", tuple(offered_units(LARGEST_UNITS)), "hardware", where="design", fastest="most"),
-    Choice("beat_bits", BEAT_BITS, "hardware", where="design", fastest="most", label="port bits"),
+    Choice("beat_bits", PORT_WIDTHS, "hardware", where="design", fastest="most", label="port bits"),
     Choice("columns", (1, 2, 4, 8, 16, 32), "hardware", where="hidden", label="columns of units"),
     Choice("bits", tuple(FORMATS), "precision", where="design"),
 )
@@ -112,7 +112,7 @@ class ArraySpace(Space):
         formats = np.array([FORMATS[one] for one in FORMATS]).T[:, np.searchsorted(list(FORMATS), bits)]
         heads = values.pop("k", [np.zeros_like(bits)] * self.layers)
         numbers = {"ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
-        written = np.array([self.written(one) for one in BEAT_BITS])[np.searchsorted(BEAT_BITS, beat_bits)]
+        written = np.array([self.written(one) for one in PORT_WIDTHS])[np.searchsorted(PORT_WIDTHS, beat_bits)]
         shared = values.get("shared", [np.ones_like(bits)])[0]
         columns = tuple(values["columns"][: self.layers - 1])
         arrays = ArrayColumns(values["units"][0], beat_bits, written, shared, columns)
@@ -187,7 +187,7 @@ def _with_arrays(
     name: str, network: tuple[Choice, ...], units: int, beat_bits: int, engine: tuple[Choice, ...] = ENGINE
 ) -> ArraySpace:
     return ArraySpace(name, LAYERS, (*network, *engine)).restrict(
-        units=tuple(offered_units(units)), beat_bits=tuple(bits for bits in BEAT_BITS if bits <= beat_bits)
+        units=tuple(offered_units(units)), beat_bits=tuple(bits for bits in PORT_WIDTHS if bits <= beat_bits)
     )
 
 
@@ -215,8 +215,8 @@ def find_space(name: str, units: int, beat_bits: int, results: int = 1) -> Array
         raise UserError(f"unknown space {name!r}; known: {', '.join(SPACES)}")
     if units < 1:
         raise UserError(f"--dsp: an array has {LANES} multipliers at least")
-    if beat_bits not in BEAT_BITS:
-        raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, BEAT_BITS))} bits")
+    if beat_bits not in PORT_WIDTHS:
+        raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, PORT_WIDTHS))} bits")
     if results not in RESULTS:
         raise UserError(f"--results: an array writes {', '.join(map(str, RESULTS))} words of H a cycle")
     return replace(SPACES[name](units, beat_bits), results=results)

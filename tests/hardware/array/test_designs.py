@@ -21,7 +21,7 @@ from fgnas.hardware.array.designs import (
 )
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import array_network
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
@@ -44,7 +44,7 @@ def with_array(
     own[-1] |= last or {}
     for layer, aggregation in zip(own, aggregations, strict=False):
         layer["aggregation"] = aggregation
-    units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(BEAT_BITS))
+    units, beat_bits = int(rng.choice(UNITS)), int(rng.choice(PORT_WIDTHS))
     offered = [n for n in (1, 2, 4) if units % n == 0]
     columns = [
         int(rng.choice([n for n in offered if layer["attention"] not in VECTORS or n <= layer["k"]]))

@@ -100,5 +100,5 @@ def test_rules_follow_the_fields(field: str, size: str, given: Any, monkeypatch:
 def test_a_design_names_the_sizes_of_an_engine() -> None:
     fields = Array.model_json_schema()["properties"]
     assert fields["units"]["maximum"] == engine.LARGEST_UNITS == array_sizes.LARGEST_UNITS
-    offered = {"beat_bits": programme.BEAT_BITS, "results": engine.RESULTS, "shared": engine.SHARED}
+    offered = {"beat_bits": programme.PORT_WIDTHS, "results": engine.RESULTS, "shared": engine.SHARED}
     assert {name: tuple(fields[name]["enum"]) for name in offered} == offered

@@ -25,7 +25,7 @@ from fgnas.hardware.array.lowering import (
     table_words,
 )
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
-from fgnas.hardware.array.programme import BEAT_BITS, Target
+from fgnas.hardware.array.programme import PORT_WIDTHS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
 from fgnas.tasks.nodes import GraphData
 
@@ -39,7 +39,7 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, ("add", "mean", "max"), attentions, (1, 2, 4))
     arrays = []
-    beat_bits = BEAT_BITS[seed % 3]
+    beat_bits = PORT_WIDTHS[seed % 3]
     for units in (1, 2, 8, 12, 16):
         widest = tuple(default_columns(layer, units) for layer in source.layers[:-1])
         for columns in {widest, tuple(1 for _ in widest)}:
@@ -59,7 +59,7 @@ def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> N
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 1_200, 900, 5, 3_000)
     source = random_source_of(rng, wide_design(rng, 16), data)
-    beat_bits = BEAT_BITS[seed % 3]
+    beat_bits = PORT_WIDTHS[seed % 3]
     chosen = [(units, whole) for units in (1, 3, 4) for whole in (False, True)]
     arrays = [fit(source, data, units, (), 1, beat_bits, whole=whole) for units, whole in chosen]
     assert_exact(source, data, arrays, beat_bits, [whole for _, whole in chosen])
@@ -72,7 +72,7 @@ def test_prices_of_shared_tables_are_those_of_the_encoded_array(seed: int) -> No
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 700, 500, 5, 2_000)
     source = random_source_of(rng, wide_design(rng, 16, 1 + seed % 2), data)
-    beat_bits, arrays, powers = BEAT_BITS[seed % 3], list[ArrayAccelerator](), list[bool]()
+    beat_bits, arrays, powers = PORT_WIDTHS[seed % 3], list[ArrayAccelerator](), list[bool]()
     for units, columns, shared in ((4, 2, 2), (12, 1, 4), (16, 2, 8), (16, 1, 16), (4, 1, 1)):
         for whole in (False, True):
             results, finished = int(rng.choice([1, table_banks(beat_bits)])), int(rng.choice(FINISHED))
@@ -89,7 +89,7 @@ def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: 
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, attentions=attentions)
-    beat_bits = BEAT_BITS[seed % 3]
+    beat_bits = PORT_WIDTHS[seed % 3]
     arrays = []
     for units in (1, 4, 12):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
@@ -164,7 +164,7 @@ def test_prices_of_blocks_are_those_of_the_encoded_array(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, 1 + seed % 3, data, ("add", "mean"))
-    beat_bits, arrays = BEAT_BITS[seed % 3], []
+    beat_bits, arrays = PORT_WIDTHS[seed % 3], []
     for units in (1, 2, 6, 16):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
         first = fit(source, data, units, columns, 1, beat_bits).plans[0]
@@ -182,7 +182,7 @@ def test_prices_of_wide_numbers_are_those_of_the_encoded_array(seed: int) -> Non
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = wide_source(rng, 1 + seed % 3, data, (1, 2))
-    beat_bits, arrays = BEAT_BITS[seed % 3], []
+    beat_bits, arrays = PORT_WIDTHS[seed % 3], []
     for units in (1, 6, 16):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
         whole = fit(source, data, units, columns, 1, beat_bits)

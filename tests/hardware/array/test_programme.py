@@ -12,7 +12,7 @@ from fgnas.hardware.array import programme
 from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_beats, read_entries, read_programme
 
 
-@pytest.mark.parametrize("beat_bits", programme.BEAT_BITS)
+@pytest.mark.parametrize("beat_bits", programme.PORT_WIDTHS)
 @pytest.mark.parametrize("takers", [1, 2, 4, 8, 16, 32, 128])
 @pytest.mark.parametrize(("bits", "value_bits"), [(10, 10), (11, 16), (16, 16)])
 def test_entries_come_back(takers: int, beat_bits: int, bits: int, value_bits: int) -> None:
@@ -56,13 +56,13 @@ def test_a_wide_entry_by_hand() -> None:
     word = int.from_bytes(entry_beats(index, value, last, 4, 128, 11).tobytes(), "little")
     assert word == (5 | 0xFFFF << 14 | 1 << 30) << 93
     assert [programme.entries_per_beat(128, bits) for bits in (2, 10, 11, 16)] == [5, 5, 4, 4]
-    assert [programme.entries_per_beat(bits, 16) for bits in programme.BEAT_BITS] == [4, 8, 16]
+    assert [programme.entries_per_beat(bits, 16) for bits in programme.PORT_WIDTHS] == [4, 8, 16]
 
 
 def test_descriptors_come_back() -> None:
     first = Descriptor(operation=1, mode=2, tiles=3, count=12345, offset=77, beats=99, limit=16384, bits=16)
     second = replace(first, operation=2, entries=4095, target=2, result_beats=(1 << 28) - 1, residual=1, spare_high=15)
-    for beat_bits, beats in zip(programme.BEAT_BITS, (2, 1, 1), strict=True):
+    for beat_bits, beats in zip(programme.PORT_WIDTHS, (2, 1, 1), strict=True):
         assert read_programme(programme_beats([first, second], beat_bits)) == [first, second]
         assert len(programme_beats([first], beat_bits)) == programme.descriptor_beats(beat_bits) == beats
 

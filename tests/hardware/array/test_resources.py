@@ -15,7 +15,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.programme import BEAT_BITS
+from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.kinds import described_kind
@@ -38,7 +38,7 @@ def engines() -> dict[str, ArrayAccelerator]:
     found = {}
     for number, (table, own) in enumerate(DEPTHS):
         data = random_graph(rng, 20, 12, 4, 40)
-        beat_bits = BEAT_BITS[number % len(BEAT_BITS)]
+        beat_bits = PORT_WIDTHS[number % len(PORT_WIDTHS)]
         array = fit(random_source(rng, 2, data), data, 1, (1,), 1, beat_bits)
         bits = max(array.engine.bits, 6 + 2 * number)
         table += -table % (512 * array.engine.banks)
