@@ -159,26 +159,44 @@ def row_of(parts: Composition, design: Design) -> NDArray[np.int16]:
     return np.array([chosen], np.int16)
 
 
+def results_of(record: dict[str, Any], number: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
+    """The searches of a row for a kind of hardware, seed by seed, and whether they are this record's own."""
+    options = record["options"]
+    keys = [search_key(number, kind, seed, options["trainings"]) for seed in range(options["seeds"])]
+    found = [record[key] for key in keys if key in record]
+    if not found and kind == PIPELINE and known_key(number) in record:
+        return [record[known_key(number)]], False
+    return found, True
+
+
 def searched(record: dict[str, Any]) -> list[dict[str, Any]]:
     """A line for every row and kind of hardware that was searched."""
-    options, lines = record["options"], []
+    lines = []
     for number, kind in itertools.product(range(1, len(ROWS) + 1), (PIPELINE, ARRAY, EITHER)):
-        keys = [search_key(number, kind, seed, options["trainings"]) for seed in range(options["seeds"])]
-        results = [record[key] for key in keys if key in record]
-        own = bool(results)
-        if kind == PIPELINE and not own and known_key(number) in record:
-            results = [record[known_key(number)]]
+        results, own = results_of(record, number, kind)
         if not results:
             continue
         ended = [one for one in results if "error" not in one]
+        theirs = [one for one in results_of(record, number, PIPELINE)[0] if "error" not in one]
         lines.append({
             "number": number, "kind": kind, "own": own, "searches": len(results), "failed": len(results) - len(ended),
             "test": statistics_of([float(np.mean(one["test"])) for one in ended]),
             **{cost: statistics_of([one["prices"][cost] for one in ended])["mean"] for cost in SHARES.values()},
             "same": {other: mean_of([one["cycles"][other] for one in ended]) for other in (PIPELINE, ARRAY, EITHER)},
+            "as_good": fewest_as_good(ended, theirs),
             "arrays": sum(one["design"].get("array") is not None for one in ended),
         })  # fmt: skip
     return lines
+
+
+def fewest_as_good(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> int | None:
+    """Fewest cycles of a leader that is in validation at least as good as the best leader of the others' searches."""
+    levels = [np.mean(values) for one in theirs for values, _ in one["leaders"]]
+    cycles = [
+        int(costs["latency_cycles"]) for one in ours for values, costs in one["leaders"]
+        if levels and np.mean(values) >= max(levels)
+    ]  # fmt: skip
+    return min(cycles, default=None)
 
 
 def moved(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
