@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -140,6 +140,10 @@ bench-tables: ## Tables III and IV, hours in all, resumable: ROWS (such as 1,12;
 bench-methods: ## Tables III and IV by ways to search, at equal trainings, hours in all, resumable: ROWS METHODS (numbers) ONLY WORKERS
 	@scripts/setup.sh
 	$(python) benchmarks/methods.py --workers $(or $(WORKERS),2) $(call options,ROWS METHODS ONLY)
+
+bench-targets: ## Tables III and IV by hardware: pipeline, array, either; hours in all, resumable: ROWS ONLY (prices or searches) SEEDS WORKERS
+	@scripts/setup.sh
+	$(python) benchmarks/targets.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY SEEDS)
 
 bench-recipe: ## recipes of training on random splits
 	@scripts/setup.sh

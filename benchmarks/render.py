@@ -26,6 +26,7 @@ import recipe
 import search
 import side_by_side
 import tables
+import targets
 import two_tiers
 from pages import read_record, write_page
 
@@ -55,6 +56,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "side-by-side.md": ("side-by-side", side_by_side.page),
     "tables.md": ("tables", tables.page),
     tables.FIGURE: ("tables", tables.figure),
+    f"{targets.NAME}.md": (targets.NAME, targets.page),
     "two-tiers.md": ("two-tiers", two_tiers.page),
 }
 """File -> the record it is made from, and the function that renders it."""

@@ -13,7 +13,7 @@ PAGES = (
     "gcos.md", "gcos-frontier.svg", "gcos-pairs.svg", "hardware-model.md", "hardware-model.svg",
     "initiation-interval.md", "mapping.md", "methods.md", "multiplier-array-area.md", "multiplier-array-area.svg",
     "multiplier-array-cpp.md", "multiplier-array-random.md", "multiplier-array.md", "recipe.md", "search-throughput.md",
-    "side-by-side.md", "tables.md", "tables-learning.svg", "two-tiers.md",
+    "side-by-side.md", "tables.md", "tables-learning.svg", "targets.md", "two-tiers.md",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from killing import killed, lines, same
 
 from fgnas.errors import UserError
-from fgnas.systems.fgnas import target
+from fgnas.systems.fgnas import Options, compose, target
 from fgnas.systems.fgnas.target import find_target
 
 ROOT = Path(__file__).parents[2]
@@ -70,3 +70,13 @@ def test_it_runs_is_killed_resumed_and_shown(package: Path, tmp_path: Path) -> N
     assert len(trials) == 40 and all(np.isfinite(trial["costs"]["lut_ms"]) for trial in trials)
     fgnas("report", "whole")
     assert "LUTs times milliseconds" in (whole / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ("array", "array-lut", "any"))
+def test_an_array_is_priced_in_all_that_limits_it(name: str) -> None:
+    """Each limit is on a cost that the target tells, and prices of architectures judge it."""
+    parts = compose(Options(dataset="digits", target=name, dsp=64, latency_ms=20.0))
+    assert {limit.cost for limit in parts.limits} <= {cost.name for cost in parts.target.costs}
+    rows = parts.space.draw(20, np.random.default_rng(0))
+    assert set(parts.target.price(rows)) == {cost.name for cost in parts.target.costs}
+    assert parts.feasible(rows).any()

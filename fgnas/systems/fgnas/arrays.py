@@ -82,7 +82,10 @@ def array_costs(clock_mhz: float) -> tuple[Quantity, ...]:
         Quantity("bram36", "Block RAM (36 Kb)"),
         Quantity("tiles", "Longest row of a unit", "words"),
         Quantity("table_words", "Table of a unit", "words"),
+        Quantity("own_words", "Own rows of a unit", "words"),
+        Quantity("descriptors", "Programme", "descriptors"),
         Quantity("activation_words", "Activation tables of a unit", "words"),
+        Quantity("bias_words", "Biases of a unit", "words"),
     )
 
 
