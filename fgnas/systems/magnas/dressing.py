@@ -20,7 +20,8 @@ def dressed(products: Sequence[Product], array: Array, network: Network, shape: 
     """The quantised network of a call for an array, as the array's lowering takes it."""
     *hidden, last = products
     layers = (*(_layer(one, last=False) for one in hidden), _layer(last, last=True))
-    return array_network(Design(layers=layers, dsp=dsps_of(LANES * array.units), array=array), network, shape, name=name)
+    design = Design(layers=layers, dsp=dsps_of(LANES * array.units), array=array)
+    return array_network(design, network, shape, name=name)
 
 
 def _layer(one: Product, last: bool) -> Layer:
