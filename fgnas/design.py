@@ -24,6 +24,7 @@ MOST_LAYERS = 8
 
 Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
+Order = Literal["gather-first"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
@@ -52,6 +53,12 @@ MLP of two layers of GIN (Xu et al., 2019), the aggregation that G-CoS names, wi
 
 GraphNAS's own `mlp` is another function: every message passes two products without an activation between them, which
 are no more than one product.
+"""
+
+GATHER_FIRST = "gather-first"
+"""The order (A X) W of a layer: P = RNE(A X) in a format of its own, then P W. Without it a layer is A (X W).
+
+Heads that are averaged share P, so that such a layer has one: the mean of their weights, which is rounded once.
 """
 
 LAST_ABSENT = ("d", "activation", "t_act")
@@ -106,6 +113,7 @@ class Layer(BaseModel):
     af: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of features")
     wi: int = Field(ge=0, le=MOST_BITS - 1, description="integer bits of weights, without the sign")
     wf: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of weights")
+    order: Order | None = Field(default=None, description="gather-first for (A X) W; None for A (X W)")
 
     @model_validator(mode="after")
     def _widths(self) -> Self:
@@ -117,6 +125,9 @@ class Layer(BaseModel):
         if self.attends and self.ai + self.af >= TABLE_BITS:
             most = TABLE_BITS - 1
             raise ValueError(f"ai + af must be 1 to {most} with attention {self.attention}: scores look up tables")
+        if self.gathers_first and not self.linear:
+            raise ValueError("order gather-first is for attention constant or gcn with aggregation add or mean: only "
+                             "such sums commute with the weights")  # fmt: skip
         return self
 
     @property
@@ -126,9 +137,19 @@ class Layer(BaseModel):
 
     @property
     def pipelined(self) -> bool:
-        """Whether the pipeline runs the layer: its score stage is for gat alone, it has no second product, and its
-        numbers have PIPELINE_BITS."""
-        return self.narrow and (not self.attends or self.t_attn is not None) and not self.mlp
+        """Whether the pipeline runs the layer: its score stage is for gat alone, it has no second product, its numbers
+        have PIPELINE_BITS, and it multiplies first."""
+        return self.narrow and (not self.attends or self.t_attn is not None) and not self.mlp and not self.gathers_first
+
+    @property
+    def gathers_first(self) -> bool:
+        """Whether messages are rows of X, and their sums are multiplied."""
+        return self.order is not None
+
+    @property
+    def linear(self) -> bool:
+        """Whether the aggregation commutes with the weights."""
+        return not self.attends and self.aggregation in ("add", "mean")
 
     @property
     def narrow(self) -> bool:
@@ -213,6 +234,8 @@ class Design(BaseModel):
                     raise ValueError(f"layer {index}: {name} {state}")
         if self.array is not None and len(self.array.columns) != len(self.layers) - 1:
             raise ValueError(f"array: columns needs {len(self.layers) - 1} numbers, one for each hidden layer")
+        if self.layers[0].gathers_first:
+            raise ValueError("layer 0: order gather-first is for further layers: X of the first is sparse and wide")
         self._check_sampling()
         return self
 
@@ -230,9 +253,10 @@ class Design(BaseModel):
         return self.sampling or (1.0,) * len(self.layers)
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values; `array` and `sampling` only where there is one, an array's `results` and
-        `shared` where there are several."""
-        absent: dict[str, Any] = {"sampling": True} if self.sampling is None else {}
+        """The design as plain JSON values; `array`, `sampling` and the `order` of a layer only where there is one, an
+        array's `results` and `shared` where there are several."""
+        plain = {place: {"order"} for place, layer in enumerate(self.layers) if not layer.gathers_first}
+        absent: dict[str, Any] = {"layers": plain} | ({"sampling": True} if self.sampling is None else {})
         if self.array is None:
             absent |= {"array": True}
         elif single := {name for name in ("results", "shared") if getattr(self.array, name) == 1}:
@@ -266,8 +290,10 @@ class Design(BaseModel):
 
     @property
     def score_key(self) -> str:
-        """Twelve hexadecimal digits that name the architecture and the formats, on which quantised accuracy depends."""
+        """Twelve hexadecimal digits that name what quantised accuracy depends on: architecture, formats and orders."""
         numerics = self._choices((*ARCHITECTURE_FIELDS, *FORMAT_FIELDS))
+        for choices, layer in zip(numerics, self.layers, strict=True):
+            choices |= {"order": layer.order} if layer.gathers_first else {}
         return hashlib.sha256(canonical_json(numerics).encode()).hexdigest()[:12]
 
     @classmethod
@@ -320,13 +346,15 @@ class Design(BaseModel):
 
 
 def columns_of(designs: Sequence[Design]) -> Columns:
-    """The columns of designs with the same number of layers, as `Space.columns` returns them."""
-    names = tuple(Layer.model_fields)
+    """The columns of designs with the same number of layers, as `Space.columns` returns them; with `order` only where
+    some layer gathers first."""
+    ordered = any(layer.gathers_first for design in designs for layer in design.layers)
+    names = tuple(name for name in Layer.model_fields if ordered or name != "order")
     result: Columns = {name: [] for name in names}
     for layer in range(len(designs[0].layers)):
         values = zip(*map(itemgetter(*names), (vars(design.layers[layer]) for design in designs)), strict=True)
         for name, column in zip(names, values, strict=True):
-            text = name in ("attention", "aggregation", "activation")
+            text = name in ("attention", "aggregation", "activation", "order")
             absent: Any = "" if text else 0
             present = [absent if value is None else value for value in column] if None in column else column
             result[name].append(np.array(present, np.str_ if text else np.int64))

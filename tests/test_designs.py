@@ -184,3 +184,15 @@ def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], t
     with pytest.raises(UserError) as found:
         read_tables(path)
     assert str(found.value) == str(expected.value)
+
+
+def test_designs_of_two_orders(tmp_path: Path) -> None:
+    """Tables have one order of every layer, and columns name it."""
+    plain = Design.from_dict({**random_design(np.random.default_rng(0), 2).to_dict(), "array": ARRAY})
+    last = plain.layers[1].model_copy(update={"attention": "gcn", "aggregation": "add", "t_attn": None})
+    layers = [(plain.layers[0], last.model_copy(update={"order": order})) for order in (None, "gather-first")]
+    lines = [plain.model_copy(update={"layers": one}).to_json() for one in (*layers, layers[0])]
+    path = written(tmp_path / "d.jsonl", lines)
+    assert_same(read_back(path), lines)
+    tables = read_tables(path)
+    assert [(table.gathered, table.places.tolist()) for table in tables] == [((), [0, 2]), ((False, True), [1])]
