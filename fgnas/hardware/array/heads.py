@@ -17,6 +17,7 @@ import numpy as np
 from fgnas.activations import NAMES
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
+from fgnas.hardware.array.orders import with_gathers_first
 from fgnas.hardware.array.programme import NARROW_BITS
 from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator
 from fgnas.hardware.pipeline.geometry import OneDesign, reshaped
@@ -39,7 +40,9 @@ def further_bits(width: Any, logits: Any, halvings: Any, exact: Any) -> FurtherB
 
 
 def with_heads_apart(source: Accelerator) -> Accelerator:
-    """The network whose last layer has no heads that cannot share a sum: the same logits, bit for bit."""
+    """The network whose last layer has no heads that cannot share a sum, and whose layers that gather first are two
+    each: the same logits, bit for bit."""
+    source = with_gathers_first(source)
     last = source.layers[-1]
     if not needs_own_sums(last):
         return source
@@ -58,7 +61,8 @@ def needs_own_sums(layer: LayerAccelerator) -> bool:
 
 def adds_heads(source: Accelerator, layer: LayerAccelerator) -> bool:
     """Whether a layer is the mean that `with_heads_apart` made: a sum, which needs no multiplication."""
-    return layer.second and not source.design.layers[source.design_layer(layer.index)].mlp
+    of_design = source.design.layers[source.design_layer(layer.index)]
+    return layer.second and not of_design.mlp and not of_design.gathers_first
 
 
 def _rows(last: LayerAccelerator, bits: FurtherBits) -> LayerAccelerator:

@@ -31,7 +31,7 @@ from fgnas.hardware.integer.tables import (
     score_table,
     tanh_table,
 )
-from fgnas.network import LayerParameters, Network, SecondProduct
+from fgnas.network import LayerParameters, Network, SecondProduct, multiplied
 
 Reals = NDArray[np.float32]
 
@@ -39,8 +39,9 @@ Reals = NDArray[np.float32]
 def network_of(design: Design, network: Network, width_in: int, classes: int, rounding: Arithmetic) -> IntegerNetwork:
     """The integer network of a design on graphs with so many features and classes.
 
-    Values are called "LAYER.STEP": linear, scores, aggregate, activate; of a second product second; in the last layer
-    mean and logits. Raises UserError where the weights do not fit the design.
+    Values are called "LAYER.STEP": linear, scores, aggregate, activate; of a layer that gathers first sums,
+    gathered, linear, rescale, activate; of a second product second; in the last layer mean and logits. Raises UserError
+    where the weights do not fit the design.
     """
     network.check(design, width_in, classes)
     builder = _Builder(rounding, classes, design.layers[0].value_format(network.input_scale))
@@ -69,16 +70,23 @@ class _Builder:
 
     def layer(self, place: int, layer: Layer, parameters: LayerParameters) -> None:
         """The steps of one layer of the design."""
+        layer, parameters = multiplied(layer, parameters)
         value, output = layer.value_format(parameters.value_scale), layer.value_format(parameters.output_scale)
         # The relu between the two products of mlp needs no table: its result has the format of its argument.
         formats = (
             _Formats(value, value, value) if parameters.mlp is not None
             else _Formats(value, argument_format(layer.activation, value, output), output)
         )  # fmt: skip
+        if layer.gathers_first:
+            self._gather(place, layer, len(parameters.weight), layer.value_format(parameters.scale_of_gathered))
         weight = layer.weight_format(parameters.weight_scale)
         codes = weight.quantise(parameters.weight)
         h = self._add(place, "linear", self._combine(codes.reshape(len(codes), -1), weight, value), self.at)
         self.number = value
+        if layer.gathers_first:
+            self.at = self._add(place, "rescale", Rescale(_shift(formats, layer.activation is None)), h)
+            self._finish(place, layer.activation, parameters.bias, formats)
+            return
         if parameters.mlp is None:
             self._aggregate(place, layer, parameters, formats, h)
             self._finish(place, layer.activation, parameters.bias, formats)
@@ -95,6 +103,14 @@ class _Builder:
         formats = _Formats(value, argument_format(layer.activation, value, output), output)
         self.at = self._add(place, "rescale", Rescale(_shift(formats, layer.activation is None)), h)
         self._finish(place, layer.activation, second.bias, formats)
+
+    def _gather(self, place: int, layer: Layer, columns: int, gathered: FixedPoint) -> None:
+        """The sums of a layer's rows of X, in a format of their own."""
+        gather = Gather("add", layer.attention == "gcn", self._mean(layer.aggregation == "mean"))
+        shift = self.number.fraction_bits + gather.fraction_bits - gathered.fraction_bits
+        self.at = self._add(place, "sums", replace(gather, shift=shift), self.at)
+        plain = Apply(np.zeros(columns, np.int64), 0, gathered, "linear", None, gathered)
+        self._apply(place, "gathered", plain)
 
     def _combine(self, codes: Codes, weight: FixedPoint, value: FixedPoint) -> Combine:
         shift = self.number.fraction_bits + weight.fraction_bits - value.fraction_bits

@@ -69,6 +69,8 @@ class LayerAccelerator:
         exponential_table: coefficients by D; beyond its end they are 0 (with scores; else None).
         activation_table: [2**width of `argument_format`] codes of Z by the unsigned bits of U; None in the last layer.
         scores: those that weight the messages; None without.
+        gathered: format of P of a layer that gathers first, which `linear_shift` is from; None for others. Its fields
+            are those of a layer that multiplies first; `fgnas.hardware.array.orders` makes two layers of it.
         second: whether this is a second product, whose rows receive from themselves alone.
 
     Raises ValueError where these contradict each other: a changed field either reaches every reader or stops here.
@@ -94,6 +96,7 @@ class LayerAccelerator:
     scores: Scores | None = None
     second: bool = False
     attention_factor: Codes | None = None
+    gathered: FixedPoint | None = None
 
     def __post_init__(self) -> None:
         g = self.geometry

@@ -22,14 +22,14 @@ from fgnas.hardware.pipeline.accelerator import Accelerator, LayerAccelerator, S
 from fgnas.hardware.pipeline.binding import Multipliers, bind_multipliers
 from fgnas.hardware.pipeline.geometry import OneDesign, geometry, of_one_design
 from fgnas.hardware.shape import GraphShape
-from fgnas.network import LayerParameters, Network
+from fgnas.network import LayerParameters, Network, multiplied
 
 
 def lower(design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = "") -> Accelerator:
     """The accelerator of a design. Raises UserError where the weights do not fit the design."""
     network.check(design, shape.width_in, shape.classes)
     pairs = zip(design.layers, network.layers, strict=True)
-    unfolded = [half for pair in pairs for half in _halves(*pair, shape.classes)]
+    unfolded = [half for pair in pairs for half in _halves(*multiplied(*pair), shape.classes)]
     whole = design.model_copy(update={"layers": tuple(layer for layer, _ in unfolded)})
     geometries = geometry(columns_of([whole]), shape)
     bound = bind_multipliers(geometries, np.array([design.dsp]))
@@ -80,6 +80,7 @@ def _layer(
     value = layer.value_format(parameters.value_scale)
     output = layer.value_format(parameters.output_scale)
     weight = layer.weight_format(parameters.weight_scale)
+    gathered = layer.value_format(parameters.scale_of_gathered) if layer.gathers_first else None
     dsp = {group.stage: int(group.dsp[0]) for group in bound}
     score = layer.score_format(parameters.scale_of_scores)
     denominator_bits = wire.COEFFICIENT_FRACTION_BITS if layer.attention == "gcn" else 0
@@ -100,7 +101,7 @@ def _layer(
         weight_format=weight,
         value_format=value,
         output_format=output,
-        linear_shift=input_format.fraction_bits + weight.fraction_bits - value.fraction_bits,
+        linear_shift=(gathered or input_format).fraction_bits + weight.fraction_bits - value.fraction_bits,
         aggregate_shift=denominator_bits + rounded_off - extra,
         linear_dsp=dsp["linear"],
         score_dsp=dsp["score"],
@@ -113,6 +114,7 @@ def _layer(
         exponential_table=_exponential_table(layer.attention, score) if layer.attends else None,
         activation_table=activation_table(layer.activation, argument, output) if layer.activation else None,
         scores=_scores(layer, parameters, value, score) if layer.attends else None,
+        gathered=gathered,
     )
 
 
