@@ -29,6 +29,7 @@ MOST_LAYERS = 8
 
 Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear", "gatv2"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
+Order = Literal["gather-first"]
 
 ARCHITECTURE_FIELDS = ("d", "attention", "aggregation", "k", "activation")
 FORMAT_FIELDS = ("ai", "af", "wi", "wf")
@@ -64,9 +65,17 @@ GraphNAS's own `mlp` is another function: every message passes two products with
 are no more than one product.
 """
 
+GATHER_FIRST = "gather-first"
+"""The order (A X) W of a layer: P = RNE(A X) in a format of its own, then P W. Without it a layer is A (X W).
+
+Heads that are averaged share P, so that such a layer has one: the mean of their weights, which is rounded once.
+"""
+
+NOT_LINEAR = ("max", MLP)
+"""Aggregations that do not commute with the weights."""
 LAST_ABSENT = ("d", "activation", "t_act")
 """Choices that are None in the last layer, and only there."""
-TEXT_FIELDS = ("attention", "aggregation", "activation")
+TEXT_FIELDS = ("attention", "aggregation", "activation", "order")
 """Choices of a layer that are words; the others are numbers."""
 
 MOST_BITS = array_sizes.MOST_BITS
@@ -99,6 +108,13 @@ def _too_wide_for_scores(layer: Any) -> Any:
     return wide & is_one_of(layer.attention, VECTORS) if any_of(wide) else wide  # few layers are: words take long
 
 
+def _gathers_what_does_not_commute(layer: Any) -> Any:
+    first = layer.order != ""
+    if not any_of(first):
+        return first
+    return first & (is_one_of(layer.attention, VECTORS) | is_one_of(layer.aggregation, NOT_LINEAR))
+
+
 LAYER_RULES: tuple[Rule, ...] = (
     ("t_aggr must be 1, 2, 4 or 8", lambda layer: layer.t_aggr & (layer.t_aggr - 1)),
     ("k must be a power of two, so that the mean over heads is a shift", lambda layer: layer.k & (layer.k - 1)),
@@ -122,6 +138,11 @@ LAYER_RULES: tuple[Rule, ...] = (
         f"ai + af must be 1 to {TABLE_BITS - 1} with attention {{attention}}: scores look up tables",
         _too_wide_for_scores,
     ),
+    (
+        "order gather-first is for attention constant or gcn with aggregation add or mean: only such sums commute with "
+        "the weights",
+        _gathers_what_does_not_commute,
+    ),
 )
 """Rules between the choices of a layer."""
 
@@ -144,6 +165,11 @@ PLACE_RULES: tuple[Rule, ...] = tuple(
         (f"layer {{index}}: {name} has no effect in the last layer: leave it null", partial(_superfluous, name)),
         (f"layer {{index}}: {name} is missing", partial(_missing, name)),
     )
+) + (
+    (
+        "layer 0: order gather-first is for further layers: X of the first is sparse and wide",
+        lambda layer: layer.index == 0 and any_of(layer.order != ""),
+    ),
 )  # fmt: skip
 """Rules of a layer in its place: beside its choices it has its `index`, and whether it is the `last`."""
 
@@ -210,6 +236,7 @@ class Layer(BaseModel):
     af: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of features")
     wi: int = Field(ge=0, le=MOST_BITS - 1, description="integer bits of weights, without the sign")
     wf: int = Field(ge=0, le=MOST_BITS - 1, description="fraction bits of weights")
+    order: Order | None = Field(default=None, description="gather-first for (A X) W; None for A (X W)")
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -231,9 +258,19 @@ class Layer(BaseModel):
 
     @property
     def pipelined(self) -> bool:
-        """Whether the pipeline runs the layer: its score stage is for gat alone, it has no second product, and its
-        numbers have PIPELINE_BITS."""
-        return self.narrow and (not self.attends or self.t_attn is not None) and not self.mlp
+        """Whether the pipeline runs the layer: its score stage is for gat alone, it has no second product, its numbers
+        have PIPELINE_BITS, and it multiplies first."""
+        return self.narrow and (not self.attends or self.t_attn is not None) and not self.mlp and not self.gathers_first
+
+    @property
+    def gathers_first(self) -> bool:
+        """Whether messages are rows of X, and their sums are multiplied."""
+        return self.order is not None
+
+    @property
+    def linear(self) -> bool:
+        """Whether the aggregation commutes with the weights."""
+        return not self.attends and self.aggregation not in NOT_LINEAR
 
     @property
     def narrow(self) -> bool:
@@ -323,9 +360,10 @@ class Design(BaseModel):
         return self.sampling or (1.0,) * len(self.layers)
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as plain JSON values; `array` and `sampling` only where there is one, an array's `results` and
-        `shared` where there are several."""
-        absent: dict[str, Any] = {"sampling": True} if self.sampling is None else {}
+        """The design as plain JSON values; `array`, `sampling` and the `order` of a layer only where there is one, an
+        array's `results` and `shared` where there are several."""
+        plain = {place: {"order"} for place, layer in enumerate(self.layers) if not layer.gathers_first}
+        absent: dict[str, Any] = {"layers": plain} | ({"sampling": True} if self.sampling is None else {})
         if self.array is None:
             absent |= {"array": True}
         elif single := {name for name in ("results", "shared") if getattr(self.array, name) == 1}:
@@ -359,8 +397,10 @@ class Design(BaseModel):
 
     @property
     def score_key(self) -> str:
-        """Twelve hexadecimal digits that name the architecture and the formats, on which quantised accuracy depends."""
+        """Twelve hexadecimal digits that name what quantised accuracy depends on: architecture, formats and orders."""
         numerics = self._choices((*ARCHITECTURE_FIELDS, *FORMAT_FIELDS))
+        for choices, layer in zip(numerics, self.layers, strict=True):
+            choices |= {"order": layer.order} if layer.gathers_first else {}
         return hashlib.sha256(canonical_json(numerics).encode()).hexdigest()[:12]
 
     @classmethod
@@ -413,8 +453,10 @@ class Design(BaseModel):
 
 
 def columns_of(designs: Sequence[Design]) -> Columns:
-    """The columns of designs with the same number of layers, as `Space.columns` returns them."""
-    names = tuple(Layer.model_fields)
+    """The columns of designs with the same number of layers, as `Space.columns` returns them; with `order` only where
+    some layer gathers first."""
+    ordered = any(layer.gathers_first for design in designs for layer in design.layers)
+    names = tuple(name for name in Layer.model_fields if ordered or name != "order")
     result: Columns = {name: [] for name in names}
     for layer in range(len(designs[0].layers)):
         values = zip(*map(itemgetter(*names), (vars(design.layers[layer]) for design in designs)), strict=True)

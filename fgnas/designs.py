@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fgnas import design as one_design
 from fgnas.activations import Activation
 from fgnas.design import (
+    GATHER_FIRST,
     MOST_LAYERS,
     SCHEMA,
     Aggregation,
@@ -40,7 +41,8 @@ from fgnas.space import Columns
 
 BLOCK = 4096
 """Lines that are parsed at once: enough to hide the cost of a block, and small beside the columns of a long file."""
-NAMES = tuple(Layer.model_fields)
+NAMES = tuple(name for name in Layer.model_fields if name != "order")
+"""Fields of a layer that multiplies first."""
 TEXTS: dict[str, tuple[str, ...]] = {
     "attention": get_args(Attention), "aggregation": get_args(Aggregation), "activation": get_args(Activation),
 }  # fmt: skip
@@ -49,7 +51,7 @@ BOUNDS: dict[str, tuple[int, int]] = {
         next(one.ge for one in field.metadata if hasattr(one, "ge")),
         next(one.le for one in field.metadata if hasattr(one, "le")),
     )
-    for name, field in Layer.model_fields.items() if name not in TEXTS
+    for name, field in Layer.model_fields.items() if name in NAMES and name not in TEXTS
 }  # fmt: skip
 """Least and greatest value of each field that is a number."""
 OPTIONAL = tuple(name for name, field in Layer.model_fields.items() if type(None) in get_args(field.annotation))
@@ -95,15 +97,16 @@ SIZES = tuple(one.name for one in fields(ArrayColumns) if one.name != "columns")
 
 @dataclass(frozen=True, eq=False)
 class DesignTable:
-    """Designs with the same number of layers and the same sampling, all with an array or all without.
+    """Designs with the same number of layers, sampling and orders, all with an array or all without.
 
     Attributes:
         places: [n] their places among all designs of the file.
-        codes: [layers, fields, n] values of the fields of `Layer`, in order: numbers (0: absent), or places of texts
+        codes: [layers, fields, n] values of NAMES: numbers (0: absent), or places of texts
             among their options (behind the last: absent).
         dsp: [n] their DSP budgets.
         array: their multiplier arrays; None for pipelines.
         sampling: share of the edges that each layer keeps; empty for all.
+        gathered: whether each layer gathers first; empty where none does.
     """
 
     places: NDArray[np.int64]
@@ -111,6 +114,7 @@ class DesignTable:
     dsp: NDArray[np.int64]
     array: ArrayColumns | None = None
     sampling: tuple[float, ...] = ()
+    gathered: tuple[bool, ...] = ()
 
     def columns(self) -> Columns:
         """The columns of the designs, as `columns_of` returns them."""
@@ -119,6 +123,8 @@ class DesignTable:
             codes = self.codes[:, place]
             options = np.array([*TEXTS.get(name, ()), ""])
             found[name] = [options[layer] if name in TEXTS else layer.astype(np.int64) for layer in codes]
+        if self.gathered:
+            found["order"] = [np.full(len(self.dsp), GATHER_FIRST if one else "") for one in self.gathered]
         return found
 
     def split(self, size: int) -> Iterator[DesignTable]:
@@ -137,7 +143,7 @@ class DesignTable:
         return cls(
             np.concatenate([one.places for one in parts]), np.concatenate([one.codes for one in parts], axis=2),
             np.concatenate([one.dsp for one in parts]), ArrayColumns.joined(arrays) if arrays else None,
-            parts[0].sampling,
+            parts[0].sampling, parts[0].gathered,
         )  # fmt: skip
 
 
@@ -147,12 +153,13 @@ def read_tables(path: Path, run: Callable[..., Iterable[Any]] = map) -> list[Des
     `run` does what `map` does, perhaps in other processes. Raises UserError, with file and line, for a file that cannot
     be read and for the first line that holds no design.
     """
-    found: dict[tuple[int, bool, tuple[float, ...]], list[DesignTable]] = {}
+    found: dict[tuple[int, bool, tuple[float, ...], tuple[bool, ...]], list[DesignTable]] = {}
     count = 0
     for tables in run(partial(_tables_of, source=str(path)), _blocks(path)):
         for table in tables:
             moved = replace(table, places=table.places + count)
-            found.setdefault((len(table.codes), table.array is not None, table.sampling), []).append(moved)
+            kind = (len(table.codes), table.array is not None, table.sampling, table.gathered)
+            found.setdefault(kind, []).append(moved)
         count += sum(len(table.places) for table in tables)
     return [DesignTable.joined(tables) for _, tables in sorted(found.items(), key=itemgetter(0))]
 
@@ -179,7 +186,9 @@ def _tables_of(block: Sequence[tuple[int, str]], source: str) -> list[DesignTabl
 
 def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
     """The tables of designs, by their number of layers and kind."""
-    kinds = [(len(design.layers), design.array is not None, design.sampling or ()) for design in designs]
+    kinds = [
+        (len(design.layers), design.array is not None, design.sampling or (), _gathered(design)) for design in designs
+    ]
     tables = []
     for kind in sorted(set(kinds)):
         places = [place for place, one in enumerate(kinds) if one == kind]
@@ -187,9 +196,15 @@ def tables_of(designs: Sequence[Design]) -> list[DesignTable]:
         arrays = [design.array.model_dump() for design in group if design.array is not None]
         tables.append(DesignTable(
             np.array(places), _codes_of(columns_of(group), kind[0]), np.array([design.dsp for design in group]),
-            _array_columns(arrays) if arrays else None, kind[2],
+            _array_columns(arrays) if arrays else None, *kind[2:],
         ))  # fmt: skip
     return tables
+
+
+def _gathered(design: Design) -> tuple[bool, ...]:
+    """Whether each layer gathers first; empty where none does."""
+    found = tuple(layer.gathers_first for layer in design.layers)
+    return found if any(found) else ()
 
 
 def _codes_of(columns: Columns, layers: int) -> NDArray[np.int16]:
@@ -246,6 +261,8 @@ def _parsed_group(rows: Sequence[dict[str, Any]], numbers: NDArray[np.int64]) ->
 
 class _Choices:
     """The choices of one layer of n designs, [n] each, as rules read them: made when they are first asked for."""
+
+    order = ""  # plain fields have none
 
     def __init__(self, codes: NDArray[np.int16], index: int, last: bool) -> None:
         self.index, self.last, self._codes = index, last, codes

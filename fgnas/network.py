@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.design import VECTORS, Design
+from fgnas.design import VECTORS, Design, Layer
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 
@@ -57,6 +57,7 @@ class LayerParameters:
         output_scale: scale of the activation's output; unused in the last layer.
         score_scale: scale of the scores of cos and gene-linear; None for that of the values.
         pair_scale: scale of the sums that gene-linear's functions are of; None for that of the values.
+        gathered_scale: scale of the sums of a layer that gathers first; None for that of the values.
         mlp: the second product of an aggregation mlp, whose relu has the scale of its argument; None for others.
     """
 
@@ -71,6 +72,7 @@ class LayerParameters:
     mlp: SecondProduct | None = None
     attention_factor: Float | None = None
     pair_scale: int | None = None
+    gathered_scale: int | None = None
 
     @property
     def scale_of_pairs(self) -> int:
@@ -78,9 +80,23 @@ class LayerParameters:
         return self.value_scale if self.pair_scale is None else self.pair_scale
 
     @property
+    def scale_of_gathered(self) -> int:
+        """That of the sums of a layer that gathers first."""
+        return self.value_scale if self.gathered_scale is None else self.gathered_scale
+
+    @property
     def scale_of_scores(self) -> int:
         """That of the parts that scores are made of."""
         return self.value_scale if self.score_scale is None else self.score_scale
+
+
+def multiplied(layer: Layer, parameters: LayerParameters) -> tuple[Layer, LayerParameters]:
+    """A layer as hardware multiplies it: a last one that gathers first has one head, the mean of all heads' weights,
+    since these meet the same sums."""
+    if not layer.gathers_first or layer.d is not None:
+        return layer, parameters
+    weight = parameters.weight.mean(axis=1, keepdims=True, dtype=np.float32)
+    return layer.model_copy(update={"k": 1}), replace(parameters, weight=weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,7 @@ def random_network(rng: np.random.Generator, design: Design, data: GraphData) ->
         scales: dict[str, Any] = dict(zip(names, rng.integers(-2, 4, 3).tolist(), strict=True))
         scales["score_scale"] = int(rng.integers(-3, 1)) if layer.dot else None
         scales["pair_scale"] = int(rng.integers(-2, 4)) if layer.pair else None
+        scales["gathered_scale"] = int(rng.integers(-2, 4)) if layer.gathers_first else None
         made = LayerParameters(weight, bias, **vectors, **scales)
         width = layer.k * d
         layers.append(replace(made, mlp=random_second(rng, width, width if layer.d else d)) if layer.mlp else made)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import plain_layer
 
-from fgnas.design import SCHEMA, Design, canonical_json
+from fgnas.design import SCHEMA, Design, canonical_json, columns_of
 from fgnas.errors import UserError
+from fgnas.hardware.kinds import kind_of
 from fgnas.systems.fgnas.space import find_space
 
 HIDDEN = {
@@ -155,3 +156,38 @@ def test_sampling_is_named_where_there_is_any() -> None:
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
             Design.from_dict(whole.to_dict() | {"sampling": wrong})
+
+
+def test_a_layer_may_gather_first():
+    """The order is in the JSON, and in the score, only where there is one; training does not depend on it."""
+    last = {**LAST, "order": "gather-first"}
+    design, plain_one = Design.from_dict(plain(layers=[HIDDEN, last])), Design.from_dict(plain())
+    assert design.to_dict()["layers"] == [HIDDEN, last] and Design.from_json(design.to_json()) == design
+    assert Design.from_dict(plain(layers=[HIDDEN, {**LAST, "order": None}])).hash == plain_one.hash
+    assert design.hash != plain_one.hash and design.score_key != plain_one.score_key
+    assert design.training_key == plain_one.training_key
+    assert columns_of([design, plain_one])["order"][1].tolist() == ["gather-first", ""]
+    assert "order" not in columns_of([plain_one])
+
+
+@pytest.mark.parametrize(
+    ("layers", "problem"),
+    [
+        ([{**HIDDEN, "order": "gather-first"}, LAST], "layer 0: order gather-first is for further layers"),
+        ([HIDDEN, {**LAST, "aggregation": "max", "order": "gather-first"}], "only such sums commute"),
+        ([HIDDEN, {**LAST, "aggregation": "mlp", "order": "gather-first"}], "only such sums commute"),
+        ([HIDDEN, {**LAST, "attention": "cos", "order": "gather-first"}], "only such sums commute"),
+        ([HIDDEN, {**LAST, "order": "sideways"}], "order"),
+    ],
+)
+def test_other_layers_multiply_first(layers, problem):
+    with pytest.raises(UserError, match=problem) as found:
+        Design.from_dict(plain(layers=layers))
+    assert "\n" not in str(found.value)
+
+
+def test_the_pipeline_multiplies_first():
+    design = Design.from_dict(plain(layers=[HIDDEN, {**LAST, "order": "gather-first"}]))
+    assert not design.layers[1].pipelined
+    with pytest.raises(UserError, match="the pipeline multiplies first"):
+        kind_of(design).check(design)

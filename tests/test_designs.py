@@ -271,7 +271,7 @@ def test_what_one_refuses_the_other_refuses_with_the_same_sentence(
 
 def test_fields_have_no_rules_that_the_table_does_not_know() -> None:
     """Numbers have bounds, words options; everything else stands in the lists of rules."""
-    of_layers, of_arrays = [*module.BOUNDS, *module.TEXTS], ["units", *module.ARRAY_OPTIONS, "columns"]
+    of_layers, of_arrays = [*module.BOUNDS, *module.TEXTS, "order"], ["units", *module.ARRAY_OPTIONS, "columns"]
     for model, fields in ((Layer, of_layers), (Array, of_arrays)):
         assert sorted(model.model_fields) == sorted(fields)
         limits = {type(one).__name__ for field in model.model_fields.values() for one in field.metadata}
@@ -279,3 +279,15 @@ def test_fields_have_no_rules_that_the_table_does_not_know() -> None:
     for model, validators in ((Layer, ["_rules"]), (Array, []), (Design, ["_rules"])):
         own = model.__pydantic_decorators__
         assert [*own.model_validators] == validators and not own.field_validators
+
+
+def test_designs_of_two_orders(tmp_path: Path) -> None:
+    """Tables have one order of every layer, and columns name it."""
+    plain = Design.from_dict({**random_design(np.random.default_rng(0), 2).to_dict(), "array": ARRAY})
+    last = plain.layers[1].model_copy(update={"attention": "gcn", "aggregation": "add", "t_attn": None})
+    layers = [(plain.layers[0], last.model_copy(update={"order": order})) for order in (None, "gather-first")]
+    lines = [plain.model_copy(update={"layers": one}).to_json() for one in (*layers, layers[0])]
+    path = written(tmp_path / "d.jsonl", lines)
+    assert_same(read_back(path), lines)
+    tables = read_tables(path)
+    assert [(table.gathered, table.places.tolist()) for table in tables] == [((), [0, 2]), ((False, True), [1])]

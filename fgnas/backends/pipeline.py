@@ -25,7 +25,7 @@ from fgnas.backends.vectors import write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.geometry import NO_MLP, check_scores, check_widths
+from fgnas.hardware.pipeline.geometry import GATHERS, NO_MLP, check_scores, check_widths
 from fgnas.hardware.pipeline.kind import ONE_GRAPH, FittedPipeline
 from fgnas.hardware.pipeline.memories import memories_of, memory_of, output_rows, reader_buffer
 from fgnas.hardware.pipeline.pricing import price_accelerator
@@ -70,6 +70,8 @@ def write_project(
     check_widths(geometries)
     if any(layer.second for layer in accelerator.layers):
         raise UserError(NO_MLP)
+    if any(layer.gathers_first for layer in accelerator.design.layers):
+        raise UserError(GATHERS)
     return replace_project(directory, lambda built: _fill(accelerator, data, built, specification, network, compiler))
 
 

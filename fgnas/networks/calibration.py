@@ -10,6 +10,7 @@ may have very different effects on the logits.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.activations import PLAIN
-from fgnas.design import DOT, PAIRS, TABLE_BITS, Design, Layer
+from fgnas.design import DOT, PAIRS, TABLE_BITS, VECTORS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
@@ -34,7 +35,8 @@ from fgnas.tasks.nodes import GraphData
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
 """(layer, tensor) -> scale; tensors are input (in layer 0), weight, value, output (in hidden layers), score (of cos and
-gene-linear), pair (of gene-linear), and those of a second product, with aggregation mlp: mlp_weight and mlp_value."""
+gene-linear), pair (of gene-linear), gathered (of a layer that gathers first), and those of a second product, with
+aggregation mlp: mlp_weight and mlp_value."""
 
 SECOND = "mlp_"
 """What the names of a second product's tensors begin with."""
@@ -55,6 +57,7 @@ class Observation:
         child, field: the network, and the receptive field of all nodes.
         target: [N, classes] class probabilities.
         samples: some values of each tensor, by layer and name.
+        gathered: those of layers that gather first, for each that may.
         input_scales: candidates for the scale of the input, because features of the user may have any magnitude.
     """
 
@@ -63,20 +66,26 @@ class Observation:
     target: Tensor
     samples: dict[tuple[int, str], list[Values]]
     input_scales: range = SCALES
+    gathered: dict[tuple[int, str], list[Values]] = dataclasses.field(default_factory=dict)
+
+    def of(self, design: Design) -> dict[tuple[int, str], list[Values]]:
+        """The samples of a design's tensors, by layer and name."""
+        first = {place: found for place, found in self.gathered.items() if design.layers[place[0]].gathers_first}
+        return self.samples | first
 
 
 @torch.no_grad()
 def observe(architecture: Architecture, network: Network, data: GraphData) -> Observation:
     """The observation of a float network on a graph."""
-    child, field, steps = restored(architecture, network, data), _whole(data, rates_of(architecture)), list[Step]()
-    logits = child(field, steps=steps)
+    child, whole, steps = restored(architecture, network, data), _whole(data, rates_of(architecture)), list[Step]()
+    logits = child(whole, steps=steps)
     samples = {(0, "input"): [thinned(data.features.data)]}
     for index, (step, parameters) in enumerate(zip(steps, network.layers, strict=True)):
         vectors = (parameters.weight, *(getattr(parameters, name) for name in ATTENTION_VECTORS))
         samples[index, "weight"] = [thinned(np.concatenate([v.ravel() for v in vectors if v is not None]))]
         samples[index, "value"] = [thinned(step.h.numpy())]
         if (of_scores := child.attention[index]) is not None:
-            found = _of_edges(architecture[index]["attention"], step.h, of_scores, field.blocks[index].scattered)
+            found = _of_edges(architecture[index]["attention"], step.h, of_scores, whole.blocks[index].scattered)
             samples |= {(index, name): [thinned(one.numpy())] for name, one in found.items()}
         if step.z is not None or step.second is not None:
             samples[index, "value"].append(thinned(step.y.numpy() + parameters.bias))
@@ -88,7 +97,25 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
             samples[index, "output"] = [thinned(step.z.numpy())]
     middle = input_scale(data)
     input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
-    return Observation(child, field, torch.softmax(logits, 1), samples, input_scales)
+    gathered = gathered_samples(child, whole, steps)
+    return Observation(child, whole, torch.softmax(logits, 1), samples, input_scales, gathered)
+
+
+def gathered_samples(child: Child, receptive: Field, steps: Sequence[Step]) -> dict[tuple[int, str], list[Values]]:
+    """What differs where a layer gathers first, for each that may: its sums, its products, and the weights of a last
+    layer, whose heads are one."""
+    found: dict[tuple[int, str], list[Values]] = {}
+    for index, layer in enumerate(child.architecture):
+        x, y, weight, block = steps[index - 1].z, steps[index].y, child.weights[index], receptive.blocks[index]
+        if not index or x is None or layer["attention"] in VECTORS or layer["aggregation"] not in ("add", "mean"):
+            continue
+        found[index, "gathered"] = [thinned(block.aggregate(x, layer["attention"], layer["aggregation"]).numpy())]
+        if steps[index].z is not None:
+            found[index, "value"] = [thinned(y.numpy()), thinned((y + child.biases[index]).numpy())]
+            continue
+        found[index, "weight"] = [thinned(weight.view(len(weight), layer["k"], -1).mean(1).numpy())]
+        found[index, "value"] = [thinned(y.view(len(y), layer["k"], -1).mean(1).numpy())]
+    return found
 
 
 def _of_edges(attention: str, h: Tensor, vectors: Sequence[Tensor], edges: Edges) -> dict[str, Tensor]:
@@ -117,7 +144,7 @@ def calibrate(design: Design, network: Network, observation: Observation) -> Net
     """The network with the best scales for the formats of a design."""
     scales = {
         place: best_scale(_format_of(design.layers[place[0]], place[1]), samples, _offered(design, observation, place))
-        for place, samples in observation.samples.items()
+        for place, samples in observation.of(design).items()
         if not _shared(design.layers[place[0]], place[1])
     }
     scales = nearest_to_float(design, observation, scales)
@@ -232,7 +259,7 @@ def calibrated_logits(design: Design, child: Child, field: Field, scales: Scales
             layer, scales[index, "weight"], scales[index, "value"], _output_scale(layer, index, scales),
             scales.get((index, "score")), scales.get((index, "mlp_weight"), 0), scales.get((index, "mlp_value"), 0),
             scales.get((index, "pair")),
-        )  # fmt: skip
+        ).gathering(layer, scales.get((index, "gathered"), scales[index, "value"]))  # fmt: skip
         for index, layer in enumerate(design.layers)
     ]
     return rounded_logits(design, child, field, formats, lambda weights: x @ weights, quantised)

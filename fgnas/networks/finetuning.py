@@ -84,7 +84,7 @@ def with_rounded_features(design: Design, network: Network, data: GraphData) -> 
 
 def _with_scales(network: Network, scaled: Network) -> Network:
     """The parameters of one network with the scales of another."""
-    names = ("weight_scale", "value_scale", "output_scale", "score_scale", "pair_scale")
+    names = ("weight_scale", "value_scale", "output_scale", "score_scale", "pair_scale", "gathered_scale")
     layers = []
     for layer, other in zip(network.layers, scaled.layers, strict=True):
         scales: dict[str, Any] = {name: getattr(other, name) for name in names}

@@ -16,7 +16,7 @@ from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.kinds import kind_of
-from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
+from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, multiplied
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.networks.scatter import PAIR_FUNCTIONS
 from fgnas.tasks.nodes import GraphData
@@ -52,13 +52,17 @@ def fake_quantised_logits(
     stages = {} if stages is None else stages
     graphs = layer_graphs(data, design.rates)
     for index, (layer, parameters, graph) in enumerate(zip(design.layers, network.layers, graphs, strict=True)):
+        layer, parameters = multiplied(layer, parameters)
         value = layer.value_format(parameters.value_scale)
+        if layer.gathers_first:
+            x = fake_quantise(_aggregate(layer, x, graph), layer.value_format(parameters.scale_of_gathered))
+            stages[f"{index}.gathered"] = x
         weight = fake_quantise(parameters.weight.reshape(x.shape[1], -1), layer.weight_format(parameters.weight_scale))
         output = layer.value_format(parameters.output_scale)
         argument = value if layer.mlp else argument_format(layer.activation, value, output)
         bias = fake_quantise(parameters.bias, argument)
         h = fake_quantise(x @ weight, value)
-        y = _attend(layer, parameters, h, graph) if layer.attends else _aggregate(layer, h, graph)
+        y = h if layer.gathers_first else _messages(layer, parameters, h, graph)
         extra = 0 if layer.activation or layer.mlp else wire.logit_extra_bits(value.width)
         y = rounded(y, argument.fraction_bits + extra)
         stages |= {f"{index}.linear": h, f"{index}.aggregate": y}
@@ -78,6 +82,11 @@ def fake_quantised_logits(
     logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + wire.logit_extra_bits(value.width))
     of_heads = y.view(data.nodes, heads, data.classes)
     return clip(rounded(of_heads.mean(1), logit.fraction_bits) + bias, logit)
+
+
+def _messages(layer: Layer, parameters: LayerParameters, h: Tensor, graph: GraphData) -> Tensor:
+    """[N, features] aggregate of H, not rounded."""
+    return _attend(layer, parameters, h, graph) if layer.attends else _aggregate(layer, h, graph)
 
 
 def _aggregate(layer: Layer, h: Tensor, data: GraphData) -> Tensor:

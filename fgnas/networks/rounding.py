@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,8 +25,8 @@ Rounding = Callable[[Tensor, FixedPoint], Tensor]
 @dataclass(frozen=True)
 class Formats:
     """Number formats of a layer, with their scales; `output` is None for the last layer, `score` unless edges have
-    scores of their own, `pair` and `function` for all but gene-linear. Those of a second product are read where a layer
-    has one."""
+    scores of their own, `pair` and `function` for all but gene-linear, `gathered` unless a layer gathers first. Those
+    of a second product are read where a layer has one."""
 
     weight: FixedPoint
     value: FixedPoint
@@ -36,6 +36,7 @@ class Formats:
     second_value: FixedPoint
     pair: FixedPoint | None = None
     function: FixedPoint | None = None
+    gathered: FixedPoint | None = None
 
     @classmethod
     def of(
@@ -61,9 +62,13 @@ class Formats:
                 layer, scales.weight_scale, scales.value_scale, scales.output_scale, scales.score_scale,
                 *((0, 0) if scales.mlp is None else (scales.mlp.weight_scale, scales.mlp.value_scale)),
                 scales.pair_scale,
-            )
+            ).gathering(layer, scales.scale_of_gathered)
             for layer, scales in zip(design.layers, network.layers, strict=True)
         ]  # fmt: skip
+
+    def gathering(self, layer: Layer, scale: int) -> Formats:
+        """With the format of the sums of a layer that gathers first."""
+        return replace(self, gathered=layer.value_format(scale)) if layer.gathers_first else self
 
     def argument(self, layer: Layer) -> FixedPoint:
         """The format of the layer's activation's argument and of the bias before it."""
@@ -99,16 +104,22 @@ def rounded_logits(
     z = y = bias = child.biases[0]
     heads = 1
     for index, (layer, block, number) in enumerate(zip(design.layers, field.blocks, formats, strict=True)):
-        weights = rounding(child.weights[index], number.weight)
+        heads, weights = layer.k, child.weights[index]
+        if number.gathered is not None:
+            z = rounding(block.aggregate(z, layer.attention, layer.aggregation), number.gathered)
+            if layer.d is None:  # as `fgnas.network.multiplied` has it
+                weights, heads = weights.view(len(weights), heads, -1).mean(1), 1
+        weights = rounding(weights, number.weight)
         h = rounding(first_product(weights) if index == 0 else z @ weights, number.value)
         argument = number.argument(layer)
         bias = rounding(child.biases[index], number.value if layer.mlp else argument)
-        if (vectors := child.attention[index]) is None:
+        if number.gathered is not None:
+            y = h
+        elif (vectors := child.attention[index]) is None:
             y = block.aggregate(h, layer.attention, layer.aggregation)
         else:
             rounded = [rounding(vector, number.weight) for vector in vectors]
             y = block.attend(h, rounded, layer.attention, layer.aggregation, *of_edges(number, rounding))
-        heads = layer.k
         if (second := child.seconds[index]) is not None:
             read, heads = torch.relu(rounding(y + bias, number.value)), 1
             y = rounding(read @ rounding(second[0], number.second_weight), number.second_value)

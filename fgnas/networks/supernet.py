@@ -28,7 +28,7 @@ from fgnas.fixedpoint import FixedPoint
 from fgnas.network import LayerParameters, Network, SecondProduct
 from fgnas.networks import kernels
 from fgnas.networks.batch import BETAS, COMPILED, Batch, Csr, Pass, Reals
-from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, thinned
+from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, gathered_samples, thinned
 from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, rates_of
 from fgnas.networks.training import input_scale
 from fgnas.tasks.nodes import GraphData
@@ -312,6 +312,9 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
             scales[place, "mlp_value"] = best_scale(layer.value_format, [thinned((step.second + second[1]).numpy())])
         if step.z is not None:
             scales[place, "output"] = best_scale(layer.value_format, [thinned(step.z.numpy())])
+    for (place, name), values in gathered_samples(child, field, steps).items():
+        if (layer := design.layers[place]).gathers_first:
+            scales[place, name] = best_scale(layer.weight_format if name == "weight" else layer.value_format, values)
     found = {"val": calibrated_logits(design, child, field, scales), "float_val": logits}
     return {name: float((values.argmax(1).numpy() == labels).mean()) for name, values in found.items()}
 

@@ -21,7 +21,19 @@ from numpy.typing import NDArray
 
 from fgnas.activations import PLAIN
 from fgnas.costs import Limit, feasible, violations, whole
-from fgnas.design import BOUNDED, DOT, MLP, MOST_BITS, OF_EDGES, PAIRS, TABLE_BITS, VECTORS, Design, score_format
+from fgnas.design import (
+    BOUNDED,
+    DOT,
+    GATHER_FIRST,
+    MLP,
+    MOST_BITS,
+    OF_EDGES,
+    PAIRS,
+    TABLE_BITS,
+    VECTORS,
+    Design,
+    score_format,
+)
 from fgnas.designs import ArrayColumns, tables_of
 from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
@@ -86,7 +98,9 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
     ),
     (
         f"an array averages {MOST_AVERAGED} heads at most",
-        lambda columns, _: (columns["k"][-1] > MOST_AVERAGED) & (columns["aggregation"][-1] != MLP),
+        lambda columns, _: (
+            (columns["k"][-1] > MOST_AVERAGED) & (columns["aggregation"][-1] != MLP) & ~gathering(columns)[-1]
+        ),
     ),
     (
         f"array: a last layer of more than {HEADS} heads with scores has as many units side by side as hold them, "
@@ -118,6 +132,12 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
 def attends(columns: Columns) -> list[NDArray[np.bool_]]:
     """[n] whether the messages of each layer have scores."""
     return [np.isin(one, list(VECTORS)) for one in columns["attention"]]
+
+
+def gathering(columns: Columns) -> list[NDArray[np.bool_]]:
+    """[n] whether each layer gathers first; none does where there is no column for it."""
+    none = np.zeros(len(columns["k"][0]), bool)
+    return [one == GATHER_FIRST for one in columns["order"]] if "order" in columns else [none] * len(columns["k"])
 
 
 def apart(columns: Columns) -> NDArray[np.bool_]:
@@ -160,7 +180,8 @@ def check_arrays(columns: Columns, arrays: ArrayColumns, places: Ints) -> None:
 
 def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apart: bool = False) -> Columns:
     """The columns of networks whose layers are of aggregation mlp or not: such a layer is two, as lowering has it; and
-    so is a last one whose heads are `apart`, as `layers` has it."""
+    so is a last one whose heads are `apart`, and one that gathers first, as `layers` has it."""
+    gathered = [bool(one.any()) for one in gathering(columns)]
     found: Columns = {name: [] for name in (*NEEDED, "d")}
     for place, pair in enumerate(mlp):
         own = {name: columns[name][place] for name in NEEDED}
@@ -171,6 +192,11 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apar
         if pair:
             sums = own | {"d": d, "aggregation": add, "activation": relu}
             halves = [sums, own | {"d": d, "aggregation": add, "attention": constant, "k": k // k if last else k}]
+        elif gathered[place]:
+            x = {name: columns[name][place - 1].astype(np.int64) for name in ("k", "d", "ai", "af")}
+            sums = {"k": k // k, "d": x["k"] * x["d"], "activation": linear, "wi": k // k, "wf": 0 * k}
+            product = {"d": d, "aggregation": add, "attention": constant, "k": k // k if last else k}
+            halves = [own | sums | {"ai": x["ai"], "af": x["af"]}, own | product]
         elif last and heads_apart:
             halvings = ceil_log2(k)  # a weight of 1 / k has two bits
             mean = {"k": k // k, "d": d, "aggregation": add, "attention": constant, "wi": 1 - halvings, "wf": halvings}
@@ -185,10 +211,13 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apar
 def candidates_of(
     columns: Columns, arrays: ArrayColumns, shape: GraphShape, family: str = DEFAULT_FAMILY
 ) -> Candidates:
-    """Networks on their arrays, for formats without a scale; the same layers of all are of aggregation mlp, and the
-    heads of all last layers are `apart`, or of none."""
+    """Networks on their arrays, for formats without a scale; the same layers of all are of aggregation mlp, or gather
+    first, and the heads of all last layers are `apart`, or of none."""
     mlp, heads_apart = [bool((one == MLP).any()) for one in columns["aggregation"]], bool(apart(columns).any())
-    pairs = [*mlp[:-1], mlp[-1] or heads_apart]
+    gathers = [bool(one.any()) for one in gathering(columns)]
+    pairs = [one or other for one, other in zip([*mlp[:-1], mlp[-1] or heads_apart], gathers, strict=True)]
+    behind_sums = [half and first for pair, first in zip(pairs, gathers, strict=True)
+                   for half in ((False, True) if pair else (False,))]  # fmt: skip
     seconds = tuple(second for pair in pairs for second in ((False, True) if pair else (False,)))
     sums_of_last, further = side_by_side(columns), bits_apart(columns)
     columns = with_seconds(columns, mlp, shape.classes, heads_apart)
@@ -213,7 +242,8 @@ def candidates_of(
     ] + [none]
     sums, shifts = [], []
     for layer, width in enumerate([none + shape.width_in, *hidden]):
-        before = max(layer - 1, 0)  # X has the format of the first layer's values
+        # X has the format of the first layer's values, and sums that were gathered first that of their product's.
+        before = layer if behind_sums[layer] else max(layer - 1, 0)
         mean_of_heads = heads_apart and layer == depth - 1
         finer = further.rows if mean_of_heads else 0  # the rows of heads that are apart
         averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
@@ -228,6 +258,8 @@ def candidates_of(
         extra = further.logits if layer == depth - 1 else 0
         if heads_apart:
             extra = extra - further.mean if mean_of_heads else further.rows if layer == depth - 2 else 0
+        if layer + 1 < depth and behind_sums[layer + 1]:
+            extra = af[layer + 1] - af[layer]
         combined = af[before] + finer + wf[layer] - af[layer]
         # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
         # fraction bits, those of functions by what the scores lack; else a shift that is there.
@@ -331,7 +363,8 @@ class ArrayDesignPricer:
         """Prices of n designs, divided as they need, for which `check_arrays` holds; `sampling` as of a
         `DesignTable`."""
         found: dict[str, NDArray[Any]] = {}
-        kinds = np.stack([_wide(columns), apart(columns), *(one == MLP for one in columns["aggregation"])])
+        mlp = [one == MLP for one in columns["aggregation"]]
+        kinds = np.stack([_wide(columns), apart(columns), *mlp, *gathering(columns)])
         for beat_bits, kind in itertools.product(PORT_WIDTHS, np.unique(kinds, axis=1).T):
             here = (arrays.beat_bits == beat_bits) & (kinds == kind[:, None]).all(axis=0)
             if not here.any():

@@ -29,6 +29,7 @@ from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.gather import Gather
 from fgnas.hardware.integer.heads import MeanOfHeads
 from fgnas.hardware.integer.network import IntegerNetwork, Step
+from fgnas.hardware.integer.operation import Operation
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.hardware.integer.scores.function import FunctionScores
 from fgnas.hardware.integer.scores.nodes import NodeScores
@@ -40,6 +41,8 @@ from fgnas.network import Network
 
 ROUNDING = Arithmetic(divides=False, adds_heads=True)
 """A mean is rounded into the coefficients, since no divider is behind a sum; heads that share a sum are added in it."""
+ONE = FixedPoint(2, 0)
+"""Format of the weights of an identity."""
 Messages = Gather | Attend | Rescale
 Scoring = NodeScores | FunctionScores | ProductScores | PairScores
 
@@ -246,31 +249,40 @@ def array_network(
 
 
 def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:
-    """The layers of an integer network: a combination each, and what follows it."""
+    """The layers of an integer network: a combination each, and what follows it up to a function.
+
+    Messages of rows that no combination made read a copy of them: a product with the identity.
+    """
     found: list[ArrayLayer] = []
     for steps in _runs(network.steps):
-        number = network.values[steps[0].inputs[0]].number
-        found += _layers(len(found), number, steps, steps[-1] is network.steps[-1])
+        given = network.values[steps[0].inputs[0]]
+        operations = [step.operation for step in steps]
+        if not isinstance(operations[0], Combine):
+            operations.insert(0, Combine(np.eye(given.columns, dtype=np.int64), ONE, 0, given.number))
+        last = steps[-1] is network.steps[-1]
+        found += _layers(len(found), steps[0].layer, given.number, operations, last)
     return tuple(found)
 
 
 def _runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Each combination with the steps behind it."""
-    starts = [place for place, one in enumerate(steps) if isinstance(one.operation, Combine)]
-    for first, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+    """The steps up to each function."""
+    ends = [place + 1 for place, one in enumerate(steps) if isinstance(one.operation, Apply)]
+    for first, end in zip([0, *ends[:-1]], ends, strict=True):
         yield list(steps[first:end])
 
 
-def _layers(index: int, number: FixedPoint, steps: list[Step], last: bool) -> Iterator[ArrayLayer]:
+def _layers(
+    index: int, place: int, number: FixedPoint, operations: list[Operation], last: bool
+) -> Iterator[ArrayLayer]:
     """The layer of a combination, or two where its heads cannot share a sum."""
-    combine, *between, apply = (step.operation for step in steps)
+    combine, *between, apply = operations
     scoring = next((one for one in between if isinstance(one, Scoring)), None)
     messages = next(one for one in between if isinstance(one, Messages))
     mean = next((one for one in between if isinstance(one, MeanOfHeads)), None)
     assert isinstance(combine, Combine) and isinstance(apply, Apply)
     if isinstance(messages, Gather) and messages.heads > 1:
         combine = replace(combine, weight=_classes_together(combine.weight, messages.heads))
-    layer = ArrayLayer(index, steps[0].layer, number, combine, messages, scoring, apply, last)
+    layer = ArrayLayer(index, place, number, combine, messages, scoring, apply, last)
     if mean is None:
         yield layer
     else:

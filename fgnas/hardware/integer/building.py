@@ -82,6 +82,10 @@ class Builder:
         codes = formats.argument.quantise(bias)
         self._apply(place, name, Apply(codes, 0, formats.argument, activation, table, formats.output))
 
+    def saturate(self, place: int, name: str, columns: int, number: FixedPoint) -> None:
+        """Append a change to a format whose fraction bits the rows have already."""
+        self._apply(place, name, Apply(np.zeros(columns, np.int64), 0, number, "linear", None, number))
+
     def _apply(self, place: int, name: str, operation: Apply) -> None:
         self.add(place, name, operation)
         self.number = operation.output

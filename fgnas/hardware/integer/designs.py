@@ -26,14 +26,15 @@ from fgnas.hardware.integer.tables import (
     pair_table,
     score_table,
 )
-from fgnas.network import LayerParameters, Network, SecondProduct
+from fgnas.network import LayerParameters, Network, SecondProduct, multiplied
 
 
 def network_of(design: Design, network: Network, width_in: int, classes: int, rounding: Arithmetic) -> IntegerNetwork:
     """The integer network of a design on graphs with so many features and classes.
 
-    Values are called "LAYER.STEP": linear, scores, aggregate, activate; of a second product second; in the last layer
-    mean and logits. Raises UserError where the weights do not fit the design.
+    Values are called "LAYER.STEP": linear, scores, aggregate, activate; of a layer that gathers first sums,
+    gathered, linear, rescale, activate; of a second product second; in the last layer mean and logits. Raises UserError
+    where the weights do not fit the design.
     """
     network.check(design, width_in, classes)
     builder = _Builder(rounding, width_in, design.layers[0].value_format(network.input_scale))
@@ -51,15 +52,22 @@ class _Builder(Builder):
 
     def layer(self, place: int, layer: Layer, parameters: LayerParameters) -> None:
         """The steps of one layer of the design."""
+        layer, parameters = multiplied(layer, parameters)
         value, output = layer.value_format(parameters.value_scale), layer.value_format(parameters.output_scale)
         # The relu between the two products of mlp needs no table: its result has the format of its argument.
         formats = (
             Formats(value, value, value) if parameters.mlp is not None
             else Formats.of(layer.activation, value, output)
         )  # fmt: skip
+        if layer.gathers_first:
+            self._gather(place, layer, len(parameters.weight), layer.value_format(parameters.scale_of_gathered))
         weight = layer.weight_format(parameters.weight_scale)
         codes = weight.quantise(parameters.weight)
         self.combine(place, "linear", codes.reshape(len(codes), -1), weight, value)
+        if layer.gathers_first:
+            self.add(place, "rescale", Rescale(formats.shift(layer.activation is None)))
+            self.finish(place, layer.activation, parameters.bias, formats)
+            return
         if parameters.mlp is None:
             self._aggregate(place, layer, parameters, formats)
             self.finish(place, layer.activation, parameters.bias, formats)
@@ -75,6 +83,13 @@ class _Builder(Builder):
         formats = Formats.of(layer.activation, value, output)
         self.add(place, "rescale", Rescale(formats.shift(layer.activation is None)))
         self.finish(place, layer.activation, second.bias, formats)
+
+    def _gather(self, place: int, layer: Layer, columns: int, gathered: FixedPoint) -> None:
+        """The sums of a layer's rows of X, in a format of their own."""
+        gather = Gather("add", layer.attention == "gcn", self._mean(layer.aggregation == "mean"))
+        shift = self.number.fraction_bits + gather.fraction_bits - gathered.fraction_bits
+        self.add(place, "sums", replace(gather, shift=shift))
+        self.saturate(place, "gathered", columns, gathered)
 
     def _aggregate(
         self, place: int, layer: Layer, parameters: LayerParameters, formats: Formats, hidden: bool = False

@@ -317,6 +317,12 @@ NO_MLP = (
 )
 
 
+GATHERS = (
+    "the pipeline multiplies first, and a layer has order gather-first; the multiplier array gathers first, too: give "
+    "the design an array, or write it with --target array"
+)
+
+
 TOO_WIDE = (
     f"the pipeline carries features and weights in {PIPELINE_BITS} bits; the multiplier array has wider numbers: give "
     f"the design an array, or write it with --target array"

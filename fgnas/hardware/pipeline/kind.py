@@ -15,7 +15,7 @@ from fgnas.hardware.integer.quantised import logits_of
 from fgnas.hardware.kind import TablePricer, Wanted
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.encoding import check_capacity, edge_beats, encode, feature_beats
-from fgnas.hardware.pipeline.geometry import NO_MLP, NO_SCORES, TOO_WIDE
+from fgnas.hardware.pipeline.geometry import GATHERS, NO_MLP, NO_SCORES, TOO_WIDE
 from fgnas.hardware.pipeline.lowering import ROUNDING, lower
 from fgnas.hardware.pipeline.pricing import Pricer, written_resources
 from fgnas.hardware.prices import Priced
@@ -45,6 +45,8 @@ class Pipeline:
         """Raise UserError where there is no stage for a layer."""
         if any(layer.mlp for layer in design.layers):
             raise UserError(NO_MLP)
+        if any(layer.gathers_first for layer in design.layers):
+            raise UserError(GATHERS)
         if not all(layer.pipelined for layer in design.layers):
             raise UserError(NO_SCORES if all(layer.narrow for layer in design.layers) else TOO_WIDE)
 

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.costs import feasible, violations, whole
-from fgnas.design import MLP, Design, columns_of
+from fgnas.design import GATHER_FIRST, MLP, Design, columns_of
 from fgnas.errors import OTHER_VERSION, UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.numbers import Bools, Ints
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.binding import bind_multipliers, stage_multipliers
 from fgnas.hardware.pipeline.geometry import (
+    GATHERS,
     NO_MLP,
     ManyDesigns,
     OneDesign,
@@ -123,6 +124,8 @@ class Pricer:
         """Prices of n designs given as columns, with the DSP budget of each."""
         if any(np.any(one == MLP) for one in columns["aggregation"]):
             raise UserError(NO_MLP)
+        if any(np.any(one == GATHER_FIRST) for one in columns.get("order", ())):
+            raise UserError(GATHERS)
         layers = geometry(columns, self.shape)
         check_scores(layers)
         check_widths(layers)

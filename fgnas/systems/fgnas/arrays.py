@@ -8,13 +8,14 @@ is written, LUTs and flip-flops a model's.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.costs import Costs, Quantity, feasible, plain, worst
-from fgnas.design import MLP, VECTORS, Array, Design, Layer
+from fgnas.design import GATHER_FIRST, MLP, VECTORS, Array, Design, Layer
 from fgnas.designs import SIZES, ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units, powers
@@ -32,7 +33,7 @@ from fgnas.hardware.array.engine import (
 )
 from fgnas.hardware.array.lowering import row_words
 from fgnas.hardware.array.programme import PORT_WIDTHS
-from fgnas.hardware.numbers import Ints
+from fgnas.hardware.numbers import Ints, ceil_div
 from fgnas.hardware.specification import Specification
 from fgnas.space import Columns, Rows
 from fgnas.systems.fgnas.solved import (
@@ -114,33 +115,63 @@ def offered_arrays(space: DesignSpace, specification: Specification) -> ArrayCol
     return ArrayColumns(**sizes, columns=tuple(values[len(SIZES) :]))
 
 
+def offered_orders(layers: int) -> NDArray[np.bool_]:
+    """[orders, layers] whether each layer gathers first: every choice of layers behind the first, the first choice
+    none."""
+    found = itertools.product((False,), *[(False, True)] * (layers - 1))
+    return np.array(list(found), bool)
+
+
 class ArrayPrices:
-    """Prices the networks of full rows on every array that is offered."""
+    """Prices the networks of full rows on every array that is offered, in every order of their layers."""
 
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
         _check_port(space.beat_bits, specification)
         self.space, self.pricer = space, ArrayDesignPricer(data, specification.family)
-        self.arrays = offered_arrays(space, specification)
+        arrays, orders = offered_arrays(space, specification), offered_orders(space.layers)
+        self.arrays = ArrayColumns.joined([arrays] * len(orders))
+        self.gathered = np.repeat(orders, len(arrays.units), axis=0)
         self.costs = array_costs(specification.clock_mhz)
         self.limits = (*specification.bounds(), *LIMITS)
 
     def grid(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> tuple[dict[str, Grid], NDArray[np.bool_]]:
-        """Each cost, [arrays, n], of the networks of n full rows, and which arrays run which of them.
+        """Each cost, [arrays, n], of the networks of n full rows, and which arrays run which of them; each array stands
+        there once for every choice of orders, `gathered`.
 
         `wanted`, [arrays, n], leaves the others out.
         """
         offered, n = len(self.arrays.units), len(rows)
         columns = {name: values for name, values in self.space.columns(rows).items() if name in (*NEEDED, "d")}
         place, row = (one.ravel() for one in np.indices((offered, n)))
-        runs = (np.ones((offered, n), bool) if wanted is None else wanted).ravel()
-        here, arrays = _at(columns, row[runs]), self.arrays.part(place[runs])
+        runs = (self._may_pay(columns) if wanted is None else wanted & self._may_pay(columns)).ravel()
+        here, arrays = self._ordered(_at(columns, row[runs]), place[runs]), self.arrays.part(place[runs])
         runs[runs] = ~self._broken(here, arrays).any(axis=0) & _filled(here, arrays)
-        prices = self._priced(_at(columns, row[runs]), self.arrays.part(place[runs]))
+        ordered = self._ordered(_at(columns, row[runs]), place[runs])
+        prices = self._priced(ordered, self.arrays.part(place[runs]))
         found = {}
         for cost in self.costs:
             found[cost.name] = np.full(offered * n, np.inf)
             found[cost.name][runs] = prices[cost.name]
         return {name: values.reshape(offered, n) for name, values in found.items()}, runs.reshape(offered, n)
+
+    def _ordered(self, columns: Columns, places: Ints) -> Columns:
+        """The columns with the orders of the arrays at these places; without, where no layer gathers first."""
+        gathered = self.gathered[places].T
+        return columns | ({"order": [np.where(one, GATHER_FIRST, "") for one in gathered]} if gathered.any() else {})
+
+    def _may_pay(self, columns: Columns) -> NDArray[np.bool_]:
+        """[arrays, n] whether every layer that gathers first may, and has fewer words of X in a row than of H, all
+        heads': else it takes no fewer cycles."""
+        k, found = columns["k"], np.ones((len(self.gathered), len(columns["k"][0])), bool)
+        for layer in range(1, self.space.layers):
+            last = layer == self.space.layers - 1
+            d = self.pricer.shape.classes if last else columns["d"][layer]
+            words = k[layer] * ceil_div(d, LANES) if last else ceil_div(k[layer] * d, LANES)
+            linear = ~np.isin(columns["attention"][layer], list(VECTORS))
+            linear &= np.isin(columns["aggregation"][layer], ("add", "mean"))
+            pays = linear & (ceil_div(k[layer - 1] * columns["d"][layer - 1], LANES) < words)
+            found &= pays | ~self.gathered[:, layer, None]
+        return found
 
     def refusal(self, rows: Rows) -> NDArray[np.float64]:
         """[n] what stands for the words of a row where no array runs a network; see `REFUSED`."""
@@ -200,7 +231,7 @@ class Solved:
 
     Attributes:
         rows: [n, decisions of the full space] the networks in their formats; lanes mean nothing.
-        places: [n] their arrays among those that are offered.
+        places: [n] their arrays, with the orders of their layers, among those that are offered.
         costs: [n] each cost.
     """
 
@@ -298,18 +329,20 @@ class ArraySolver:
         sizes = [dict(zip(SIZES, values, strict=True)) for values in
                  zip(*(getattr(arrays, name).tolist() for name in SIZES), strict=True)]  # fmt: skip
         return [
-            _on_array(self.space.design(row, dsps_of(LANES * one["units"])), Array(**one, columns=tuple(beside)))
-            for row, one, beside in zip(found.rows, sizes, columns.tolist(), strict=True)
+            _on_array(self.space.design(row, dsps_of(LANES * one["units"])), Array(**one, columns=tuple(beside)), first)
+            for row, one, beside, first in zip(
+                found.rows, sizes, columns.tolist(), self.prices.gathered[found.places].tolist(), strict=True
+            )
         ]
 
 
-def _on_array(design: Design, array: Array) -> Design:
-    """A design with an array in place of its pipeline's lanes."""
+def _on_array(design: Design, array: Array, gathered: Sequence[bool]) -> Design:
+    """A design with an array in place of its pipeline's lanes, and the orders of its layers."""
     layers = tuple(
         Layer(**layer.model_dump() | NO_LANES | {
             name: 1 for name in ("t_attn", "t_act") if getattr(layer, name) is not None
-        })
-        for layer in design.layers
+        } | ({"order": GATHER_FIRST} if first else {}))
+        for layer, first in zip(design.layers, gathered, strict=True)
     )  # fmt: skip
     return Design(schema=1, layers=layers, dsp=design.dsp, array=array)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ LAYERS = 2
 """As in the paper."""
 FORMATS = {6: (1, 4), 8: (1, 6), 10: (3, 6)}
 """Integer and fraction bits, without the sign, of numbers of so many bits; calibration gives every tensor a scale."""
-PIPELINE = {"t_in": 1, "t_out": 1, "t_aggr": 1}
+PIPELINE: dict[str, Any] = {"t_in": 1, "t_out": 1, "t_aggr": 1}
 """Lanes of a pipeline, which a design has and an array ignores."""
 
 TABLE_II = (
@@ -124,7 +125,7 @@ class ArraySpace(Space):
         """The design of one row."""
         values = self.columns(self.repaired(row[None]))
         integer, fraction = FORMATS[int(values["bits"][0][0])]
-        formats = {"ai": integer, "af": fraction, "wi": integer, "wf": fraction}
+        formats: dict[str, Any] = {"ai": integer, "af": fraction, "wi": integer, "wf": fraction}
         hidden = range(self.layers - 1)
         heads = [max(1, int(one[0])) for one in values.get("k", [np.zeros(1)] * self.layers)]
         attentions = [one[0].item() for one in values["attention"]]

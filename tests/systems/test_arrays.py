@@ -1,0 +1,92 @@
+"""Arrays of architectures in both orders of their layers: the one with fewer cycles, in its own integers."""
+
+import numpy as np
+import pytest
+from support import random_graph, random_network
+
+from fgnas.design import Design
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.designs import array_of
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.layers import array_network
+from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.specification import Specification
+from fgnas.networks.calibration import tied
+from fgnas.systems.fgnas.arrays import ArrayTarget, offered_orders
+from fgnas.systems.fgnas.solved import lifted
+from fgnas.systems.fgnas.space import fgnas_space
+from fgnas.tasks.nodes import GraphData
+
+PLAIN = {"attention": ("gcn",), "aggregation": ("add",), "activation": ("relu",)}
+
+
+def cycles_of(design: Design, data: GraphData) -> int:
+    """Cycles of the project that is written."""
+    network = tied(design, random_network(np.random.default_rng(0), design, data))
+    return total_cycles(encode_array(array_of(array_network(design, network, GraphShape.of(data)), data), data))
+
+
+def in_order(design: Design, order: str | None) -> Design:
+    last = design.layers[-1].model_copy(update={"order": order})
+    return design.model_copy(update={"layers": (*design.layers[:-1], last)})
+
+
+def test_every_order_is_offered_once() -> None:
+    assert offered_orders(1).tolist() == [[False]]
+    assert offered_orders(3).tolist() == [
+        [False, False, False], [False, False, True], [False, True, False], [False, True, True],
+    ]  # fmt: skip
+
+
+def test_averaged_heads_of_cora_share_what_they_gather(cora: GraphData) -> None:
+    """Eight heads over rows of 16 features, on 64 multipliers: less than half of the cycles, as the project has them;
+    of one head the rows of H are the narrower ones."""
+    space = fgnas_space(2, 64).restrict(**PLAIN, k=(1, 8), d=(16,))
+    target = ArrayTarget("latency_cycles", space, cora, Specification())
+    rows = np.unique(target.space.draw(60, np.random.default_rng(0)), axis=0)
+    designs = [target.space.design(row, 64) for row in rows]
+    found = {tuple(layer.k for layer in design.layers): design for design in designs}
+    assert found[1, 1].layers[1].order is None
+    averaged = found[1, 8]
+    assert [layer.order for layer in averaged.layers] == [None, "gather-first"]
+    prices = target.price(rows)["latency_cycles"]
+    assert prices[designs.index(averaged)] == cycles_of(averaged, cora) == 41_401
+    assert cycles_of(in_order(averaged, None), cora) == 87_602
+
+
+@pytest.mark.parametrize("cheapest", ["latency_cycles", "lut"])
+def test_the_order_is_that_of_the_cheapest(cheapest: str) -> None:
+    """Of all arrays in both orders; the first order where both cost the same, and neither where X is not narrower."""
+    data = random_graph(np.random.default_rng(1), 50, 20, 9, 150)
+    space = fgnas_space(2, 32).restrict(k=(1, 2, 4), d=(4, 8, 16), activation=("relu",))
+    target = ArrayTarget(cheapest, space, data, Specification())
+    rows = np.unique(target.space.draw(40, np.random.default_rng(2)), axis=0)
+    solver, costs = target.solver, target.price(rows)
+    full = solver.solved(lifted(space, target.space, rows))
+    grid, runs = solver.prices.grid(full.rows)
+    gathered = solver.prices.gathered[:, 1]
+    orders = set()
+    for place, row in enumerate(rows):
+        design = target.space.design(row, 32)
+        one = {name: values[:, place] for name, values in grid.items()}
+        first = gathered[full.places[place]]
+        assert costs[cheapest][place] == one[cheapest][full.places[place]]
+        assert first == design.layers[1].gathers_first and (not first or design.layers[1].linear)
+        orders.add(bool(first))
+        if first and cheapest == "latency_cycles":
+            kept = runs[:, place] & ~gathered & (one["tiles"] <= 8)
+            assert costs[cheapest][place] < one[cheapest][kept].min()
+            assert costs[cheapest][place] == cycles_of(design, data)
+    assert orders == {False, True} or cheapest == "lut"
+
+
+def test_narrower_numbers_have_an_order_too() -> None:
+    data = random_graph(np.random.default_rng(1), 50, 20, 9, 150)
+    space = fgnas_space(2, 32).restrict(**PLAIN, k=(1, 4), d=(8,))
+    target = ArrayTarget("latency_cycles", space, data, Specification())
+    row = next(row for row in target.space.draw(60, np.random.default_rng(2))
+               if [layer.k for layer in target.space.design(row, 32).layers] == [1, 4])  # fmt: skip
+    variants = target.smaller.variants(row)
+    assert variants
+    for design, costs in variants[:4]:
+        assert costs["latency_cycles"] == cycles_of(design, data)
