@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgnas.design import Design
+from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.arithmetic import Arithmetic
@@ -251,7 +252,8 @@ def array_network(
 def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:
     """The layers of an integer network: a combination each, and what follows it up to a function.
 
-    Messages of rows that no combination made read a copy of them: a product with the identity.
+    Messages of rows that no combination made read a copy of them: a product with the identity. Raises UserError for
+    operations that no layer of the array does.
     """
     found: list[ArrayLayer] = []
     for steps in _runs(network.steps):
@@ -259,14 +261,28 @@ def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:
         operations = [step.operation for step in steps]
         if not isinstance(operations[0], Combine):
             operations.insert(0, Combine(np.eye(given.columns, dtype=np.int64), ONE, 0, given.number))
+        _check(steps[0].name, operations)
         last = steps[-1] is network.steps[-1]
         found += _layers(len(found), steps[0].layer, given.number, operations, last)
     return tuple(found)
 
 
+ORDER: tuple[Any, ...] = (Combine, Scoring, Messages, MeanOfHeads, Apply)
+"""What a layer does, one after the other; scores and a mean of heads may be missing."""
+
+
+def _check(name: str, operations: list[Operation]) -> None:
+    """Raise UserError where these are no layer's."""
+    kinds = [next((place for place, kind in enumerate(ORDER) if isinstance(one, kind)), -1) for one in operations]
+    if kinds != sorted(set(kinds)) or not {0, 2, 4} <= set(kinds):
+        said = ", ".join(type(one).__name__ for one in operations)
+        raise UserError(f"{name}: an array runs a combination, scores, an aggregation, a mean of heads and a function, "
+                        f"in this order, not {said}")  # fmt: skip
+
+
 def _runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """The steps up to each function."""
-    ends = [place + 1 for place, one in enumerate(steps) if isinstance(one.operation, Apply)]
+    """The steps up to each function, and those behind the last."""
+    ends = [place for place, one in enumerate(steps, 1) if isinstance(one.operation, Apply) or place == len(steps)]
     for first, end in zip([0, *ends[:-1]], ends, strict=True):
         yield list(steps[first:end])
 
