@@ -20,6 +20,7 @@ from pages import render, write_page
 
 from fgnas.backends.array import SHARED_HEADERS, write_project, write_vectors
 from fgnas.errors import UserError
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import LANES, Engine, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -84,7 +85,7 @@ def random_array(data: GraphData, number: int, units: int, beat_bits: int) -> tu
         if has_wide_heads(source):
             continue
         try:
-            array = fit(source, data, units, beat_bits=beat_bits, results=table_banks(beat_bits))
+            array = fit(source, data, Arrangement(units, beat_bits=beat_bits, results=table_banks(beat_bits)))
         except UserError:
             continue  # its weights or rows exceed a unit's memories
         words = (f"{one.attention} {one.aggregation} {one.k} × {one.d or data.classes}" for one in chosen.layers)

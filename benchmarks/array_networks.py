@@ -17,6 +17,7 @@ from multiplier_array import random_network
 from fgnas.activations import NAMES
 from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoding import (
     EncodedArray,
@@ -290,7 +291,11 @@ def plain_case(size: Size, data: GraphData, rng: np.random.Generator) -> Case:
     split = 1 if whole else int(rng.choice([one for one in powers(4) if size.units % one == 0]))
     words = math.ceil(source.layers[0].features / LANES / columns[0]) if columns else 1
     passes = int(rng.choice([one for one in range(1, words + 1) if words % one == 0]))
-    array = fit(source, data, size.units, columns, split, size.beat_bits, passes, size.results)
+    array = fit(
+        source,
+        data,
+        Arrangement(size.units, columns, split=split, beat_bits=size.beat_bits, passes=passes, results=size.results),
+    )
     return Case(array, network, data)
 
 
@@ -343,7 +348,7 @@ def arranged(
     last = source.layers[-1]
     offered = [one for one in powers(4) if size.side % one == 0]
     split = 1 if last.maximum or last.attends else int(rng.choice(offered))
-    first = plan_layers(source, size.units, columns, split)[0]
+    first = plan_layers(source, Arrangement(size.units, columns, split=split))[0]
     words = 1 if first.last else first.tiles // (first.head_tiles if first.attends else 1)
     passes = int(rng.choice([one for one in range(1, words + 1) if words % one == 0]))
     slices = blocks = 1
@@ -352,9 +357,22 @@ def arranged(
     elif size.partial and first.layer.averaged == 1:
         slices = int(rng.integers(1, min(first.layer.input_width, 6)))
     return fit(
-        source, data, size.units, columns, split, size.beat_bits, passes, size.results, slices, size.finished,
-        further, blocks, shared=size.shared,
-    )  # fmt: skip
+        source,
+        data,
+        Arrangement(
+            size.units,
+            columns,
+            split=split,
+            beat_bits=size.beat_bits,
+            passes=passes,
+            results=size.results,
+            slices=slices,
+            finished=size.finished,
+            blocks=blocks,
+            shared=size.shared,
+        ),
+        further,
+    )
 
 
 def area_of_residuals(encoded: EncodedArray) -> tuple[int, int]:

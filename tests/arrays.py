@@ -10,6 +10,7 @@ from support import Choices, random_design, random_graph, random_network
 from fgnas.backends.project import Request, write
 from fgnas.design import PAIRS, VECTORS, Design
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.kind import FittedArray
@@ -115,12 +116,18 @@ def random_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData
     last = source.layers[-1]
     split = 1 if last.maximum or last.attends else int(rng.choice([1, 2, 4]))
     beat_bits = int(rng.choice(PORT_WIDTHS))
-    whole = fit(source, data, units, columns, min(split, units & -units), beat_bits)
+    whole = fit(source, data, Arrangement(units, columns, split=min(split, units & -units), beat_bits=beat_bits))
     first = whole.plans[0]
     held = 1 if first.last else first.tiles // (first.head_tiles if first.attends else 1)
     passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
     results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
-    return fit(source, data, units, columns, min(split, units & -units), beat_bits, passes, results)
+    return fit(
+        source,
+        data,
+        Arrangement(
+            units, columns, split=min(split, units & -units), beat_bits=beat_bits, passes=passes, results=results
+        ),
+    )
 
 
 def shared_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData) -> ArrayAccelerator:
@@ -132,7 +139,11 @@ def shared_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData
     columns = tuple(min(side, default_columns(layer, units)) for layer in source.layers if not layer.second)[:-1]
     split = 1 if source.layers[-1].maximum else int(rng.choice([one for one in (1, 2, 4) if one <= side]))
     beat_bits = int(rng.choice(PORT_WIDTHS))
-    held = fit(source, data, units, columns, split, beat_bits).plans[0]
+    held = fit(source, data, Arrangement(units, columns, split=split, beat_bits=beat_bits)).plans[0]
     passes = 1 if held.last else int(rng.choice([one for one in range(1, held.tiles + 1) if held.tiles % one == 0]))
     results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
-    return fit(source, data, units, columns, split, beat_bits, passes, results, shared=shared)
+    return fit(
+        source,
+        data,
+        Arrangement(units, columns, split=split, beat_bits=beat_bits, passes=passes, results=results, shared=shared),
+    )

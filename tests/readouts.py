@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from support import random_design, random_graph, random_network
 
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -48,6 +49,6 @@ def readout_network(seed: int, aggregation: str) -> tuple[ArrayNetwork, GraphDat
 def engine_for(seed: int, aggregation: str, units: int = 4, beat_bits: int = 128) -> ArrayAccelerator:
     """The network on an engine with every shift that a mean may ask for."""
     source, data, _ = readout_network(seed, aggregation)
-    array = fit(source, data, units, (2,), 1, beat_bits)
+    array = fit(source, data, Arrangement(units, (2,), beat_bits=beat_bits))
     extra = range(array.plans[1].aggregate_shift, array.plans[1].aggregate_shift + 8)
     return array.on(replace(array.engine, shifts=tuple(sorted({*array.engine.shifts, *extra}))))

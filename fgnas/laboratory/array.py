@@ -45,9 +45,10 @@ from fgnas.hardware.array.area import (
     sizes_of,
     terms,
 )
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS, SHARED, Engine, Softmax
 from fgnas.hardware.array.layers import array_network
-from fgnas.hardware.array.lowering import ArrayAccelerator, plan_layers, smallest_engine, table_depth
+from fgnas.hardware.array.lowering import ArrayAccelerator, Words, plan_layers, smallest_engine, table_depth
 from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
@@ -117,13 +118,15 @@ def _drawn(rng: np.random.Generator, attending: bool, wide: bool) -> ArrayAccele
     source = array_network(design, _scaled(random_network(design, shape, int(rng.integers(1 << 30))), rng), shape)
     assert design.array is not None
     units, columns, beat_bits = design.array.units, design.array.columns, design.array.beat_bits
-    held = plan_layers(source, units, columns)[0].tiles
+    arrangement = Arrangement(units, columns, beat_bits=beat_bits)
+    held = plan_layers(source, arrangement)[0].tiles
     passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
-    plans = plan_layers(source, units, columns, passes=1 if len(columns) == 0 else passes)
+    arrangement = replace(arrangement, passes=1 if len(columns) == 0 else passes)
+    plans = plan_layers(source, arrangement)
     nodes = int(rng.integers(shape.node_capacity // 2, shape.node_capacity))
     results = max(_rounded(nodes, plan.combine.m) * plan.tiles for plan in plans)
     own = max((ceil_div(nodes, plan.aggregate.m) * plan.row_tiles for plan in plans if not plan.last), default=0)
-    engine = smallest_engine(source, plans, results, own, beat_bits)
+    engine = smallest_engine(source, plans, Words(results, own), arrangement)
     written = 1 << (nodes % engine.banks.bit_length())  # words of H a cycle: a power of two, up to the banks
     finished = FINISHED[max(0, nodes % 7 - 3)]  # the whole word in four of seven
     return ArrayAccelerator(source, replace(engine, results=written, finished=finished), plans)

@@ -25,6 +25,7 @@ from fgnas.backends.array import write_project, write_rtl
 from fgnas.cli import main
 from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import CheckFailed, UserError
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.layers import array_network
@@ -69,7 +70,7 @@ def test_no_warning_of_wide_numbers(attention: str, tmp_path: Path) -> None:
     numbers = {"ai": 3, "af": 12 if attention == "gcn" else 6, "wi": 3, "wf": 12, "t_out": 1}
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, **numbers}
     design = random_design(rng, 2, (scored | {"d": 8, "k": 1, "aggregation": "add"}, scored | {"k": 1}))
-    write_rtl(fit(random_source_of(rng, design, data), data, 2), tmp_path)
+    write_rtl(fit(random_source_of(rng, design, data), data, Arrangement(2)), tmp_path)
     found = [line for line in lint(tmp_path / "rtl").splitlines() if re.search("warning:|error:|%", line)]
     assert [line for line in found if "unused package" not in line] == []
 
@@ -116,7 +117,7 @@ def test_scores_beside_wide_numbers(attention: str, tmp_path: Path) -> None:
         scored | {"d": 8, "k": 2, "aggregation": "mean"},
         {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
         scored | {"aggregation": "add", "k": 1})), data)  # fmt: skip
-    report = assert_exact(fit(source, data, 4, (2, 1), beat_bits=256), data, tmp_path / "p", runs=2)
+    report = assert_exact(fit(source, data, Arrangement(4, (2, 1), beat_bits=256)), data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     cpp = run_csim(tmp_path / "p", quick())
     assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
@@ -148,7 +149,7 @@ def test_activations_with_and_without_a_table(tmp_path: Path) -> None:
     design = random_design(rng, 3, (plain | {"activation": "linear"}, plain | {"activation": "softplus"},
                                     plain | {"d": None}))  # fmt: skip
     source = array_network(design, tied(design, random_network(rng, design, data)), GraphShape.of(data))
-    array = fit(source, data, 4)
+    array = fit(source, data, Arrangement(4))
     assert [plan.activation.name for plan in array.plans] == ["NONE", "TABLE", "NONE"]
     report = assert_exact(array, data, tmp_path / "p")
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -164,7 +165,7 @@ def test_heads_of_the_last_layer(tmp_path: Path) -> None:
         plain = {"attention": "gcn", "t_attn": None}
         source = random_source_of(rng, random_design(rng, 2, (
             plain | {"d": 8, "k": 2, "aggregation": "add"}, plain | {"k": heads, "aggregation": "mean"})), data)
-        array = fit(source, data, 4, (1,), 2, 256, results=results)
+        array = fit(source, data, Arrangement(4, (1,), split=2, beat_bits=256, results=results))
         report = assert_exact(array, data, tmp_path / str(classes), runs=2)
         assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     names = [phase["name"] for phase in json.loads((tmp_path / "7" / "report" / "price.json").read_text())["phases"]]
@@ -185,7 +186,7 @@ def test_heads_of_the_last_layer_with_sums_of_their_own(attention: str, aggregat
     gcn = {"attention": "gcn", "t_attn": None, "aggregation": "add", "k": 1, "d": 8}
     formats = {"ai": 2, "af": 3, "wi": 1, "wf": 4}
     source = random_source_of(rng, random_design(rng, 2, (gcn, scores | {"k": 8} | formats)), data)
-    array = fit(source, data, 4, (1,), 2, 256)
+    array = fit(source, data, Arrangement(4, (1,), split=2, beat_bits=256))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     cpp = run_csim(tmp_path / "p", quick())
@@ -215,7 +216,7 @@ def test_second_products(attention: str, tmp_path: Path) -> None:
     data = random_graph(rng, 40, 12, 5, 90)
     mlp = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "aggregation": "mlp", "k": 2}
     source = random_source_of(rng, random_design(rng, 2, (mlp | {"d": 8, "activation": "elu"}, mlp)), data)
-    array = fit(source, data, 4, (2,), beat_bits=256, results=2)
+    array = fit(source, data, Arrangement(4, (2,), beat_bits=256, results=2))
     assert [plan.aggregate.n for plan in array.plans] == [2, 2, 1, 1]
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -248,7 +249,7 @@ def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     scored = {"attention": attention, "t_attn": None, "aggregation": "add"}
     layers = (scored | {"k": 2, "d": 12}, {"attention": "gat", "t_attn": 1, "aggregation": "max", "k": 1, "d": 9},
               {"attention": "gcn", "t_attn": None, "k": 1}, scored | {"k": 1})  # fmt: skip
-    array = fit(random_source_of(rng, random_design(rng, 4, layers), data), data, 4, (2, 1, 1))
+    array = fit(random_source_of(rng, random_design(rng, 4, layers), data), data, Arrangement(4, (2, 1, 1)))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
@@ -288,7 +289,7 @@ def test_means_of_an_attention(attention: str, tmp_path: Path) -> None:
     source = random_source_of(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 2, "aggregation": "mean"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "mean"})), data)  # fmt: skip
-    array = fit(source, data, 4, (2, 1))
+    array = fit(source, data, Arrangement(4, (2, 1)))
     report = assert_exact(array, data, tmp_path / "p")
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     found = [line for line in lint(tmp_path / "p" / "rtl").splitlines() if re.search("warning:|error:|%", line)]
@@ -309,7 +310,7 @@ def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str,
     source = random_source_of(rng, random_design(rng, 3, (
         scored | {"d": 8, "k": 4, "aggregation": "add"}, scored | {"d": 16, "k": 1, "aggregation": "max"},
         scored | {"k": 1, "aggregation": "add"})), data)  # fmt: skip
-    array = fit(source, data, 4, (2, 1), beat_bits=256)
+    array = fit(source, data, Arrangement(4, (2, 1), beat_bits=256))
     assert [plan.tiles for plan in array.plans] == [2, 2, 1]
     report = assert_exact(array, data, tmp_path / "p")
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -323,12 +324,12 @@ def test_passes_over_the_columns(tmp_path: Path) -> None:
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, (last | {"k": 2, "d": 24}, last)), data)
     for beat_bits in PORT_WIDTHS:
-        array = fit(source, data, 4, (1,), 1, beat_bits, 3)
+        array = fit(source, data, Arrangement(4, (1,), beat_bits=beat_bits, passes=3))
         assert (array.plans[0].tiles, array.plans[0].row_tiles) == (2, 6)
         report = assert_exact(array, data, tmp_path / str(beat_bits), runs=2)
         assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     with pytest.raises(UserError, match="layer 0: a unit holds 6 words of a row, not in 4 passes"):
-        fit(source, data, 4, (1,), 1, beat_bits, 4)
+        fit(source, data, Arrangement(4, (1,), beat_bits=beat_bits, passes=4))
 
 
 def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
     source = random_source_of(rng, random_design(rng, 2, (plain | {"d": 4, "activation": "relu"}, plain)), data)
     found = []
     for results in (1, 2, 4):
-        array = fit(source, data, 8, (1,), 1, 512, results=results)
+        array = fit(source, data, Arrangement(8, (1,), beat_bits=512, results=results))
         if results == 4:
             report = assert_exact(array, data, tmp_path / str(results))
             assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
@@ -359,7 +360,7 @@ def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
     data = random_graph(rng, 40, 31, 5, 90)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
-    array = fit(source, data, 4, (2,), 1, 256, 2, 2, slices)
+    array = fit(source, data, Arrangement(4, (2,), beat_bits=256, passes=2, results=2, slices=slices))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     names = [phase["name"] for phase in report["phases"]]
@@ -391,7 +392,7 @@ def test_h_in_blocks(tmp_path: Path) -> None:
     data = random_graph(rng, 70, 31, 5, 190)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, (gcn | {"d": 32}, gcn)), data)
-    array = fit(source, data, 4, (2,), 2, 256, 2, 2, blocks=3)
+    array = fit(source, data, Arrangement(4, (2,), split=2, beat_bits=256, passes=2, results=2, blocks=3))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     names = [phase["name"] for phase in report["phases"]]
@@ -408,7 +409,7 @@ def test_a_maximum_in_blocks(shared: int, tmp_path: Path) -> None:
     largest = {"aggregation": "max", "t_attn": None, "k": 1}
     layers = (largest | {"attention": "gcn", "d": 16}, largest | {"attention": "constant"})
     source = random_source_of(rng, random_design(rng, 2, layers), data)
-    array = fit(source, data, 4, (1,), 1, 256, 2, 2, blocks=3, shared=shared)
+    array = fit(source, data, Arrangement(4, (1,), beat_bits=256, passes=2, results=2, blocks=3, shared=shared))
     report = assert_exact(array, data, tmp_path / "p", runs=2)
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     report = run_csim(tmp_path / "p", quick())
@@ -437,7 +438,7 @@ def test_two_results_for_one_bank_are_found(tmp_path: Path) -> None:
     data = random_graph(rng, 40, 25, 5, 120)
     last = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, (last | {"d": 16}, last)), data)
-    write_project(fit(source, data, 4, (1,), 1, 256, results=2), data, tmp_path)
+    write_project(fit(source, data, Arrangement(4, (1,), beat_bits=256, results=2)), data, tmp_path)
     path = tmp_path / "rtl" / "array_writeback.sv"
     text = path.read_text(encoding="utf-8")
     assert text.count("(Even && d_i.target_tiles == TileBits'(1)) ? Here") == 1
@@ -452,7 +453,7 @@ def test_a_hub_on_a_stalling_memory(tmp_path: Path) -> None:
     data = random_graph(rng, 60, 20, 7, 40)
     ends = np.stack([rng.integers(0, 60, 1000), np.zeros(1000, np.int64)])
     data = with_edges(data, ends)
-    array = fit(random_source(rng, 2, data, ("add",)), data, 8, beat_bits=512)
+    array = fit(random_source(rng, 2, data, ("add",)), data, Arrangement(8, beat_bits=512))
     report = assert_exact(array, data, tmp_path / "p")
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
     assert assert_exact(array, data, tmp_path / "p", stall_seed=5)["cycles"] > report["cycles"]

@@ -15,6 +15,7 @@ from fgnas.cli import main
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import fit_calls
 from fgnas.hardware.array.choosing import Room, deliverable, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
@@ -72,7 +73,7 @@ def test_a_random_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "aggregate 1" in capsys.readouterr().out
     assert (tmp_path / "p" / "build" / "sim" / "built").stat().st_mtime_ns == built
     record = ArrayRecord.read(tmp_path / "p")
-    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, 4), data)))
+    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, Arrangement(4)), data)))
     assert record.has_graph(data)
     assert main(["report", str(tmp_path / "p"), "--quiet"]) == 0
     page = (tmp_path / "p" / "report.html").read_text()
@@ -110,7 +111,7 @@ def test_scores_in_calls_of_a_few_rows(attention: str, tmp_path: Path, capsys: p
     write_calls(array, tmp_path / "p")
     assert_right(tmp_path / "p", data, capsys)
     record = ArrayRecord.read(tmp_path / "p")
-    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, 4), data)))
+    assert np.array_equal(record.logits, reference.run(encode_array(fit(source, data, Arrangement(4)), data)))
     assert record.has_graph(data) and not record.has_graph(random_graph(rng, 70, 12, 11, 160))
 
 

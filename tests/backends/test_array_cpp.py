@@ -21,6 +21,7 @@ from fgnas.backends.array import write_project, write_vectors
 from fgnas.backends.project import Request, write
 from fgnas.errors import UserError
 from fgnas.hardware.array import programme
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.kind import FittedArray
@@ -87,11 +88,18 @@ def random_cases(
         last = source.layers[-1]
         split = 1 if last.maximum or last.attends else int(rng.choice([1, 2])) if units % 2 == 0 else 1
         columns = [max(1, n // int(rng.integers(1, 3))) for n in widest]
-        first = fit(source, data, units, columns, split, beat_bits).plans[0]
+        first = fit(source, data, Arrangement(units, columns, split=split, beat_bits=beat_bits)).plans[0]
         held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
         passes = int(rng.choice([one for one in range(1, held + 1) if held % one == 0]))
         results = int(rng.choice([one for one in (1, 2, 4) if one <= table_banks(beat_bits)]))
-        yield fit(source, data, units, columns, split, beat_bits, passes, results), data
+        yield (
+            fit(
+                source,
+                data,
+                Arrangement(units, columns, split=split, beat_bits=beat_bits, passes=passes, results=results),
+            ),
+            data,
+        )
 
 
 def fitting(
@@ -228,7 +236,7 @@ def test_any_network_on_any_graph(wide: Built, seed: int, layers: int, split: in
     source = random_source(rng, layers, data, ("add", "max", "mean"))
     columns = [int(rng.choice([1, 2, 4])) for _ in range(layers - 1)]
     try:
-        array = lower(source, wide.array.engine, columns, split)
+        array = lower(source, wide.array.engine, Arrangement(1, tuple(columns), split=split))
         encoded = encode_array(array, data)
     except UserError:
         assume(False)
@@ -259,7 +267,7 @@ def test_graphs_at_the_ends(tmp_path: Path) -> None:
     for data in graphs(rng).values():
         plain = {"attention": "gcn", "aggregation": "add", "t_attn": None, "ai": 3, "af": 4, "wi": 1, "wf": 4}
         design = random_design(rng, 2, ({**plain, "d": 16, "k": 1, "activation": "tanh"}, {**plain, "k": 1}))
-        cases.append((fit(random_source_of(rng, design, data), data, 8, (2,), beat_bits=512), data))
+        cases.append((fit(random_source_of(rng, design, data), data, Arrangement(8, (2,), beat_bits=512)), data))
     cases = on_one_engine(cases)
     built = compiled(*cases[0], tmp_path / "p")
     for number, (array, data) in enumerate(cases[1:]):

@@ -14,6 +14,7 @@ from support import random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_vectors
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
@@ -32,7 +33,7 @@ def made(folder: Path, beat_bits: int) -> tuple[ArrayAccelerator, Network, Graph
     data = random_graph(rng, 40, 9, 11, 90)
     design = random_design(rng, 2, (LAST | {"k": 2, "d": 8, "activation": "tanh"}, LAST))
     network = random_network(rng, design, data)
-    array = fit(array_network(design, network, GraphShape.of(data)), data, 4, beat_bits=beat_bits)
+    array = fit(array_network(design, network, GraphShape.of(data)), data, Arrangement(4, beat_bits=beat_bits))
     write_project(array, data, folder)
     return array, network, data
 

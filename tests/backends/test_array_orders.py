@@ -10,6 +10,7 @@ from support import random_design, random_graph, random_network
 from fgnas.backends.array import write_project
 from fgnas.design import Design
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.kind import MultiplierArray
 from fgnas.hardware.array.layers import array_network
@@ -36,7 +37,9 @@ def gathering(seed: int) -> tuple[ArrayAccelerator, GraphData]:
     gathered = (first, *(one.model_copy(update={"order": "gather-first"}) for one in others))
     design = Design.from_dict(design.model_copy(update={"layers": gathered}).to_dict())
     network = tied(design, random_network(rng, design, data))
-    array = fit(array_network(design, network, GraphShape.of(data)), data, (2, 4)[seed % 2], (1, 2), beat_bits=128)
+    array = fit(
+        array_network(design, network, GraphShape.of(data)), data, Arrangement((2, 4)[seed % 2], (1, 2), beat_bits=128)
+    )
     wanted = integer_logits(design, network, data, MultiplierArray.rounding)
     assert np.array_equal(reference.run(encode_array(array, data)), wanted)
     return array, data

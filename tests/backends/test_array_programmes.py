@@ -16,6 +16,7 @@ from readouts import engine_for, readout_network
 from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
 from fgnas.hardware.array.programme import PORT_WIDTHS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
 from fgnas.tools.csim import run_bench, run_csim
@@ -168,8 +169,18 @@ def test_a_bank_that_is_asked_for_two_words_is_reported(tmp_path: Path, monkeypa
     encoded = shared_tables(7)
     array, data = encoded.accelerator, random_data(np.random.default_rng(7))
     plans, engine = array.plans, array.engine
-    alone = fit(array.source, data, engine.units, [plans[0].aggregate.n], plans[-1].aggregate.k, engine.beat_bits,
-                plans[0].passes, engine.results)  # fmt: skip
+    alone = fit(
+        array.source,
+        data,
+        Arrangement(
+            engine.units,
+            [plans[0].aggregate.n],
+            split=plans[-1].aggregate.k,
+            beat_bits=engine.beat_bits,
+            passes=plans[0].passes,
+            results=engine.results,
+        ),
+    )
     other = encode_array(alone, data)
     wrong = replace(encoded, programme=other.programme, regions=other.regions)
     with pytest.raises(AssertionError, match="no bank is asked for two words"):

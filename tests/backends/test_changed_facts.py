@@ -23,6 +23,7 @@ from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import choosing, engine, programme
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Mode
@@ -167,7 +168,7 @@ def test_the_registers_of_a_pipeline(data: GraphData, tmp_path: Path, monkeypatc
 
 
 def array_for(data: GraphData) -> ArrayAccelerator:
-    return fit(random_source(np.random.default_rng(5), 2, data), data, 2)
+    return fit(random_source(np.random.default_rng(5), 2, data), data, Arrangement(2))
 
 
 def test_the_registers_of_an_array(data: GraphData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

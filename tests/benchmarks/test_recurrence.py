@@ -18,6 +18,7 @@ from arrays import random_source_of
 from support import random_design, random_graph
 
 from fgnas.backends.array import write_project
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.devices import FAMILIES
 from fgnas.paths import templates_directory
@@ -158,7 +159,7 @@ def test_the_loops_of_an_array_fit_the_clock(name: str, recurrence: ModuleType, 
     hidden = {**plain, "activation": "tanh", **layer}
     design = random_design(rng, 2, (hidden, {**plain, "aggregation": "add", "k": 1}))
     built = {"columns": (2,), "split": 2, "beat_bits": 512, **built}
-    array = fit(random_source_of(rng, design, data), data, 4, **built)
+    array = fit(random_source_of(rng, design, data), data, Arrangement(4, **built))
     write_project(array, data, tmp_path / "p")
     loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
     budget = importlib.import_module("initiation_interval").BUDGET

@@ -9,6 +9,7 @@ from support import Choices, random_design, random_graph
 
 from fgnas.backends.array import write_project
 from fgnas.errors import UserError
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.reference import run
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -30,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     gcn: Choices = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
     source = random_source_of(rng, random_design(rng, 2, ({**gcn, "d": 24}, gcn)), data)
     folder = tmp_path_factory.mktemp("array") / "project"
-    write_project(fit(source, data, 2, (1,), 1, 256, 3), data, folder)
+    write_project(fit(source, data, Arrangement(2, (1,), beat_bits=256, passes=3)), data, folder)
     return folder, source, data
 
 
@@ -40,7 +41,7 @@ def test_the_record_puts_logits_in_the_order_of_the_nodes(written: Written, tmp_
     record = ArrayRecord.read(folder)
     assert record.has_graph(data)
     assert not record.has_graph(random_graph(np.random.default_rng(4), 30, 12, 4, 61))
-    other = fit(source, data, 3)
+    other = fit(source, data, Arrangement(3))
     write_project(other, data, tmp_path / "other")
     expected = run(encode_array(other, data))
     assert np.array_equal(ArrayRecord.read(tmp_path / "other").logits, expected)
@@ -70,7 +71,7 @@ def test_no_pipeline_stands_beside_scores_that_it_does_not_run(tmp_path: Path) -
     for attention, t_attn in (("linear", None), ("gat", 1)):
         scored: Choices = {"attention": attention, "aggregation": "add", "t_attn": t_attn, "k": 1}
         source = random_source_of(np.random.default_rng(6), random_design(rng, 2, ({**scored, "d": 9}, scored)), data)
-        write_project(fit(source, data, 2, (1,)), data, tmp_path / attention)
+        write_project(fit(source, data, Arrangement(2, (1,))), data, tmp_path / attention)
         page = array_page(ArrayRecord.read(tmp_path / attention), data)
         assert bool(page.against) == (attention == "gat")
         needed.append({row.name: round(row.busy * row.predicted * 16) for row in page.phases})

@@ -19,6 +19,7 @@ from fgnas.designs import read_tables
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer
@@ -129,7 +130,7 @@ def test_every_level_sees_the_sampled_graphs(data: GraphData, first: dict[str, o
     assert np.array_equal(logits, codes)
     assert not np.array_equal(logits, quantised_logits(whole, network, data))
     source = array_network(design, network, GraphShape.of(data))
-    made = fit(source, graphs[0], 4, (1,), further=graphs[1:])
+    made = fit(source, graphs[0], Arrangement(4, (1,)), graphs[1:])
     assert np.array_equal(reference.run(encode_array(made, graphs[0], graphs[1:])), logits)
     lowered = api.Design(design, network).lower(data)
     assert np.array_equal(lowered.logits(), logits)
@@ -160,7 +161,9 @@ def test_an_array_runs_the_sampled_graphs(data: GraphData, first: dict[str, obje
     graphs = layer_graphs(data, design.rates)
     best = total_cycles(encode_array(fastest(source, graphs[0], Room(64), graphs[1:]), graphs[0], graphs[1:]))
     for units in (1, 2, 4, 8):
-        assert best <= total_cycles(encode_array(fit(source, graphs[0], units, further=graphs[1:]), *split(graphs)))
+        assert best <= total_cycles(
+            encode_array(fit(source, graphs[0], Arrangement(units), graphs[1:]), *split(graphs))
+        )
 
 
 def split(graphs: tuple[GraphData, ...]) -> tuple[GraphData, tuple[GraphData, ...]]:
@@ -185,7 +188,7 @@ def test_designs_of_a_file_are_priced_on_their_graphs(data: GraphData, tmp_path:
             source = array_network(design, network, GraphShape.of(data))
             assert design.array is not None
             first, further = split(layer_graphs(data, design.rates))
-            made = fit(source, first, design.array.units, (1,), beat_bits=256, further=further)
+            made = fit(source, first, Arrangement(design.array.units, (1,), beat_bits=256), further)
             assert cycles == total_cycles(encode_array(made, first, further))
     without = designs[1].model_copy(update={"array": None})
     path.write_text(f"{designs[0].model_copy(update={'array': None}).to_json()}\n{without.to_json()}\n")

@@ -16,6 +16,7 @@ from support import plain_layer, random_graph, random_network
 from fgnas.backends.array import write_rtl
 from fgnas.design import OF_EDGES, PAIRS, Design
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.layers import array_network
@@ -85,7 +86,7 @@ class Bench:
         self.network = random_network(rng, self.design, self.data)
         self.shape = GraphShape.of(self.data)
         source = array_network(self.design, self.network, self.shape)
-        self.array = fit(source, self.data, 4, beat_bits=beat_bits, results=min(2, table_banks(beat_bits)))
+        self.array = fit(source, self.data, Arrangement(4, beat_bits=beat_bits, results=min(2, table_banks(beat_bits))))
         self.encoded = encode_array(self.array, self.data)
         self.plain = run_of(self.encoded)
         write_rtl(self.array, folder)

@@ -9,6 +9,7 @@ from arrays import random_data, random_source
 from fgnas.tools.characterise_array import Batch
 
 from fgnas.hardware.array.area import UNIT
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
 from fgnas.tools import characterise_array
 
@@ -17,7 +18,7 @@ def batch() -> Batch:
     """Units that finish whole words, parts of them, and ones that keep partial sums and add own rows."""
     rng = np.random.default_rng(5)
     data = random_data(rng)
-    array = fit(random_source(rng, 2, data), data, 2)
+    array = fit(random_source(rng, 2, data), data, Arrangement(2))
     plain = array.engine
     engines = (
         replace(plain, finished=8), replace(plain, finished=4),

@@ -16,6 +16,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import attention_columns
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -88,28 +89,6 @@ LARGER = 0.02
 LUTs, which count only where they are limited."""
 
 
-@dataclass(frozen=True)
-class Arrangement:
-    """A number of units, n of every hidden layer's aggregation, passes and slices of the first layer, words of H a
-    cycle, lanes that an epilogue finishes in a cycle, blocks of the rows of H, whether memories have powers of two as
-    depths, and units that share a table."""
-
-    units: int
-    columns: tuple[int, ...]
-    passes: int
-    results: int = 1
-    finished: int = LANES
-    slices: int = 1
-    blocks: int = 1
-    whole: bool = False
-    shared: int = 1
-
-    @property
-    def doublings(self) -> int:
-        """Of words of H a cycle and of units that share a table."""
-        return (self.results * self.shared).bit_length() - 1
-
-
 def fastest(
     source: ArrayNetwork, data: GraphData, room: Room, further: Sequence[GraphData] = ()
 ) -> ArrayAccelerator:
@@ -159,10 +138,7 @@ def _fastest_of(
             continue
         one = offered[place]
         try:
-            array = fit(
-                source, graphs[0], one.units, one.columns, 1, room.beat_bits, one.passes, one.results, one.slices,
-                one.finished, graphs[1:], one.blocks, one.whole, one.shared,
-            )  # fmt: skip
+            array = fit(source, graphs[0], replace(one, beat_bits=room.beat_bits), graphs[1:])
             if one.shared > 1:  # what takers wait is known when their slot rows are
                 least = total_cycles(encode_array(array, graphs[0], graphs[1:])) * factors[place]
         except UserError as error:  # the next best may need smaller memories

@@ -39,6 +39,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.dividing import divided
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import (
@@ -387,10 +388,11 @@ def array_of(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData]
     own = source.design.array
     assert own is not None, "a design with an array"
     passes, slices, blocks = _division(source.design, data, tuple(further))
-    return fit(
-        source, data, own.units, own.columns, beat_bits=own.beat_bits, passes=passes, results=own.results,
-        slices=slices, further=further, blocks=blocks, shared=own.shared,
+    arrangement = Arrangement(
+        own.units, own.columns, passes, own.results, slices=slices, blocks=blocks, shared=own.shared,
+        beat_bits=own.beat_bits,
     )  # fmt: skip
+    return fit(source, data, arrangement, further)
 
 
 def _division(design: Design, data: GraphData, further: tuple[GraphData, ...]) -> tuple[int, int, int]:

@@ -14,13 +14,14 @@ import scipy.sparse as sp
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, Engine, Mode, rows_held
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
-    lower,
+    Words,
     plan_layers,
     smallest_engine,
 )
@@ -188,30 +189,13 @@ def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
 
 
 def fit(
-    source: ArrayNetwork,
-    data: GraphData,
-    units: int,
-    columns: Sequence[int] = (),
-    split: int = 1,
-    beat_bits: int = wire.BEAT_BITS,
-    passes: int = 1,
-    results: int = 1,
-    slices: int = 1,
-    finished: int = LANES,
-    further: Sequence[GraphData] = (),
-    blocks: int = 1,
-    whole: bool = False,
-    shared: int = 1,
+    source: ArrayNetwork, data: GraphData, arrangement: Arrangement, further: Sequence[GraphData] = ()
 ) -> ArrayAccelerator:
-    """A network on the smallest engine of so many units that holds it with this graph; see `lower` and `Engine`,
-    `encode_array` for `further`, and `table_depth` for `whole`."""
-    plans = plan_layers(source, units, columns, split, passes, slices, blocks)
+    """A network on the smallest engine that holds it so arranged with this graph; `further` as in `encode_array`."""
+    plans = plan_layers(source, arrangement)
     dealt = deal_graph(plans, data, further)
-    engine = smallest_engine(
-        source, plans, result_words(plans, dealt), own_words(plans, dealt), beat_bits, results,
-        partial_words(plans, dealt), whole, shared,
-    )  # fmt: skip
-    return lower(source, replace(engine, finished=finished), columns, split, passes, slices, blocks)
+    words = Words(result_words(plans, dealt), own_words(plans, dealt), partial_words(plans, dealt))
+    return ArrayAccelerator(source, smallest_engine(source, plans, words, arrangement), plans)
 
 
 class Leaving(NamedTuple):
@@ -605,7 +589,8 @@ class _Encoder:
         indptr = np.arange(nodes + 1)
         schedule = pack(np.diff(indptr), deal, 1, rows_ahead(plan, self.engine.queue_words))
         entries = (combined.position * plan.pitch, np.ones(nodes, np.int64))
-        return self._sparse(common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries, False)
+        placed = place_entries(schedule, deal, plan.aggregate.k, indptr, entries, False)
+        return self._sparse(common, Region.EDGES, schedule, plan.aggregate, placed)
 
     def _pairs(self, plan: LayerPlan, schedule: Schedule) -> dict[str, int]:
         """The fields that read a stream with two entries for each of an aggregation's: that of the source, then that of
@@ -687,9 +672,8 @@ class _Encoder:
                            target=Target.TABLE if piece == plan.slices - 1 else Target.PARTIAL)  # fmt: skip
             entries = (columns * plan.write_tiles, values)
             schedule = packed(self.engine, indptr, entries[0], here, plan.combine)
-            found.append(self._sparse(
-                descriptor, Region.FEATURES, schedule, here, plan.combine, indptr, entries, False
-            ))  # fmt: skip
+            placed = place_entries(schedule, here, plan.combine.k, indptr, entries, False)
+            found.append(self._sparse(descriptor, Region.FEATURES, schedule, plan.combine, placed))
         return found
 
     def _aggregation(self, plan: LayerPlan, block: int, blocks: int) -> tuple[Descriptor, Schedule]:
@@ -733,10 +717,11 @@ class _Encoder:
         ordered = rows_ahead(plan, engine.queue_words)
         again = REPEATED if plan.layer.maximum else NOTHING  # a sum of messages must not have one twice
         schedule = packed(self.engine, indptr, entries[0], deal, plan.aggregate, ordered)
-        return self._sparse(
-            common, Region.EDGES, schedule, deal, plan.aggregate, indptr, entries,
-            repeats(plan) and engine.shared == 1, again if plan.attends else None,
+        placed = place_entries(
+            schedule, deal, plan.aggregate.k, indptr, entries, repeats(plan) and engine.shared == 1,
+            again if plan.attends else None,
         )  # fmt: skip
+        return self._sparse(common, Region.EDGES, schedule, plan.aggregate, placed)
 
     def _gathered(self, plan: LayerPlan, block: int, ahead: int, fraction: int) -> tuple[Ints, tuple[Codes, Codes]]:
         """Where rows of an aggregation's entries begin, [N + 1], and the words and coefficients of these: of one block
@@ -773,19 +758,9 @@ class _Encoder:
         }
 
     def _sparse(
-        self,
-        common: Descriptor,
-        region: Region,
-        schedule: Schedule,
-        deal: Deal,
-        mode: Mode,
-        indptr: Ints,
-        entries: tuple[Codes, Codes],
-        repeat: bool,
-        again: int | None = None,
+        self, common: Descriptor, region: Region, schedule: Schedule, mode: Mode, placed: tuple[Ints, Ints, Ints]
     ) -> tuple[Descriptor, Schedule]:
-        """Add a stream; returns the descriptor that reads it."""
-        placed = place_entries(schedule, deal, mode.k, indptr, entries, repeat, again)
+        """Add a stream of placed entries; returns the descriptor that reads it."""
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits, self.engine.bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
 

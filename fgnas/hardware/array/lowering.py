@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from fgnas.design import DOT
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, Engine, Mode, Softmax, built_rows, copy_banks
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
@@ -290,10 +291,12 @@ class ArrayAccelerator:
 
     def on(self, engine: Engine) -> ArrayAccelerator:
         """The same network, arranged in the same way, on another engine. Raises UserError where it does not fit."""
-        columns = [plan.aggregate.n for plan in self.plans if not plan.layer.second][:-1]
         first = self.plans[0]
+        columns = tuple(plan.aggregate.n for plan in self.plans if not plan.layer.second)[:-1]
         blocks = max(plan.blocks for plan in self.plans)
-        return lower(self.source, engine, columns, self.plans[-1].aggregate.k, first.passes, first.slices, blocks)
+        return lower(self.source, engine, Arrangement(
+            engine.units, columns, first.passes, slices=first.slices, blocks=blocks, split=self.plans[-1].aggregate.k
+        ))  # fmt: skip
 
     @property
     def places(self) -> int:
@@ -482,84 +485,83 @@ def _check_softmax(source: ArrayNetwork, plans: Sequence[LayerPlan], engine: Eng
                             f"exponentials, {most} at most")  # fmt: skip
 
 
-def lower(
-    source: ArrayNetwork, engine: Engine, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
-    blocks: int = 1,
-) -> ArrayAccelerator:
-    """Place a network on an engine. Raises UserError where it does not fit.
-
-    `columns` gives the n of every layer's aggregation but the last one's, which is 1, see `unfolded`; by default the
-    largest that leaves no unit without columns. `split` is the k of the last aggregation, `passes` and `slices` those
-    of the first layer, `blocks` those of every layer.
-    """
-    return ArrayAccelerator(source, engine, plan_layers(source, engine.units, columns, split, passes, slices, blocks))
+def lower(source: ArrayNetwork, engine: Engine, arrangement: Arrangement | None = None) -> ArrayAccelerator:
+    """Place a network on an engine, by default with the most columns side by side. Raises UserError where it does not
+    fit."""
+    arranged = replace(arrangement or Arrangement(engine.units), units=engine.units)
+    return ArrayAccelerator(source, engine, plan_layers(source, arranged))
 
 
-def plan_layers(
-    source: ArrayNetwork, units: int, columns: Sequence[int] = (), split: int = 1, passes: int = 1, slices: int = 1,
-    blocks: int = 1,
-) -> tuple[LayerPlan, ...]:
-    """The plans of all layers on an array of so many units."""
+def plan_layers(source: ArrayNetwork, one: Arrangement) -> tuple[LayerPlan, ...]:
+    """The plans of all layers in an arrangement. Raises UserError where it is none of the network."""
     check_network(source)
-    width = source.layers[0].input_width
-    if not 1 <= slices <= width:
-        raise UserError(f"layer 0: {width} columns of X are not {slices} slices")
-    if slices > 1 and source.layers[0].averaged > 1:
-        raise UserError("layer 0: heads that are averaged are not combined in slices")
-    _check_blocks(source, slices, blocks)
+    _check_parts(source, one)
+    chosen = _side_by_side(source, one)
+    plans: list[LayerPlan] = []
+    for layer, n in zip(source.layers, chosen, strict=True):
+        _check_heads(layer, n, one.split if layer.last else 1)
+        plans.append(_planned(layer, n, plans[-1] if plans else None, one))
+    loaded = plans[-1].table_base + plans[-1].weight_words
+    if loaded > LARGEST_INDEX:
+        raise UserError(f"the weights take {loaded} words of a unit, a table has {LARGEST_INDEX + 1} at most")
+    return tuple(plans)
+
+
+def _planned(layer: ArrayLayer, n: int, before: LayerPlan | None, one: Arrangement) -> LayerPlan:
+    """The plan of a layer with n units side by side, behind the layer before it."""
+    if one.units % n:
+        raise UserError(f"layer {layer.index}: {one.units} units are not whole groups of {n} side by side")
+    passes = one.passes if before is None else 1
+    words = int(row_words(layer.features // layer.averaged, layer.k * layer.attends, layer.d))
+    held = ceil_div(words, n)
+    whole = ceil_div(layer.d, LANES) if layer.attends else 1
+    if held % (passes * whole) or (layer.last and passes > 1):
+        raise UserError(f"layer {layer.index}: a unit holds {held} words of a row, not in {passes} passes")
+    if held > MOST_ROW_WORDS:
+        raise UserError(f"layer {layer.index}: a row takes {held} words of a unit, {MOST_ROW_WORDS} at most: use more "
+                        f"units side by side")  # fmt: skip
+    aggregate = Mode(one.units // one.split, one.split, 1) if layer.last else Mode(one.units // n, 1, n)
+    return LayerPlan(
+        layer=layer,
+        combine=Mode(one.units // n, 1, n) if before is None else Mode(before.aggregate.m, before.aggregate.n, 1),
+        aggregate=aggregate,
+        write_tiles=held // passes if before is None else words,
+        tiles=held // passes,
+        elements=0 if before is None else before.own_elements,
+        table_base=0 if before is None else before.table_base + before.weight_words,
+        bias_base=0 if before is None else before.bias_base + before.row_tiles,
+        activation_base=0 if before is None else before.scores_base + before.score_words,
+        activation=layer.activation,
+        aggregate_shift=layer.aggregate_shift,
+        inputs=np.arange(layer.input_width) if before is None else before.columns,
+        columns=_columns(layer, n),
+        vectors_base=0 if before is None else before.vectors_base + before.vector_words * before.passes,
+        passes=passes,
+        heads=layer.averaged,
+        slices=one.slices if before is None else 1,
+        blocks=one.blocks,
+    )
+
+
+def _side_by_side(source: ArrayNetwork, one: Arrangement) -> list[int]:
+    """The n of every layer's aggregation, see `unfolded`."""
     hidden = [layer for layer in source.layers if not layer.second][:-1]
-    given = columns or [default_columns(layer, units) for layer in hidden]
+    given = one.columns or [default_columns(layer, one.units) for layer in hidden]
     if len(given) != len(hidden):
         raise UserError(f"columns are given for {len(given)} layers; the network has {len(hidden)} hidden ones")
-    chosen = unfolded([layer.second for layer in source.layers], given, last_columns(source))
-    if split > 1 and source.layers[-1].maximum:
+    return unfolded([layer.second for layer in source.layers], given, last_columns(source))
+
+
+def _check_parts(source: ArrayNetwork, one: Arrangement) -> None:
+    """Raise UserError where W, H or a sum do not come in such parts."""
+    first, last = source.layers[0], source.layers[-1]
+    if not 1 <= one.slices <= first.input_width:
+        raise UserError(f"layer 0: {first.input_width} columns of X are not {one.slices} slices")
+    if one.slices > 1 and first.averaged > 1:
+        raise UserError("layer 0: heads that are averaged are not combined in slices")
+    _check_blocks(source, one.slices, one.blocks)
+    if one.split > 1 and last.maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
-    plans: list[LayerPlan] = []
-    table_base = bias_base = activation_base = vectors_base = 0
-    for layer, n in zip(source.layers, chosen, strict=True):
-        g, parts, heads = layer, 1 if plans else passes, layer.averaged
-        _check_heads(layer, n, split if g.last else 1)
-        if units % n:
-            raise UserError(f"layer {layer.index}: {units} units are not whole groups of {n} side by side")
-        before = plans[-1].aggregate if plans else None
-        combine = Mode(units // n, 1, n) if before is None else Mode(before.m, before.n, 1)
-        aggregate = Mode(units // split, split, 1) if g.last else Mode(units // n, 1, n)
-        words = int(row_words(g.features // heads, g.k * g.attends, g.d))
-        held = ceil_div(words, n)
-        whole = ceil_div(g.d, LANES) if g.attends else 1
-        if held % (parts * whole) or (g.last and parts > 1):
-            raise UserError(f"layer {layer.index}: a unit holds {held} words of a row, not in {parts} passes")
-        plan = LayerPlan(
-            layer=layer,
-            combine=combine,
-            aggregate=aggregate,
-            write_tiles=held // parts if before is None else words,
-            tiles=held // parts,
-            elements=0 if before is None else plans[-1].own_elements,
-            table_base=table_base,
-            bias_base=bias_base,
-            activation_base=activation_base,
-            activation=layer.activation,
-            aggregate_shift=layer.aggregate_shift,
-            inputs=np.arange(g.input_width) if before is None else plans[-1].columns,
-            columns=_columns(layer, n),
-            vectors_base=vectors_base,
-            passes=parts,
-            heads=heads,
-            slices=1 if plans else slices,
-            blocks=blocks,
-        )
-        if plan.row_tiles > MOST_ROW_WORDS:
-            raise UserError(f"layer {layer.index}: a row takes {plan.row_tiles} words of a unit, {MOST_ROW_WORDS} at "
-                            f"most: use more units side by side")  # fmt: skip
-        table_base += plan.weight_words
-        bias_base += plan.row_tiles
-        activation_base = plan.scores_base + plan.score_words
-        vectors_base += plan.vector_words * plan.passes
-        plans.append(plan)
-    if table_base > LARGEST_INDEX:
-        raise UserError(f"the weights take {table_base} words of a unit, a table has {LARGEST_INDEX + 1} at most")
-    return tuple(plans)
 
 
 def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: Any = 1) -> list[Any]:
@@ -663,23 +665,31 @@ def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
     return np.where(heads > 0, whole, dense_elements(features, n))
 
 
-def smallest_engine(
-    source: ArrayNetwork, plans: tuple[LayerPlan, ...], result_words: int, own_words: int, beat_bits: int,
-    results: int = 1, partial_words: int = 0, whole: bool = False, shared: int = 1,
-) -> Engine:
-    """The smallest engine that runs plans on a graph whose H, Z and partial sums take so many words of a unit.
+class Words(NamedTuple):
+    """Words of a unit that a graph takes: of H, of Z with what lies beside it, and of partial sums."""
 
-    Depths are rounded up where that costs no further block RAM; `whole`, to powers of two.
+    results: int
+    own: int
+    partial: int = 0
+
+
+def smallest_engine(
+    source: ArrayNetwork, plans: tuple[LayerPlan, ...], words: Words, arrangement: Arrangement
+) -> Engine:
+    """The smallest engine that runs plans on a graph that takes so many words.
+
+    Depths are rounded up where that costs no further block RAM; with `whole`, to powers of two.
     """
     modes = tuple(dict.fromkeys(mode for plan in plans for mode in (plan.combine, plan.aggregate)))
     shifts = {shift for plan in plans for shift in layer_shifts(plan.layer)}
+    whole, shared, beat_bits = arrangement.whole, arrangement.shared, arrangement.beat_bits
     return Engine(
         units=modes[0].units,
         bits=widest(source),
         modes=modes,
         tiles=max(max(plan.tiles, plan.write_tiles) for plan in plans),
-        table_words=int(table_depth(loaded_words(plans) + result_words, beat_bits, whole, shared)),
-        own_words=int(own_depth(own_words, whole)),
+        table_words=int(table_depth(loaded_words(plans) + words.results, beat_bits, whole, shared)),
+        own_words=int(own_depth(words.own, whole)),
         bias_words=sum(plan.row_tiles for plan in plans),
         activation_words=table_words(plans),
         shifts=tuple(sorted(shifts)),
@@ -687,10 +697,11 @@ def smallest_engine(
         sum_bits=sum_bits(source),
         programme=int(programme_depth(most_descriptors(plans))),
         beat_bits=beat_bits,
-        results=results,
+        results=arrangement.results,
         softmax=softmax_of(source),
-        partial_words=int(partial_depth(partial_words)),
+        partial_words=int(partial_depth(words.partial)),
         shared=shared,
+        finished=arrangement.finished,
     )
 
 

@@ -23,6 +23,7 @@ from fgnas.design import Array
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware.array import lowering, reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import (
     EncodedArray,
@@ -128,7 +129,7 @@ class ArrayBuild:
 def _loaded(build: ArrayBuild, call: Call, columns: tuple[int, ...], network: Network, name: str) -> LoadedArray:
     """With so many units side by side in each hidden layer."""
     source = _dressed(build, call, columns, network, name)
-    return LoadedArray(lowering.lower(source, build.engine, columns), network)
+    return LoadedArray(lowering.lower(source, build.engine, Arrangement(build.facts.units, columns)), network)
 
 
 def _dressed(build: ArrayBuild, call: Call, columns: tuple[int, ...], network: Network, name: str) -> ArrayNetwork:
@@ -182,10 +183,11 @@ def _engine(build: ArrayBuild) -> Engine:
         data = graph_of(*_any_input(call), build.shape(call))
         for columns in _arrangements(build, call):
             source = _empty(build, call, columns)
-            plans = plan_layers(source, build.facts.units, columns)
+            arrangement = Arrangement(build.facts.units, columns, beat_bits=build.facts.beat_bits)
+            plans = plan_layers(source, arrangement)
             dealt = deal_graph(plans, data, _alone(data, layers - 1))
-            words = result_words(plans, dealt), own_words(plans, dealt)
-            found.append(smallest_engine(source, plans, *words, build.facts.beat_bits))
+            words = lowering.Words(result_words(plans, dealt), own_words(plans, dealt))
+            found.append(smallest_engine(source, plans, words, arrangement))
     return joined(found)
 
 

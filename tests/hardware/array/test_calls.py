@@ -15,6 +15,7 @@ from support import random_design, random_graph
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, EncodedCall, filled, fit_calls, laid_out
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
@@ -178,7 +179,7 @@ def test_scores_in_calls(seed: int, layers: int, kind: tuple[str, ...]) -> None:
     data = random_data(rng)
     source = random_source(rng, layers, data, ("add", "mean", "max"), kind, heads=(1, 2, 4))
     assume(sum(one.score_table is not None for one in source.layers) < 2)
-    encoded = encode_array(fit(source, data, 4), data)  # whose activation tables are not too many
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)  # whose activation tables are not too many
     units, tiles = int(rng.choice([1, 2, 3, 5, 8])), int(rng.integers(1, 9))
     array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, words=int(rng.choice([1000, 16_384])))
     assert np.array_equal(logits_of(array), reference.run(encoded))
@@ -205,7 +206,7 @@ def test_tables_of_single_rows(seed: int) -> None:
     words = largest_row(source, data, 1)
     array = fit_calls(source, data, 3, 1, words=words)
     assert max(part.table_words for parts in array.parts for part in parts) <= words
-    assert np.array_equal(logits_of(array), reference.run(encode_array(fit(source, data, 4), data)))
+    assert np.array_equal(logits_of(array), reference.run(encode_array(fit(source, data, Arrangement(4)), data)))
 
 
 def test_chunks_by_hand() -> None:
@@ -269,7 +270,7 @@ def test_second_products_and_heads_with_a_maximum(seed: int) -> None:
     hidden = {"attention": "constant", "aggregation": "mlp", "t_attn": None, "k": 1, "d": 12}
     last = {"attention": "gcn", "aggregation": "max", "t_attn": None, "k": 4, "ai": 1, "af": 4}
     source = random_source_of(rng, random_design(rng, 2, (hidden, last)), data)
-    array = assert_same(source, data, encode_array(fit(source, data, 4), data), rng)
+    array = assert_same(source, data, encode_array(fit(source, data, Arrangement(4)), data), rng)
     names = [parts[0].half.name for parts in array.parts]
     assert names == ["combine 0", "aggregate 0", "second product 0", "return 0", "combine 1", "aggregate 1",
                      "mean of heads 1", "return 1"]  # fmt: skip
@@ -292,7 +293,9 @@ def test_layers_with_graphs_of_their_own() -> None:
     first, *further = layer_graphs(data, (0.5, 0.1))
     array = fit_calls(source, first, 4, further=further)
     *_, (_, logits) = array.chain()
-    assert np.array_equal(logits, reference.run(encode_array(fit(source, first, 4, further=further), first, further)))
+    assert np.array_equal(
+        logits, reference.run(encode_array(fit(source, first, Arrangement(4), further), first, further))
+    )
 
 
 def test_one_engine_runs_the_whole_and_the_calls() -> None:
@@ -300,7 +303,7 @@ def test_one_engine_runs_the_whole_and_the_calls() -> None:
     rng = np.random.default_rng(7)
     data = random_graph(rng, 50, 20, 6, 120)
     source = random_source(rng, 2, data)
-    whole, apart = fit(source, data, 4), fit_calls(source, data, 4)
+    whole, apart = fit(source, data, Arrangement(4)), fit_calls(source, data, 4)
     both = replace(whole.engine, table_words=max(whole.engine.table_words, apart.engine.table_words),
                    tiles=max(whole.engine.tiles, apart.engine.tiles))  # fmt: skip
     assert set(apart.engine.modes) <= set(both.modes) and set(apart.engine.shifts) <= set(both.shifts)

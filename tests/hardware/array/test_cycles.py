@@ -10,6 +10,7 @@ from support import random_graph
 
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.engine import QUEUE_WORDS, rows_held, table_writes
 from fgnas.hardware.array.programme import Target
@@ -84,7 +85,7 @@ def test_busy_counts_the_network_alone() -> None:
     rng = np.random.default_rng(3)
     data = random_graph(rng, 30, 12, 5, 80)
     source = random_source(rng, 2, data, ("add",))
-    encoded = encode_array(fit(source, data, 4), data)
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)
     hidden = source.layers[0].features
     # A message with the coefficient 1 needs no multiplication.
     first, second = (len(data.sources) * layer.gcn for layer in source.layers)

@@ -15,6 +15,7 @@ from fgnas.design import Array, Design
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -84,7 +85,7 @@ def test_what_fits_stays_whole_by_hand() -> None:
     design = design_of(GCN | {"d": 16}, GCN)
     array, _ = made(design, data)
     assert division(array) == (1, 1, 1)
-    assert array.engine == fit(lowered(design, data), data, 8, (1,), beat_bits=256).engine
+    assert array.engine == fit(lowered(design, data), data, Arrangement(8, (1,), beat_bits=256)).engine
 
 
 @pytest.mark.parametrize("aggregation", ["add", "max", "mean"])

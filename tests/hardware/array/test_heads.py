@@ -7,7 +7,8 @@ from support import Choices, random_design, random_graph
 
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.choosing import Arrangement, Room, _prices, fastest
+from fgnas.hardware.array.arrangement import Arrangement
+from fgnas.hardware.array.choosing import Room, _prices, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.layers import ArrayNetwork
@@ -42,7 +43,11 @@ def test_logits_are_right(kind: tuple[str, str], seed: int) -> None:
     assert len(source.layers) == len(source.design.layers) + 1 and source.layers[-1].adds_heads
     assert source.logit_format == source.integers.output.number
     units = int(rng.choice([2, 4, 6, 12]))
-    array = fit(source, data, units, (1,) * (seed % 3), int(rng.choice([1, 2])), int(rng.choice([128, 256])))
+    array = fit(
+        source,
+        data,
+        Arrangement(units, (1,) * (seed % 3), split=int(rng.choice([1, 2])), beat_bits=int(rng.choice([128, 256]))),
+    )
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), wanted)
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
@@ -58,7 +63,7 @@ def test_heads_apart_behind_wide_numbers() -> None:
     last: Choices = {"attention": "constant", "aggregation": "max", "t_attn": None, "k": 2,
                      "ai": 2, "af": 3, "wi": 2, "wf": 12, "t_out": 1}  # fmt: skip
     source = random_source_of(rng, random_design(rng, 2, (plain, last)), data)
-    array = fit(source, data, 4, (1,))
+    array = fit(source, data, Arrangement(4, (1,)))
     assert array.engine.wide
     assert np.array_equal(reference.run(encode_array(array, data)), right(source, data))
 
@@ -83,7 +88,7 @@ def test_the_fastest_is_priced_right() -> None:
         room, graphs = Room(48), (data,)
         offered = [Arrangement(units, (n,), 1) for units in (2, 4, 6) for n in (1, 2)]
         prices = _prices(source, graphs, offered, room)["cycles"].tolist()
-        others = [fit(source, data, units, (n,)) for units in (2, 4, 6) for n in (1, 2)]
+        others = [fit(source, data, Arrangement(units, (n,))) for units in (2, 4, 6) for n in (1, 2)]
         assert prices == [total_cycles(encode_array(one, data)) for one in others]
         assert total_cycles(encoded) <= min(prices)
 
@@ -99,7 +104,7 @@ def test_heads_of_features_of_any_width(kind: tuple[str, str], heads: int) -> No
         formats: Choices = {"ai": 2, "af": bits - 3, "wi": 1, "wf": 6, "t_out": 1, "t_attn": None}
         last: Choices = {"attention": kind[0], "aggregation": kind[1], "k": heads, **formats}
         source = random_source_of(rng, random_design(rng, 1, (last,)), data)
-        array = fit(source, data, 2)
+        array = fit(source, data, Arrangement(2))
         found = reference.run(encode_array(array, data))
         assert np.array_equal(found, right(source, data))
         assert array.source.logit_format == source.logit_format
@@ -115,4 +120,4 @@ def test_units_that_are_not_groups_of_all_heads_are_refused(units: int) -> None:
     rng = np.random.default_rng(3)
     data = random_graph(rng, 20, 9, 4, 50)
     with pytest.raises(UserError, match=f"layer 0: {units} units are not whole groups of 2 side by side"):
-        fit(averaged(rng, 1, data, ("gat", "add"), 8), data, units)
+        fit(averaged(rng, 1, data, ("gat", "add"), 8), data, Arrangement(units))

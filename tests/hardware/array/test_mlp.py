@@ -10,6 +10,7 @@ from support import Choices, random_design, random_graph
 from fgnas.errors import UserError
 from fgnas.fixedpoint import shift_right_even
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.encoding import alone, encode_array, fit, readout
@@ -89,7 +90,7 @@ def test_names_and_columns() -> None:
     data = random_graph(rng, 20, 9, 4, 50)
     plain = {"attention": "gcn", "t_attn": None, "k": 1, "aggregation": "mlp"}
     source = random_source_of(rng, random_design(rng, 2, (plain | {"d": 16}, plain)), data)
-    array = fit(source, data, 4, (2,))
+    array = fit(source, data, Arrangement(4, (2,)))
     assert [(plan.combine.n, plan.combine.k, plan.aggregate.n) for plan in array.plans] == [
         (2, 1, 2), (1, 2, 2), (1, 2, 1), (1, 1, 1)
     ]  # fmt: skip
@@ -99,7 +100,7 @@ def test_names_and_columns() -> None:
     assert unfolded((False, True, False, True), [2]) == [2, 2, 1, 1]
     assert unfolded((False, False, True), [4], 2) == [4, 2, 1]
     with pytest.raises(UserError, match="columns are given for 3 layers; the network has 1 hidden ones"):
-        fit(source, data, 4, (2, 2, 1))
+        fit(source, data, Arrangement(4, (2, 2, 1)))
     encoded = encode_array(array.on(array.engine), data)
     assert np.array_equal(reference.run(encoded), right(source, data))
 
@@ -111,7 +112,7 @@ def test_sampling_and_readouts() -> None:
     plain = {"attention": "gcn", "t_attn": None, "k": 1, "aggregation": "mlp"}
     source = random_source_of(rng, random_design(rng, 2, (plain | {"d": 12}, plain)), data)
     first, *further = layer_graphs(data, (0.5, 0.1))
-    encoded = encode_array(fit(source, first, 6, (2,), further=further), first, further)
+    encoded = encode_array(fit(source, first, Arrangement(6, (2,)), further), first, further)
     graphs = [integer_graph(one, source.integers.number) for one in (first, *further)]
     expected = interpreter.run(source.integers, graphs)
     assert np.array_equal(reference.run(encoded), expected)
@@ -121,7 +122,7 @@ def test_sampling_and_readouts() -> None:
     sums = random_source_of(rng, random_design(rng, 2, (plain | {"d": 12}, plain | {"attention": "constant"})), data)
     two = readout(data, np.arange(40) // 20)
     large = replace(sums, shape=replace(sums.shape, degree_capacity=32))
-    encoded = encode_array(fit(large, data, 4, (1,), further=(two,)), data, (two,))
+    encoded = encode_array(fit(large, data, Arrangement(4, (1,)), (two,)), data, (two,))
     assert encoded.outputs == 2 and reference.run(encoded).shape == (2, 4)
 
 
@@ -132,7 +133,7 @@ def test_the_fastest_is_found_and_priced_right() -> None:
     source = random_source_of(rng, random_design(rng, 2, (plain | {"d": 16}, plain)), data)
     best = fastest(source, data, Room(48))
     cycles = total_cycles(encode_array(best, data))
-    others = [fit(source, data, units, (n,)) for units in (2, 4, 6) for n in (1, 2) if units % n == 0]
+    others = [fit(source, data, Arrangement(units, (n,))) for units in (2, 4, 6) for n in (1, 2) if units % n == 0]
     assert cycles <= min(total_cycles(encode_array(one, data)) for one in others)
     encoded = encode_array(best, data)
     assert np.array_equal(reference.run(encoded), right(source, data))

@@ -8,6 +8,7 @@ from support import Choices, random_design, random_network
 from fgnas.design import Array, Design
 from fgnas.designs import tables_of
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, _prices, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, array_of, check_arrays
@@ -51,7 +52,7 @@ def test_logits_are_those_of_the_interpreter(seed: int) -> None:
     source = array_network(design, network, GraphShape.of(data))
     wanted = integer_logits(design, network, data, ROUNDING)
     units = int(np.random.default_rng(seed).choice([1, 2, 4, 6]))
-    encoded = encode_array(fit(source, data, units), data)
+    encoded = encode_array(fit(source, data, Arrangement(units)), data)
     assert np.array_equal(reference.run(encoded), wanted)
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded)
 
@@ -67,7 +68,7 @@ def test_the_layers_by_hand() -> None:
     assert product.number == sums.apply.output
     mean = network.layers[1].weight.mean(axis=1)
     assert product.k == 1 and np.array_equal(product.combine.weight, product.weight_format.quantise(mean))
-    names = phase_names(encode_array(fit(source, data, 2), data))
+    names = phase_names(encode_array(fit(source, data, Arrangement(2)), data))
     work = [name for name in names if not name.startswith(("load", "fetch"))]
     assert work == ["combine 0", "aggregate 0", "combine 1", "aggregate 1", "second product 1", "return 1"]
 
@@ -96,6 +97,6 @@ def test_the_fastest_is_priced_right() -> None:
     best = fastest(source, data, Room(48))
     offered = arrangements(source, 6)
     prices = _prices(source, (data,), offered, Room(48))["cycles"]
-    found = [total_cycles(encode_array(fit(source, data, one.units, one.columns, passes=one.passes), data))
+    found = [total_cycles(encode_array(fit(source, data, Arrangement(one.units, one.columns, passes=one.passes)), data))
              for one in offered[:12]]  # fmt: skip
     assert prices[:12].tolist() == found and total_cycles(encode_array(best, data)) <= min(found)

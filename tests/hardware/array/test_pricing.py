@@ -11,6 +11,7 @@ from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array, fit
@@ -43,13 +44,30 @@ def test_prices_are_those_of_the_encoded_array(seed: int, attentions: tuple[str,
     for units in (1, 2, 8, 12, 16):
         widest = tuple(default_columns(layer, units) for layer in source.layers[:-1])
         for columns in {widest, tuple(1 for _ in widest)}:
-            whole = fit(source, data, units, columns, 1, beat_bits)
+            whole = fit(source, data, Arrangement(units, columns, beat_bits=beat_bits))
             first = whole.plans[0]
             held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
-            arrays += [whole, *([fit(source, data, units, columns, 1, beat_bits, held)] if held > 1 else [])]
+            arrays += [
+                whole,
+                *(
+                    [fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, passes=held))]
+                    if held > 1
+                    else []
+                ),
+            ]
             several = [one for one in (2, 4) if one <= whole.engine.banks]
-            arrays += [fit(source, data, units, columns, 1, beat_bits, held, one) for one in several]
-            arrays += [fit(source, data, units, columns, 1, beat_bits, held, 1, 1, one) for one in (1, 2, 4)]
+            arrays += [
+                fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, passes=held, results=one))
+                for one in several
+            ]
+            arrays += [
+                fit(
+                    source,
+                    data,
+                    Arrangement(units, columns, beat_bits=beat_bits, passes=held, results=1, slices=1, finished=one),
+                )
+                for one in (1, 2, 4)
+            ]
     assert_exact(source, data, arrays, beat_bits)
 
 
@@ -61,7 +79,7 @@ def test_prices_of_whole_memories_are_those_of_the_encoded_array(seed: int) -> N
     source = random_source_of(rng, wide_design(rng, 16), data)
     beat_bits = PORT_WIDTHS[seed % 3]
     chosen = [(units, whole) for units in (1, 3, 4) for whole in (False, True)]
-    arrays = [fit(source, data, units, (), 1, beat_bits, whole=whole) for units, whole in chosen]
+    arrays = [fit(source, data, Arrangement(units, (), beat_bits=beat_bits, whole=whole)) for units, whole in chosen]
     assert_exact(source, data, arrays, beat_bits, [whole for _, whole in chosen])
 
 
@@ -76,8 +94,21 @@ def test_prices_of_shared_tables_are_those_of_the_encoded_array(seed: int) -> No
     for units, columns, shared in ((4, 2, 2), (12, 1, 4), (16, 2, 8), (16, 1, 16), (4, 1, 1)):
         for whole in (False, True):
             results, finished = int(rng.choice([1, table_banks(beat_bits)])), int(rng.choice(FINISHED))
-            arrays.append(fit(source, data, units, (columns,), 1, beat_bits, results=results, finished=finished,
-                              whole=whole, shared=shared))  # fmt: skip
+            arrays.append(
+                fit(
+                    source,
+                    data,
+                    Arrangement(
+                        units,
+                        (columns,),
+                        beat_bits=beat_bits,
+                        results=results,
+                        finished=finished,
+                        whole=whole,
+                        shared=shared,
+                    ),
+                )
+            )
             powers.append(whole)
     assert_exact(source, data, arrays, beat_bits, powers)
 
@@ -93,14 +124,26 @@ def test_prices_of_slices_are_those_of_the_encoded_array(seed: int, attentions: 
     arrays = []
     for units in (1, 4, 12):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
-        whole = fit(source, data, units, columns, 1, beat_bits)
+        whole = fit(source, data, Arrangement(units, columns, beat_bits=beat_bits))
         first = whole.plans[0]
         held = first.tiles // (first.head_tiles if first.attends else 1) if columns else 1
         for slices in {1, 2, min(7, data.width_in)}:
             results = int(rng.choice([one for one in (1, 2, 4) if one <= whole.engine.banks]))
-            arrays.append(fit(source, data, units, columns, 1, beat_bits, 1, results, slices))
+            arrays.append(
+                fit(
+                    source,
+                    data,
+                    Arrangement(units, columns, beat_bits=beat_bits, passes=1, results=results, slices=slices),
+                )
+            )
             if (2 * slices + 3) * held < 50:
-                arrays.append(fit(source, data, units, columns, 1, beat_bits, held, 1, slices))
+                arrays.append(
+                    fit(
+                        source,
+                        data,
+                        Arrangement(units, columns, beat_bits=beat_bits, passes=held, results=1, slices=slices),
+                    )
+                )
     assert_exact(source, data, arrays, beat_bits)
 
 
@@ -167,12 +210,14 @@ def test_prices_of_blocks_are_those_of_the_encoded_array(seed: int) -> None:
     beat_bits, arrays = PORT_WIDTHS[seed % 3], []
     for units in (1, 2, 6, 16):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
-        first = fit(source, data, units, columns, 1, beat_bits).plans[0]
+        first = fit(source, data, Arrangement(units, columns, beat_bits=beat_bits)).plans[0]
         held = first.tiles if columns else 1
-        arrays += [fit(source, data, units, columns, 1, beat_bits, passes, blocks=blocks)
+        arrays += [fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, passes=passes, blocks=blocks))
                    for passes in {1, held} for blocks in (1, 2, 3, 7)]  # fmt: skip
         if beat_bits > 128:
-            arrays.append(fit(source, data, units, columns, 1, beat_bits, 1, 2, blocks=2))
+            arrays.append(
+                fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, passes=1, results=2, blocks=2))
+            )
     assert_exact(source, data, arrays, beat_bits)
 
 
@@ -185,11 +230,14 @@ def test_prices_of_wide_numbers_are_those_of_the_encoded_array(seed: int) -> Non
     beat_bits, arrays = PORT_WIDTHS[seed % 3], []
     for units in (1, 6, 16):
         columns = tuple(default_columns(layer, units) for layer in source.layers[:-1])
-        whole = fit(source, data, units, columns, 1, beat_bits)
+        whole = fit(source, data, Arrangement(units, columns, beat_bits=beat_bits))
         results = max(one for one in (1, 2, 4) if one <= whole.engine.banks)
-        arrays += [whole, fit(source, data, units, columns, 1, beat_bits, 1, results)]
+        arrays += [
+            whole,
+            fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, passes=1, results=results)),
+        ]
         if columns:
-            arrays.append(fit(source, data, units, columns, 1, beat_bits, slices=2))
+            arrays.append(fit(source, data, Arrangement(units, columns, beat_bits=beat_bits, slices=2)))
     assert_exact(source, data, arrays, beat_bits)
 
 
@@ -215,7 +263,7 @@ def test_the_fastest_is_no_slower_than_any() -> None:
     source = random_source(rng, 2, data, ("add",))
     best = total_cycles(encode_array(fastest(source, data, Room(64)), data))
     for units in (1, 2, 3, 4, 6, 8):
-        assert best <= total_cycles(encode_array(fit(source, data, units), data))
+        assert best <= total_cycles(encode_array(fit(source, data, Arrangement(units)), data))
     assert fastest(source, data, Room(63)).engine.units <= 7
     with pytest.raises(UserError, match="8 multipliers at least, the design may use 7"):
         Room(7)
@@ -227,7 +275,7 @@ def test_few_block_rams_are_kept_by_passes() -> None:
     data = random_graph(rng, 400, 600, 5, 900)
     source = random_source_of(rng, wide_design(rng), data)
     offered = [one for one in arrangements(source, 8) if one.passes == 1]
-    whole = min(engine_block_rams(fit(source, data, one.units, one.columns).engine) for one in offered)
+    whole = min(engine_block_rams(fit(source, data, Arrangement(one.units, one.columns)).engine) for one in offered)
     array = fastest(source, data, Room(64, limits={"bram36": whole - 0.5}))
     assert array.plans[0].passes > 1 and engine_block_rams(array.engine) < whole
     encoded = encode_array(array, data)
@@ -271,7 +319,7 @@ def test_slices_are_taken_where_nothing_else_fits() -> None:
     data = random_graph(rng, 50, 1500, 5, 200)
     source = random_source_of(rng, wide_design(rng), data)
     offered = arrangements(source, 2)
-    least = min(engine_block_rams(fit(source, data, one.units, one.columns, passes=one.passes).engine)
+    least = min(engine_block_rams(fit(source, data, Arrangement(one.units, one.columns, passes=one.passes)).engine)
                 for one in offered)  # fmt: skip
     assert fastest(source, data, Room(16, limits={"bram36": least})).plans[0].slices == 1
     array = fastest(source, data, Room(16, limits={"bram36": least - 0.5}))

@@ -13,6 +13,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase
 from fgnas.hardware.array.encoding import encode_array, fit, readout
 from fgnas.hardware.array.layers import ArrayNetwork
@@ -78,7 +79,7 @@ def test_layers_behind_a_readout_have_a_row_for_each_graph() -> None:
     data, graphs = batch_of(rng, [7, 12])
     source = lowered(rng, data, graphs, ("gcn", "constant", "constant"), ("add", "add", "add"))
     joined = replace(readout(data, graphs), indptr=np.array([0, 2, 3]), sources=np.array([0, 1, 0]))
-    array = fit(source, data, 4, (1, 1))
+    array = fit(source, data, Arrangement(4, (1, 1)))
     encoded = encode_array(array, data, (readout(data, graphs), joined))
     _, second, last = source.layers
     h = interpreter.values(source.integers, (integer_graph(data, source.integers.number),))["1.linear"]
@@ -99,10 +100,10 @@ def test_what_is_no_readout_is_refused() -> None:
     rows = readout(data, graphs)
     weighted = lowered(rng, data, graphs, ("gcn", "gcn"), ("add", "add"))
     with pytest.raises(UserError, match="layer 1: the rows of a readout have no coefficients; choose attention const"):
-        encode_array(fit(weighted, data, 2), data, (rows,))
+        encode_array(fit(weighted, data, Arrangement(2)), data, (rows,))
     plain = lowered(rng, data, graphs, ("gcn", "constant", "constant"), ("add", "add", "add"))
     with pytest.raises(UserError, match="layer 2: its graph has a source beyond the 3 rows of the layer before"):
-        encode_array(fit(plain, data, 2, (1, 1)), data, (rows, random_graph(rng, 20, 9, 4, 10)))
+        encode_array(fit(plain, data, Arrangement(2, (1, 1))), data, (rows, random_graph(rng, 20, 9, 4, 10)))
 
 
 def test_a_mean_of_many_needs_a_shift() -> None:
@@ -110,7 +111,7 @@ def test_a_mean_of_many_needs_a_shift() -> None:
     rng = np.random.default_rng(5)
     data, graphs = batch_of(rng, [700, 640])
     source = lowered(rng, data, graphs, ("gcn", "constant"), ("add", "mean"))
-    array = fit(source, data, 4)
+    array = fit(source, data, Arrangement(4))
     plan = array.plans[1]
     wanted = plan.aggregate_shift + int(np.log2(511 * 640)) - wire.COEFFICIENT_FRACTION_BITS
     with pytest.raises(UserError, match=f"smallest graph has 640 nodes needs the shift {wanted}; the engine offers"):

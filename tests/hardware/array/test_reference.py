@@ -24,6 +24,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import FixedPoint, shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
 from fgnas.hardware.array.encoding import coefficients, encode_array, fit, with_least
 from fgnas.hardware.array.engine import Engine, Softmax, joined
@@ -65,9 +66,15 @@ def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
     alone = not any(plan.heads > 1 for plan in array.plans)
     if slices > 1 or (alone and seed % 4 == 2):
         array = fit(
-            source, data, array.engine.units, [plan.aggregate.n for plan in array.plans[:-1]],
-            slices=slices if array.plans[0].heads == 1 else 1, blocks=1 if slices > 1 else 2,
-        )  # fmt: skip
+            source,
+            data,
+            Arrangement(
+                array.engine.units,
+                [plan.aggregate.n for plan in array.plans[:-1]],
+                slices=slices if array.plans[0].heads == 1 else 1,
+                blocks=1 if slices > 1 else 2,
+            ),
+        )
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), right(source, data))
 
@@ -93,7 +100,7 @@ def test_an_argument_looks_up_its_table_with_ten_bits() -> None:
     assert first.apply.table is not None and len(first.apply.table) == 1024
     assert (first.aggregate_shift, last.aggregate_shift, source.logit_format) == (6, 0, FixedPoint(16, 12))
     expected = [[round(np.tanh(100 / 64) * 2**12)]]
-    array = fit(source, data, 1)
+    array = fit(source, data, Arrangement(1))
     assert [plan.activation_words for plan in array.plans] == [128, 0]
     encoded = encode_array(array, data)
     assert [one.bits for one in encoded.programme[-3:]] == [10, 16, 16] and not encoded.programme[-1].bias_fine
@@ -111,7 +118,7 @@ def test_scores_of_narrow_features_on_wide_numbers() -> None:
             scored | {"d": 8, "k": 2, "aggregation": "mean"},
             {"attention": "gcn", "t_attn": None, "aggregation": "add", "d": 12, "k": 1, **wide},
             scored | {"aggregation": "max", "k": 1})), data)  # fmt: skip
-        array = fit(source, data, 4, (2, 1))
+        array = fit(source, data, Arrangement(4, (2, 1)))
         assert array.engine.wide and array.engine.softmax is not None
         encoded = encode_array(array, data)
         assert np.array_equal(reference.run(encoded), right(source, data))
@@ -148,9 +155,9 @@ def test_a_mean_of_an_attention_needs_an_engine_for_it_and_512_messages_at_most(
         source = random_source_of(rng, design, full)
         if not fits:
             with pytest.raises(UserError, match="layer 0: a mean with scores has 512 messages at most"):
-                fit(source, full, 2)
+                fit(source, full, Arrangement(2))
             continue
-        array = fit(source, full, 2)
+        array = fit(source, full, Arrangement(2))
         assert np.array_equal(reference.run(encode_array(array, full)), right(source, full))
         assert array.engine.softmax is not None
         with pytest.raises(UserError, match="a mean with scores, which the engine does not offer"):
@@ -169,7 +176,7 @@ def test_groups_that_idle_before_a_row_repeat_no_message(aggregation: str, atten
     data = build("random", data.features, given, data.labels, everyone, everyone, everyone, 5)
     scored = {"attention": attention, "t_attn": 1 if attention == "gat" else None, "k": 1, "aggregation": aggregation}
     source = random_source_of(rng, random_design(rng, 1, (scored,)), data)
-    encoded = encode_array(fit(source, data, 2), data)
+    encoded = encode_array(fit(source, data, Arrangement(2)), data)
     schedule = encoded.schedules[len(encoded.programme) - 1]
     working = schedule.ordinal >= 0
     assert (~working & (np.cumsum(working[::-1], axis=0)[::-1] > 0)).any(), "a group idles before its end"
@@ -185,9 +192,18 @@ def test_slices_change_no_logit(seed: int) -> None:
     whole = random_array(rng, source, data)
     slices, first = 2 if seed % 4 else min(6, data.width_in), whole.plans[0]
     array = fit(
-        source, data, whole.engine.units, [plan.aggregate.n for plan in whole.plans[:-1]],
-        whole.plans[-1].aggregate.k, whole.engine.beat_bits, first.passes, whole.engine.results, slices,
-    )  # fmt: skip
+        source,
+        data,
+        Arrangement(
+            whole.engine.units,
+            [plan.aggregate.n for plan in whole.plans[:-1]],
+            split=whole.plans[-1].aggregate.k,
+            beat_bits=whole.engine.beat_bits,
+            passes=first.passes,
+            results=whole.engine.results,
+            slices=slices,
+        ),
+    )
     assert array.plans[0].weight_words < first.weight_words and array.on(array.engine).plans[0].slices == slices
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), right(source, data))
@@ -206,9 +222,18 @@ def test_blocks_change_no_logit(seed: int) -> None:
     whole = random_array(rng, source, data)
     blocks, first = 2 + seed % 4, whole.plans[0]
     array = fit(
-        source, data, whole.engine.units, [plan.aggregate.n for plan in whole.plans[:-1]],
-        whole.plans[-1].aggregate.k, whole.engine.beat_bits, first.passes, whole.engine.results, blocks=blocks,
-    )  # fmt: skip
+        source,
+        data,
+        Arrangement(
+            whole.engine.units,
+            [plan.aggregate.n for plan in whole.plans[:-1]],
+            split=whole.plans[-1].aggregate.k,
+            beat_bits=whole.engine.beat_bits,
+            passes=first.passes,
+            results=whole.engine.results,
+            blocks=blocks,
+        ),
+    )
     assert array.on(array.engine).plans[0].blocks == blocks
     encoded, before = encode_array(array, data), encode_array(whole, data)
     assert np.array_equal(reference.run(encoded), reference.run(before))
@@ -229,10 +254,19 @@ def test_a_maximum_in_blocks_is_the_maximum(seed: int, shares: bool) -> None:
     whole = (shared_array if shares else random_array)(rng, source, data)
     blocks = 2 + seed % 4
     array = fit(
-        source, data, whole.engine.units, [plan.aggregate.n for plan in whole.plans[:-1]],
-        whole.plans[-1].aggregate.k, whole.engine.beat_bits, whole.plans[0].passes, whole.engine.results,
-        blocks=blocks, shared=whole.engine.shared,
-    )  # fmt: skip
+        source,
+        data,
+        Arrangement(
+            whole.engine.units,
+            [plan.aggregate.n for plan in whole.plans[:-1]],
+            split=whole.plans[-1].aggregate.k,
+            beat_bits=whole.engine.beat_bits,
+            passes=whole.plans[0].passes,
+            results=whole.engine.results,
+            blocks=blocks,
+            shared=whole.engine.shared,
+        ),
+    )
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), right(source, data))
     assert sum(multiplications_by_phase(encoded)) == multiplications(encoded) or whole.plans[0].passes > 1
@@ -250,7 +284,7 @@ def test_the_least_row_by_hand() -> None:
     parameters = LayerParameters(np.full((1, 1, 2), -1.0, np.float32), np.zeros(2, np.float32))
     design = Design(schema=1, layers=(layer,), dsp=0)
     source = array_network(design, Network((parameters,), 0), GraphShape.of(data), "two")
-    encoded = encode_array(fit(source, data, 1, blocks=2), data)
+    encoded = encode_array(fit(source, data, Arrangement(1, blocks=2)), data)
     words = encoded.accelerator.image("weight")[0]
     assert words.shape == (2, 8) and np.all(words[1] == -128), "W, and the least row of 8 bits"
     aggregated = [one for one in encoded.programme if one.region == Region.EDGES]
@@ -264,12 +298,12 @@ def test_what_has_no_blocks_is_refused() -> None:
     rng = np.random.default_rng(2)
     data = random_graph(rng, 20, 9, 5, 40)
     with pytest.raises(UserError, match="layer 0: messages with scores have their rows of H in one block"):
-        fit(random_source(rng, 2, data, ("add",), ("gat",)), data, 4, blocks=2)
+        fit(random_source(rng, 2, data, ("add",), ("gat",)), data, Arrangement(4, blocks=2))
     source = random_source(rng, 2, data, ("add",))
     with pytest.raises(UserError, match="in one where W comes in slices: not 2 with 3"):
-        fit(source, data, 4, slices=3, blocks=2)
+        fit(source, data, Arrangement(4, slices=3, blocks=2))
     with pytest.raises(UserError, match="streams are refilled where W and H come whole"):
-        feature_refill(encode_array(fit(source, data, 4, blocks=2), data))
+        feature_refill(encode_array(fit(source, data, Arrangement(4, blocks=2)), data))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +318,7 @@ def test_heads_are_dealt_to_units_whole(d: int, heads: int, units: int, columns:
                                     scored | {"d": 3, "k": 2, "aggregation": "max"},
                                     scored | {"k": 1, "aggregation": "add"}))  # fmt: skip
     source = random_source_of(rng, design, data)
-    array = fit(source, data, units, (columns, 1))
+    array = fit(source, data, Arrangement(units, (columns, 1)))
     assert array.plans[0].tiles == heads // columns * -(-d // 8)
     encoded = encode_array(array, data)
     assert np.array_equal(reference.run(encoded), right(source, data))
@@ -303,22 +337,24 @@ def test_attention_needs_whole_heads_and_edges_to_the_nodes_themselves() -> None
         (8, 8, 1, "a unit holds the scores of 4 heads, not of 8"), (2, 8, 4, "2 heads not in 4 units side by side"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=message):
-            fit(source(heads), data, units, (columns,))
+            fit(source(heads), data, Arrangement(units, (columns,)))
     two = source(2)
     with pytest.raises(UserError, match="the largest score cannot be split"):
-        fit(two, data, 8, (2,), 2)
-    array = fit(two, data, 8, (2,))
+        fit(two, data, Arrangement(8, (2,), split=2))
+    array = fit(two, data, Arrangement(8, (2,)))
     with pytest.raises(UserError, match="which the engine does not offer"):
-        lower(two, replace(array.engine, softmax=None), (2,))
+        lower(two, replace(array.engine, softmax=None), Arrangement(1, (2,)))
     for attention in ("gat-sym", "cos", "gene-linear"):
         turned = tuple(layer.model_copy(update={"attention": attention, "t_attn": None}) for layer in two.design.layers)
         design = two.design.model_copy(update={"layers": turned})
         with pytest.raises(UserError, match=f"attention {attention}, which the engine does not offer"):
-            lower(random_source_of(rng, design, data), replace(array.engine, activation_words=256), (2,))
+            lower(
+                random_source_of(rng, design, data), replace(array.engine, activation_words=256), Arrangement(1, (2,))
+            )
     assert array.engine.softmax is not None
     with pytest.raises(UserError, match=r"needs \d+ exponentials"):
         short = replace(array.engine.softmax, words=array.engine.softmax.words - 1)
-        lower(two, replace(array.engine, softmax=short), (2,))
+        lower(two, replace(array.engine, softmax=short), Arrangement(1, (2,)))
     bare = replace(data, indptr=np.arange(data.nodes + 1), sources=np.roll(np.arange(data.nodes), 1))
     with pytest.raises(UserError, match="layer 1: attention needs an edge of every node to itself"):
         encode_array(array, data, (bare,))
@@ -357,7 +393,7 @@ def test_a_graph_beyond_the_neighbourhoods_of_the_network_is_refused() -> None:
     most = source.shape.degree_capacity + 1
     full = replace(data, indptr=np.arange(13) * most, sources=np.zeros(12 * most, np.int64))
     with pytest.raises(UserError, match="largest neighbourhood"):
-        encode_array(fit(source, data, 2), data, (full,))
+        encode_array(fit(source, data, Arrangement(2)), data, (full,))
 
 
 def test_a_deep_network_gets_room_for_its_programme() -> None:
@@ -365,7 +401,7 @@ def test_a_deep_network_gets_room_for_its_programme() -> None:
     rng = np.random.default_rng(11)
     data = random_graph(rng, 12, 9, 4, 20)
     source = random_source(rng, 8, data)
-    encoded = encode_array(fit(source, data, 4), data)
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)
     assert encoded.accelerator.engine.programme == 32
     assert np.array_equal(reference.run(encoded), right(source, data))
 
@@ -381,7 +417,7 @@ def test_heads_of_the_last_layer_are_averaged(heads: int, attention: str, aggreg
     last = {"attention": attention, "aggregation": aggregation, "t_attn": None, "k": heads}
     design = random_design(rng, layers, (*[last | {"aggregation": "max", "d": 12, "k": 2}] * (layers - 1), last))
     source = random_source_of(rng, design, data)
-    encoded = encode_array(fit(source, data, 8, (2,) * (layers - 1), 2), data)
+    encoded = encode_array(fit(source, data, Arrangement(8, (2,) * (layers - 1), split=2)), data)
     assert [one.tiles for one in encoded.programme if one.computes][-1 - heads :] == [2] * (heads + 1)
     found = reference.run(encoded)
     graph, layer = integer_graph(data, source.integers.number), source.layers[-1]
@@ -409,7 +445,7 @@ def test_every_activation_has_the_codes_of_the_pipeline(name: str) -> None:
     network = replace(network, layers=(first, *network.layers[1:]))
     for given, table in ((network, True), (tied(design, network), name not in PLAIN)):
         source = array_network(design, given, GraphShape.of(data))
-        encoded = encode_array(fit(source, data, 4), data)
+        encoded = encode_array(fit(source, data, Arrangement(4)), data)
         assert (encoded.accelerator.plans[0].activation_words > 0) == table
         assert np.array_equal(reference.run(encoded), right(source, data))
 
@@ -420,7 +456,7 @@ def test_a_mean_is_rounded_into_the_coefficients() -> None:
     data = random_graph(rng, 30, 12, 5, 80)
     source = random_source_of(rng, random_design(rng, 1, ({"attention": "constant", "aggregation": "mean", "k": 1,
                                                               "t_attn": None},)), data)  # fmt: skip
-    encoded = encode_array(fit(source, data, 4), data)
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)
     layer, graph = source.layers[0], integer_graph(data, source.integers.number)
     h = interpreter.values(source.integers, (graph,))["0.linear"]
     expected = np.empty((data.nodes, data.classes), np.int64)
@@ -436,15 +472,15 @@ def test_one_engine_runs_other_networks_and_graphs() -> None:
     """The engine of a large graph runs another network's programme on another graph."""
     rng = np.random.default_rng(6)
     large, small = random_graph(rng, 80, 30, 6, 200), random_graph(rng, 17, 30, 6, 40)
-    engine = fit(random_source(rng, 2, large, ("add",)), large, 4, (1,)).engine
+    engine = fit(random_source(rng, 2, large, ("add",)), large, Arrangement(4, (1,))).engine
     other = random_source(rng, 2, small, ("add",))
-    shifts = {shift for plan in fit(other, small, 4, (1,)).plans for shift in
+    shifts = {shift for plan in fit(other, small, Arrangement(4, (1,))).plans for shift in
               (plan.layer.linear_shift, plan.aggregate_shift)}  # fmt: skip
     wider = replace(
         engine, bits=10, sum_bits=32, tiles=8, bias_words=32, activation_words=256, own_words=512,
         table_words=4096, shifts=tuple(sorted({*engine.shifts, *shifts})),
     )  # fmt: skip
-    encoded = encode_array(lower(other, wider, (1,)), small)
+    encoded = encode_array(lower(other, wider, Arrangement(1, (1,))), small)
     assert np.array_equal(reference.run(encoded), right(other, small))
 
 
@@ -453,7 +489,7 @@ def test_a_hub_empty_rows_and_more_units_than_rows() -> None:
     rng = np.random.default_rng(7)
     for data in (random_graph(rng, 3, 9, 4, 300), random_graph(rng, 1, 9, 4, 0), random_graph(rng, 40, 9, 4, 900)):
         source = random_source(rng, 2, data, ("max",))
-        encoded = encode_array(fit(source, data, 16), data)
+        encoded = encode_array(fit(source, data, Arrangement(16)), data)
         assert np.array_equal(reference.run(encoded), right(source, data))
 
 
@@ -473,14 +509,14 @@ def test_what_the_array_does_not_run_is_refused(choices: dict[str, object], mess
     data = random_graph(rng, 9, 9, 4, 20)
     source = random_source_of(rng, design_of(**choices), data)
     with pytest.raises(UserError, match=message):
-        fit(source, data, 4)
+        fit(source, data, Arrangement(4))
 
 
 def test_a_graph_that_does_not_fit_is_refused() -> None:
     rng = np.random.default_rng(9)
     small, large = random_graph(rng, 9, 9, 4, 20), random_graph(rng, 900, 9, 4, 20)
     source = random_source_of(rng, design_of(), large)
-    array = fit(source, small, 4)
+    array = fit(source, small, Arrangement(4))
     with pytest.raises(UserError, match=r"the graph needs table_words of \d+, the engine has 512"):
         encode_array(array, large)
     with pytest.raises(UserError, match="the network needs sum_bits"):
@@ -491,7 +527,7 @@ def test_every_result_has_a_target() -> None:
     """Of a network of three layers: tables, own rows, and logits at the end."""
     rng = np.random.default_rng(10)
     data = random_graph(rng, 20, 9, 4, 50)
-    encoded = encode_array(fit(random_source(rng, 3, data), data, 4), data)
+    encoded = encode_array(fit(random_source(rng, 3, data), data, Arrangement(4)), data)
     targets = [Target(one.target) for one in encoded.programme if one.operation]
     assert targets == [Target.TABLE, Target.OWN, Target.TABLE, Target.OWN, Target.TABLE, Target.LOGITS]
 
@@ -503,7 +539,7 @@ def test_scores_of_edges_by_hand() -> None:
     data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
     cos = {"attention": "cos", "t_attn": None, "aggregation": "add", "k": 1}
     source = random_source_of(rng, random_design(rng, 1, (cos,)), data)
-    encoded = encode_array(fit(source, data, 1), data)
+    encoded = encode_array(fit(source, data, Arrangement(1)), data)
     machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
     queries, scores, maxima, messages = encoded.programme[-4:]
     machine.execute(encoded.programme[:-1], encoded.regions)
@@ -531,7 +567,7 @@ def test_scores_of_functions_by_hand() -> None:
     data = replace(data, indptr=np.array([0, 2, 4]), sources=np.array([0, 1, 0, 1]))
     gene = {"attention": "gene-linear", "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
     source = random_source_of(rng, random_design(rng, 1, (gene,)), data)
-    encoded = encode_array(fit(source, data, 1), data)
+    encoded = encode_array(fit(source, data, Arrangement(1)), data)
     machine, layer = reference.Machine(encoded.accelerator.engine), source.layers[0]
     pairs, scores, maxima, messages = encoded.programme[-4:]
     machine.execute(encoded.programme[:-1], encoded.regions)
@@ -560,16 +596,19 @@ def test_scores_of_edges_take_words_for_each_slot_row(attention: str, words: int
     data = random_graph(rng, 900, 9, 4, 16_000 // words)
     scored = {"attention": attention, "t_attn": None, "aggregation": "add", "k": 1, "ai": 2, "af": 5}
     source = random_source_of(rng, random_design(rng, 1, (scored,)), data)
-    assert fit(source, data, 2).engine.own_words > words * len(data.sources) // 2
+    assert fit(source, data, Arrangement(2)).engine.own_words > words * len(data.sources) // 2
     with pytest.raises(UserError, match="own rows take 2 to 16,384 words"):
-        fit(source, data, 1)
+        fit(source, data, Arrangement(1))
 
 
 def test_an_engine_with_queries_of_two_nodes() -> None:
     """It is the same from its summary, joins with others, and has scores of edges."""
     rng = np.random.default_rng(18)
     data = random_graph(rng, 20, 9, 4, 40)
-    engines = [fit(random_source(rng, 1, data, attentions=(one,)), data, 2).engine for one in ("gat", "gene-linear")]
+    engines = [
+        fit(random_source(rng, 1, data, attentions=(one,)), data, Arrangement(2)).engine
+        for one in ("gat", "gene-linear")
+    ]
     one, other = (engine.softmax for engine in engines)
     assert one is not None and other is not None and (one.pair, other.pair, other.dot) == (False, True, True)
     assert "pair" not in one.summary() and Engine.of(engines[1].summary()) == engines[1]

@@ -12,6 +12,7 @@ from support import random_graph
 
 from fgnas.backends.array import write_rtl
 from fgnas.errors import UserError
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -39,13 +40,13 @@ def engines() -> dict[str, ArrayAccelerator]:
     for number, (table, own) in enumerate(DEPTHS):
         data = random_graph(rng, 20, 12, 4, 40)
         beat_bits = PORT_WIDTHS[number % len(PORT_WIDTHS)]
-        array = fit(random_source(rng, 2, data), data, 1, (1,), 1, beat_bits)
+        array = fit(random_source(rng, 2, data), data, Arrangement(1, (1,), beat_bits=beat_bits))
         bits = max(array.engine.bits, 6 + 2 * number)
         table += -table % (512 * array.engine.banks)
         engine = replace(array.engine, table_words=table, own_words=own, bits=min(10, bits))
         found[f"{table}x{own}x{engine.bits}-{beat_bits}"] = replace(array, engine=engine)
     for softmax in EXPONENTIALS:
-        array = fit(random_source(rng, 2, data), data, 1, (1,))
+        array = fit(random_source(rng, 2, data), data, Arrangement(1, (1,)))
         engine = replace(array.engine, maximum=True, softmax=softmax)
         found[f"{softmax.words}-exponentials"] = replace(array, engine=engine)
     for table, own in WIDE_DEPTHS:

@@ -12,6 +12,7 @@ from support import Choices, random_design, random_graph
 
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal, deal_for_logits
@@ -114,8 +115,18 @@ def unshared(array: ArrayAccelerator, data: GraphData) -> ArrayAccelerator:
     """The same network, arranged in the same way, on units that share no table."""
     columns = [plan.aggregate.n for plan in array.plans if not plan.layer.second][:-1]
     engine = array.engine
-    return fit(array.source, data, engine.units, columns, array.plans[-1].aggregate.k, engine.beat_bits,
-               array.plans[0].passes, engine.results)  # fmt: skip
+    return fit(
+        array.source,
+        data,
+        Arrangement(
+            engine.units,
+            columns,
+            split=array.plans[-1].aggregate.k,
+            beat_bits=engine.beat_bits,
+            passes=array.plans[0].passes,
+            results=engine.results,
+        ),
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -137,7 +148,7 @@ def test_slices_and_blocks_are_shared_too() -> None:
     data = random_graph(rng, 50, 30, 5, 150)
     source = network(rng, data)
     for parts in ({"slices": 2}, {"blocks": 2}):
-        array = fit(source, data, 8, (2,), shared=4, **parts)
+        array = fit(source, data, Arrangement(8, (2,), shared=4, **parts))
         assert np.array_equal(reference.run(encode_array(array, data)), right(source, data))
 
 
@@ -149,7 +160,7 @@ def test_a_stream_that_asks_a_bank_twice_is_found() -> None:
     assert clashes(engine, engine.modes[0], index[1:], np.array([[1, 1], [1, 0], [1, 1]])) == 0
     rng = np.random.default_rng(3)
     data = random_graph(rng, 40, 20, 5, 120)
-    array = fit(network(rng, data), data, 8, (1,))
+    array = fit(network(rng, data), data, Arrangement(8, (1,)))
     encoded = encode_array(array, data)
     wrong = replace(array.engine, shared=8, table_words=16 * 512)
     with pytest.raises(AssertionError, match="no bank is asked for two words"):
@@ -174,9 +185,9 @@ def test_what_shared_tables_cannot_do_is_refused() -> None:
     gat = GCN | {"attention": "gat", "t_attn": 1, "d": 8}
     scored = random_source_of(rng, random_design(rng, 2, (gat, GCN)), data)
     with pytest.raises(UserError, match="an engine with attention shares no tables"):
-        fit(scored, data, 8, (1,), shared=2)
+        fit(scored, data, Arrangement(8, (1,), shared=2))
     with pytest.raises(UserError, match="other sources need other slot rows where units share tables"):
-        edge_refill(encode_array(fit(network(rng, data), data, 8, (1,), shared=2), data))
+        edge_refill(encode_array(fit(network(rng, data), data, Arrangement(8, (1,), shared=2)), data))
 
 
 def test_a_maximum_of_an_edge_of_the_coefficient_0_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +195,7 @@ def test_a_maximum_of_an_edge_of_the_coefficient_0_is_refused(monkeypatch: pytes
     data = random_graph(rng, 30, 20, 5, 90)
     layers = (GCN | {"aggregation": "max", "d": 8}, GCN)
     source = random_source_of(rng, random_design(rng, 2, layers), data)
-    array = fit(source, data, 8, (1,), shared=2)
+    array = fit(source, data, Arrangement(8, (1,), shared=2))
     zeros = np.zeros(len(data.sources), np.int64)
     monkeypatch.setattr("fgnas.hardware.array.encoding.coefficients", lambda *given: zeros)
     with pytest.raises(UserError, match="layer 0: an edge of a maximum has a coefficient that is rounded to 0"):

@@ -8,6 +8,7 @@ from support import random_design, random_graph, random_network
 from fgnas.design import Design
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array import reference as array
+from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import encode_array, fit
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.integer import interpreter
@@ -55,5 +56,5 @@ def test_the_array_rounds_where_the_interpreter_does(attentions: tuple[str, ...]
     design, network, data = drawn(seed, attentions, ("add", "mean", "max", "mlp"))
     source = array_network(design, network, GraphShape.of(data))
     integers = network_of(design, network, data.width_in, data.classes, ARRAY)
-    encoded = encode_array(fit(source, data, 4), data)
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)
     assert np.array_equal(interpreter.run(integers, [integer_graph(data, integers.number)]), array.run(encoded))
