@@ -12,12 +12,6 @@ PAGE = PACKAGE.parent / "docs" / "architecture.md"
 TOP = ("fgnas", "fgnas.__main__")
 
 MOST_LINES, MOST_PARAMETERS = 60, 8
-LONGER = {
-    "fgnas.hardware.array.designs.candidates_of", "fgnas.hardware.array.encoding.fit",
-    "fgnas.hardware.array.encoding._sparse", "fgnas.hardware.array.lowering.plan_layers",
-    "fgnas.hardware.array.lowering.smallest_engine",
-}  # fmt: skip
-"""Functions of the hardware that are still longer, or take more. None is added; one that fits again is taken out."""
 
 
 def rooms() -> list[tuple[str, ...]]:
@@ -86,7 +80,7 @@ def test_what_is_too_large_by_hand() -> None:
 
 
 def test_functions_of_the_hardware_fit_on_a_screen() -> None:
-    """At most 60 lines and 8 parameters, but for those that are named; a name that fits again must go."""
+    """At most 60 lines and 8 parameters."""
     hardware = {name: path for name, path in MODULES.items() if name.startswith("fgnas.hardware")}
     found = {f"{name}.{one.name}" for name, path in hardware.items() for one in functions(path) if too_large(one)}
-    assert found == LONGER
+    assert not found

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from arrays import random_source
 from elaboration import elaborated
-from fgnas.tools.characterise_array import CONSTANT
 from levels import quick
 from support import plain_layer, random_graph, random_network
 
@@ -35,6 +34,7 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.hardware.wire import Field, Layout
+from fgnas.laboratory.array import CONSTANT
 from fgnas.systems.gcos.composition import composed
 from fgnas.systems.gcos.options import Options
 from fgnas.tasks.nodes import GraphData

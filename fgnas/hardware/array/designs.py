@@ -209,6 +209,96 @@ def with_seconds(columns: Columns, mlp: Sequence[bool], classes: int, heads_apar
     return found
 
 
+class _Numbers:
+    """The numbers of the array's layers of n networks, [n] each.
+
+    Attributes:
+        columns: the layers' choices, as `with_seconds` has them. depth: how many they are.
+        behind_sums: whether each layer multiplies sums that were gathered first.
+        heads_apart: whether the last layer adds heads that are apart. further: their fraction bits.
+    """
+
+    def __init__(self, columns: Columns, behind_sums: list[bool], heads_apart: bool, further: FurtherBits) -> None:
+        self.columns, self.depth, self.behind_sums = columns, len(columns["k"]), behind_sums
+        self.heads_apart, self.further = heads_apart, further
+        names = ("k", "ai", "af", "wi", "wf")
+        self.k, ai, self.af, wi, self.wf = ([one.astype(np.int64) for one in columns[name]] for name in names)
+        self.value = [i + f + 1 for i, f in zip(ai, self.af, strict=True)]
+        self.weight = [i + f + 1 for i, f in zip(wi, self.wf, strict=True)]
+        self.none = np.zeros_like(self.k[0])
+        self.hidden = [k * d.astype(np.int64) for k, d in zip(self.k[:-1], columns["d"][:-1], strict=True)]
+        self.scored, self.gcn = attends(columns), self._which("attention", "gcn")
+        self.mean, self.most = self._which("aggregation", "mean"), self._which("aggregation", "max")
+        self.dots, self.paired = self._which("attention", DOT), self._which("attention", *PAIRS)
+
+    def _which(self, name: str, *options: str) -> list[NDArray[np.bool_]]:
+        return [np.isin(one, options) for one in self.columns[name]]
+
+    def before(self, layer: int) -> int:
+        """The layer whose formats the rows have that a layer multiplies: X has those of the first layer's values, and
+        sums that were gathered first those of their product's."""
+        return layer if self.behind_sums[layer] else max(layer - 1, 0)
+
+    def finer(self, layer: int) -> Any:
+        """Fraction bits that these rows have more: those of heads that are apart."""
+        return self.further.rows if self.heads_apart and layer == self.depth - 1 else 0
+
+    def averaged(self, layer: int) -> Ints:
+        """log2 of the heads whose sum is a row."""
+        return ceil_log2(self.k[-1]) if layer == self.depth - 1 else self.none
+
+    def sums(self, layer: int, width: Ints, degree_bits: Ints) -> list[Ints]:
+        """Bits of the sums of a layer's products, messages and scores, of rows of so many columns."""
+        value, weight = self.value[layer], self.weight[layer]
+        factor = np.maximum(weight, np.where(self.dots[layer], value, 0))
+        together = np.maximum(self.columns["d"][layer], 1 + self.paired[layer])
+        combined = self.value[self.before(layer)] + self.finer(layer) + weight + ceil_log2(width)
+        gathered = wire.COEFFICIENT_BITS + value + degree_bits + self.averaged(layer)
+        return [combined, gathered, np.where(self.scored[layer], value + factor + ceil_log2(together), 0)]
+
+    def shifts(self, layer: int) -> list[Ints]:
+        """The right shifts of a layer's products, messages and scores."""
+        af, wf, scored = self.af[layer], self.wf[layer], self.scored[layer]
+        combined = self.af[self.before(layer)] + self.finer(layer) + wf - af
+        rounds = self.gcn[layer] | (self.mean[layer] & ~scored)
+        rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + self.averaged(layer)
+        # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
+        # fraction bits, those of functions by what the scores lack; else a shift that is there.
+        of_scores = [np.where(scored, one, combined) for one in (wf, self.none)]
+        bounded = np.isin(self.columns["attention"][layer], BOUNDED)
+        of_functions = np.where(bounded, self.value[layer] - 1, af) + wf - af
+        of_scores += [np.select([self.dots[layer], self.paired[layer]], [af, of_functions], combined)]
+        return [combined, rounded + self._rounded_off(layer) - self._extra(layer), *of_scores]
+
+    def _rounded_off(self, layer: int) -> Ints:
+        """Fraction bits that an argument lacks: one that looks up a table has TABLE_BITS at most."""
+        if layer == self.depth - 1:
+            return self.none
+        plain = np.isin(self.columns["activation"][layer], PLAIN)
+        return np.where(plain, 0, np.maximum(0, self.value[layer] - TABLE_BITS))
+
+    def _extra(self, layer: int) -> Any:
+        """Fraction bits that results have more than values: the rows of heads that are apart have their own, and their
+        mean the rest."""
+        last = self.depth - 1
+        if layer < last and self.behind_sums[layer + 1]:
+            return self.af[layer + 1] - self.af[layer]
+        if not self.heads_apart:
+            return self.further.logits if layer == last else 0
+        both = {last: self.further.logits - self.further.mean, last - 1: self.further.rows}
+        return both.get(layer, 0)
+
+    def tables(self) -> Ints:
+        """Words of all tables; on values and results of one format plain functions need none."""
+        found = self.none
+        for activation, bits in zip(self.columns["activation"][:-1], self.value[:-1], strict=True):
+            words = ceil_div(1 << np.minimum(bits, TABLE_BITS), LANES)
+            found = found + np.where(np.isin(activation, PLAIN), 0, words)
+        for one, other, bits in zip(self._which("attention", "linear"), self.paired, self.value, strict=True):
+            found = found + np.where(one | other, ceil_div(1 << bits, LANES), 0)
+        return found
+
+
 def candidates_of(
     columns: Columns, arrays: ArrayColumns, shape: GraphShape, family: str = DEFAULT_FAMILY
 ) -> Candidates:
@@ -221,70 +311,21 @@ def candidates_of(
                    for half in ((False, True) if pair else (False,))]  # fmt: skip
     seconds = tuple(second for pair in pairs for second in ((False, True) if pair else (False,)))
     sums_of_last, further = side_by_side(columns), bits_apart(columns)
-    columns = with_seconds(columns, mlp, shape.classes, heads_apart)
-    none = np.zeros_like(arrays.units)
-    depth = len(columns["k"])
-    k, ai, af, wi, wf = ([one.astype(np.int64) for one in columns[name]] for name in ("k", "ai", "af", "wi", "wf"))
-    hidden = [heads * d.astype(np.int64) for heads, d in zip(k[:-1], columns["d"][:-1], strict=True)]
-    gcn, linear, mean, most = (
-        [one == option for one in columns[name]] for name, option in (
-            ("attention", "gcn"), ("attention", "linear"), ("aggregation", "mean"), ("aggregation", "max"))
-    )  # fmt: skip
-    scored = attends(columns)
-    dots, paired, bounded = (
-        [np.isin(one, names) for one in columns["attention"]] for names in ((DOT,), PAIRS, BOUNDED)
-    )
-    value, weight = ([i + f + 1 for i, f in zip(*parts, strict=True)] for parts in ((ai, af), (wi, wf)))
+    numbers = _Numbers(with_seconds(columns, mlp, shape.classes, heads_apart), behind_sums, heads_apart, further)
     degree_bits = ceil_log2(np.array([shape.degree_capacity]))
-    # An argument that looks up a table has TABLE_BITS at most.
-    rounded_off = [
-        np.where(np.isin(activation, PLAIN), 0, np.maximum(0, bits - TABLE_BITS))
-        for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
-    ] + [none]
-    sums, shifts = [], []
-    for layer, width in enumerate([none + shape.width_in, *hidden]):
-        # X has the format of the first layer's values, and sums that were gathered first that of their product's.
-        before = layer if behind_sums[layer] else max(layer - 1, 0)
-        mean_of_heads = heads_apart and layer == depth - 1
-        finer = further.rows if mean_of_heads else 0  # the rows of heads that are apart
-        averaged = ceil_log2(k[-1]) if layer == depth - 1 else none
-        gathered = wire.COEFFICIENT_BITS + value[layer] + degree_bits + averaged
-        factor = np.maximum(weight[layer], np.where(dots[layer], value[layer], 0))
-        together = np.maximum(columns["d"][layer], 1 + paired[layer])
-        scores = np.where(scored[layer], value[layer] + factor + ceil_log2(together), 0)
-        sums += [value[before] + finer + weight[layer] + ceil_log2(width), gathered, scores]
-        rounds = gcn[layer] | (mean[layer] & ~scored[layer])
-        rounded = np.where(rounds, wire.COEFFICIENT_FRACTION_BITS, 0) + averaged
-        # The rows of heads that are apart have their own further fraction bits, and their mean the rest.
-        extra = further.logits if layer == depth - 1 else 0
-        if heads_apart:
-            extra = extra - further.mean if mean_of_heads else further.rows if layer == depth - 2 else 0
-        if layer + 1 < depth and behind_sums[layer + 1]:
-            extra = af[layer + 1] - af[layer]
-        combined = af[before] + finer + wf[layer] - af[layer]
-        # Scores shift by the weights' fraction bits, and the largest of them by none, products of features by one's
-        # fraction bits, those of functions by what the scores lack; else a shift that is there.
-        of_scores = [np.where(scored[layer], one, combined) for one in (wf[layer], none)]
-        of_functions = np.where(bounded[layer], value[layer] - 1, af[layer]) + wf[layer] - af[layer]
-        of_scores += [np.select([dots[layer], paired[layer]], [af[layer], of_functions], combined)]
-        shifts += [combined, rounded + rounded_off[layer] - extra, *of_scores]
-    # On values and results of one format these need no table.
-    tables = [
-        np.where(np.isin(activation, PLAIN), 0, ceil_div(1 << np.minimum(bits, TABLE_BITS), LANES))
-        for activation, bits in zip(columns["activation"][:-1], value[:-1], strict=True)
-    ]
-    tables += [
-        np.where(one | other, ceil_div(1 << bits, LANES), 0)
-        for one, other, bits in zip(linear, paired, value, strict=True)
-    ]
-    weighted = [one | other for one, other in zip(gcn, scored, strict=True)]
+    widths = [numbers.none + shape.width_in, *numbers.hidden]
+    sums = [one for layer, width in enumerate(widths) for one in numbers.sums(layer, width, degree_bits)]
+    scored = numbers.scored
     return Candidates(
-        units=arrays.units, features=[*hidden, k[-1] * shape.classes],
-        columns=[none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]], weighted=weighted,
-        bits=_widest(columns), tables=sum(tables, none), passes=none + 1,
-        results=arrays.results, maximum=np.any([*most, *scored], axis=0), sum_bits=functools.reduce(np.maximum, sums),
-        shifts=shifts, averaged=k[-1], seconds=seconds, maxima=most, added=heads_apart, shared=arrays.shared,
-        **(_attention(columns, scored, mean, degree_bits, family) if np.any(scored) else {}),
+        units=arrays.units, features=[*numbers.hidden, numbers.k[-1] * shape.classes],
+        columns=[numbers.none + one for one in unfolded(seconds, arrays.columns, sums_of_last)[:-1]],
+        weighted=[one | other for one, other in zip(numbers.gcn, scored, strict=True)],
+        bits=_widest(numbers.columns), tables=numbers.tables(), passes=numbers.none + 1,
+        results=arrays.results, maximum=np.any([*numbers.most, *scored], axis=0),
+        sum_bits=functools.reduce(np.maximum, sums),
+        shifts=[one for layer in range(numbers.depth) for one in numbers.shifts(layer)],
+        averaged=numbers.k[-1], seconds=seconds, maxima=numbers.most, added=heads_apart, shared=arrays.shared,
+        **(_attention(numbers.columns, scored, numbers.mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
 

@@ -193,13 +193,13 @@ def test_no_other_division_that_fits_takes_fewer_cycles(nodes: int, width: int, 
     array, row = made(design, data)
     assert division(array) != (1, 1, 1)
     source = lowered(design, data)
-    make = partial(fit, source, data, 8, (1,), beat_bits=256)
+    arranged = partial(Arrangement, 8, (1,), beat_bits=256)
     found = []
     for passes, parts, name in product((1, 2, 4, 8), range(1, 10), ("slices", "blocks")):
         if d // 8 % passes or (parts == 1 and name == "blocks"):
             continue
         try:
-            other = make(passes=passes, **{name: parts})
+            other = fit(source, data, arranged(passes=passes, **{name: parts}))
         except UserError:
             continue
         found.append((total_cycles(encode_array(other, data)), passes))

@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arrays import random_data, random_source
-from fgnas.tools.characterise_array import Batch
 
 from fgnas.hardware.array.area import UNIT
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoding import fit
-from fgnas.tools import characterise_array
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.laboratory import array as laboratory
+from fgnas.laboratory.bench import Batch
 
 
-def batch() -> Batch:
+def batch() -> Batch[ArrayAccelerator]:
     """Units that finish whole words, parts of them, and ones that keep partial sums and add own rows."""
     rng = np.random.default_rng(5)
     data = random_data(rng)
@@ -35,9 +36,9 @@ def test_every_point_of_a_batch_has_its_modules(tmp_path: Path, monkeypatch: pyt
         given.append(files)
         raise InterruptedError
 
-    monkeypatch.setattr(characterise_array, "synthesise", stopped)
+    monkeypatch.setattr(laboratory, "synthesise", stopped)
     with pytest.raises(InterruptedError):
-        characterise_array._instances(batch(), "xc7", tmp_path)
+        laboratory._instances(batch(), "xc7", tmp_path)
     names = [Path(name).stem for name in given[0]]
     assert len(set(names)) == len(names) and names[:2] == ["fgnas_pkg", "array_pkg"]
     assert {"array_unit_parts", "array_unit_collect", "array_unit_partial", "array_unit_residual"} < set(names)
@@ -47,7 +48,7 @@ def test_every_point_of_a_batch_has_its_modules(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_units_of_all_kinds_are_measured_together(tmp_path: Path) -> None:
     whole = batch()
-    together = characterise_array._instances(whole, "xc7", tmp_path)
-    alone = [characterise_array._instances(Batch(UNIT, (one,)), "xc7", tmp_path)[0] for one in whole.arrays]
+    together = laboratory._instances(whole, "xc7", tmp_path)
+    alone = [laboratory._instances(Batch(UNIT, (one,)), "xc7", tmp_path)[0] for one in whole.points]
     assert [one["ff"] for one in together] == [one["ff"] for one in alone]
     assert len({one["ff"] for one in alone}) == 3 and min(one["lut"] for one in alone) > 0
