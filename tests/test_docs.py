@@ -108,6 +108,7 @@ def test_the_table_of_commands_is_the_parser() -> None:
 def test_the_table_of_search_options_is_the_dataclass() -> None:
     assert table(Options) in (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
     assert table(systems.find("g-cos").Options) in (ROOT / "docs" / "gcos.md").read_text(encoding="utf-8")
+    assert table(systems.find("hgnas").Options) in (ROOT / "docs" / "hgnas.md").read_text(encoding="utf-8")
     assert table(systems.find("magnas").Options) in (ROOT / "docs" / "mapping.md").read_text(encoding="utf-8")
 
 
