@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -204,17 +204,3 @@ def _operation(content: dict[str, Any]) -> Operation:
 def _check(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         raise UserError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-
-
-def spelt(operations: Sequence[Operation]) -> Iterator[str]:
-    """Each operation in a few words, for people."""
-    for one in operations:
-        match one:
-            case Connect() | Sample():
-                yield f"{one.KIND} {one.function}"
-            case Aggregate():
-                yield f"aggregate {one.reducer} of {one.message}"
-            case Combine() | EdgeConv():
-                yield f"{one.KIND} {one.features}"
-            case Join():
-                yield "join"

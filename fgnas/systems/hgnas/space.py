@@ -25,7 +25,7 @@ from fgnas.networks.points.operations import (
     Tail,
 )
 from fgnas.networks.points.work import Cloud
-from fgnas.space import Choice, Rows, Space
+from fgnas.space import Choice, Space
 
 POSITIONS = 12
 HALVES = ("upper", "lower")
@@ -141,8 +141,3 @@ def point_space(cloud: Cloud, tail: Tail) -> PointSpace:
     # A condition that no function meets: the decision has no effect in any draw.
     own = Choice(SUPERNET, (OWN,), "stage", where="design", only_if=(functions[0].name, OWN))
     return PointSpace("hgnas", POSITIONS, (*functions, own, Choice("operation", OPERATIONS, "operation")), cloud, tail)
-
-
-def distinct(space: PointSpace, rows: Rows) -> int:
-    """Networks among rows that differ in their canonical form."""
-    return len({space.candidate(row).hash for row in rows})
