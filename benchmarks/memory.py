@@ -26,7 +26,7 @@ TRAINED, SCORED = "networks/training.py", "systems/fgnas/jobs.py"
 """The modules that train and that score: a test walks what they import."""
 TRAINING = (*(f"networks/{name}.py" for name in (
     "__init__", "attention", "batch", "kernels", "model", "scatter", "training")),
-    "activations.py", "design.py", "fixedpoint.py", "network.py", "tasks/sampling.py")  # fmt: skip
+    "activations.py", "array_sizes.py", "design.py", "fixedpoint.py", "network.py", "tasks/sampling.py")  # fmt: skip
 """The code that a trained network depends on."""
 KINDS = ("hardware/kind.py", "hardware/kinds.py", "hardware/array/kind.py", "hardware/pipeline/kind.py")
 """Modules that say how each kind of hardware rounds; what they import prices, fits and writes, and scores nothing."""

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fgnas import array_sizes
+import fgnas.array_sizes as array_sizes
 from fgnas.activations import Activation
 from fgnas.errors import UserError
 from fgnas.files import canonical_json

@@ -78,7 +78,7 @@ def test_the_command_line_takes_the_options_of_the_system(shelves, capsys):
     assert main([*command, "--grams", "100"]) == 2
     assert "is over" not in (told := capsys.readouterr().err) and "g are over 100 g" in told
     assert main(["search", "--system", "nothing"]) == 2
-    assert "known: fgnas, g-cos, magnas, shelves" in capsys.readouterr().err
+    assert "known: fgnas, g-cos, hgnas, magnas, shelves" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from fgnas.hardware.array import reference as machine
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.combine import Combine
 from fgnas.hardware.integer.gather import Gather
-from fgnas.hardware.pipeline import reference
-from fgnas.hardware.pipeline.encoding import encode
+from fgnas.hardware.integer.graph import integer_graph
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.vision.vig import Backbone
@@ -67,8 +66,8 @@ def test_the_hardware_of_a_call_has_its_integers(name: str, tmp_path: Path) -> N
             assert isinstance(loaded, LoadedPipeline)
             source = loaded.source
         if alone or len(maps) == 1:
-            graph = encode(source, data)
-            assert np.array_equal(found, reference.run(source, graph))
+            graph = integer_graph(data, source.integers.number)
+            assert np.array_equal(found, interpreter.run(source.integers, [graph]))
             values = interpreter.values(made.integers, [graph])
             for key, value in interpreter.values(source.integers, [graph]).items():
                 assert np.array_equal(values[key], value), key
