@@ -21,9 +21,10 @@ from pages import render, write_page
 from fgnas.backends.array import SHARED_HEADERS, write_project, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, Engine, joined, table_banks
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.paths import templates_directory
 from fgnas.systems.fgnas.space import find_space

@@ -19,16 +19,10 @@ from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import powers
-from fgnas.hardware.array.encoding import (
-    EncodedArray,
-    encode_array,
-    fit,
-    own_rows,
-    own_words,
-    readout,
-    readout_fraction,
-)
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, RESULTS, SHARED, table_banks
+from fgnas.hardware.array.entries import readout_fraction
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
@@ -39,6 +33,7 @@ from fgnas.hardware.array.lowering import (
     programme_depth,
 )
 from fgnas.hardware.array.packing import Schedule
+from fgnas.hardware.array.placing import fit, own_rows, own_words, readout
 from fgnas.hardware.array.programme import (
     NARROW_BITS,
     PORT_WIDTHS,

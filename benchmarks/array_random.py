@@ -27,7 +27,7 @@ from fgnas.backends.array import SHARED, write_encoded, write_encoded_step
 from fgnas.design import VECTORS
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles, reference
-from fgnas.hardware.array.encoding import EncodedArray
+from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.engine import LANES, Engine, joined
 from fgnas.hardware.specification import Specification
 from fgnas.paths import templates_directory

@@ -24,7 +24,8 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.designs import ArrayDesignPricer
-from fgnas.hardware.array.encoding import EncodedArray, encode_array
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator

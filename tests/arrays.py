@@ -11,11 +11,11 @@ from fgnas.backends.project import Request, write
 from fgnas.design import PAIRS, VECTORS, Design
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.graph import integer_graph

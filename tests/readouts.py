@@ -8,9 +8,9 @@ import numpy as np
 from support import random_design, random_graph, random_network
 
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 

@@ -26,7 +26,8 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
-from fgnas.hardware.array.encoding import Encoded, EncodedArray, encode_array
+from fgnas.hardware.array.encoded import Encoded, EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator

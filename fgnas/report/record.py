@@ -21,7 +21,7 @@ from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import deal_for_logits
-from fgnas.hardware.array.encoding import logit_words
+from fgnas.hardware.array.encoded import logit_words
 from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.specification import Specification

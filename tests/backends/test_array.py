@@ -27,9 +27,10 @@ from fgnas.design import VECTORS, Array, Design
 from fgnas.errors import CheckFailed, UserError
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import phase_cycles, phase_names
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind, kind_of

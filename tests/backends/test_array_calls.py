@@ -19,9 +19,10 @@ from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import fit_calls
 from fgnas.hardware.array.choosing import Room, deliverable, fastest, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import PIPELINE

@@ -22,10 +22,12 @@ from fgnas.backends.project import Request, write
 from fgnas.errors import UserError
 from fgnas.hardware.array import programme
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Mode, joined, table_banks
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, lower
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import STATUS_BITS, Attention, Descriptor, Operation, Target, entry_beats
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.specification import Specification

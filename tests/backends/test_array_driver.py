@@ -15,9 +15,11 @@ from support import random_design, random_graph, random_network
 from fgnas.backends.array import write_project, write_vectors
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, lower
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network

@@ -11,10 +11,11 @@ from fgnas.backends.array import write_project
 from fgnas.design import Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.kind import MultiplierArray
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.shape import GraphShape
 from fgnas.networks.calibration import tied

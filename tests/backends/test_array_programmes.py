@@ -17,7 +17,9 @@ from fgnas.backends.array import write_encoded, write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.placing import fit, readout
 from fgnas.hardware.array.programme import PORT_WIDTHS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
 from fgnas.tools.csim import run_bench, run_csim
 from fgnas.tools.lint import lint

@@ -24,9 +24,9 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import choosing, engine, programme
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Mode
 from fgnas.hardware.array.lowering import BLOCK_WORDS, ArrayAccelerator, own_depth
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.accelerator import Accelerator

@@ -19,7 +19,7 @@ from support import random_design, random_graph
 
 from fgnas.backends.array import write_project
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import fit
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.devices import FAMILIES
 from fgnas.paths import templates_directory
 from fgnas.tools.find import find_ap_types, find_compiler

@@ -9,8 +9,8 @@ from arrays import random_data, random_source
 
 from fgnas.hardware.array.area import UNIT
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.laboratory import array as laboratory
 from fgnas.laboratory.bench import Batch
 

@@ -10,7 +10,8 @@ from support import Choices, random_design, random_graph
 from fgnas.backends.array import write_project
 from fgnas.errors import UserError
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.reference import run
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.report.array import array_page

@@ -23,8 +23,9 @@ from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import array_network
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import PIPELINE
 from fgnas.hardware.shape import GraphShape

@@ -17,10 +17,12 @@ from fgnas.backends.array import write_rtl
 from fgnas.design import OF_EDGES, PAIRS, Design
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import lower
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import (
     ARGUMENT_REGISTERS,
     STATUS_BITS,

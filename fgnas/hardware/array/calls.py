@@ -21,16 +21,10 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.dealing import Deal, deal_for_logits
-from fgnas.hardware.array.encoding import (
-    ROUNDED_AWAY,
-    Encoded,
-    Leaving,
-    image_beats,
-    no_beats,
-    packed,
-    place_entries,
-)
+from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
+from fgnas.hardware.array.encoding import ROUNDED_AWAY
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Engine, Mode, rows_held
+from fgnas.hardware.array.entries import packed, place_entries
 from fgnas.hardware.array.halves import Half, Rows, halves_of
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (

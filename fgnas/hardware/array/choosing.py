@@ -19,7 +19,7 @@ from fgnas.hardware.array.area import attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import (
     FINISHED,
     HEADS,
@@ -50,6 +50,7 @@ from fgnas.hardware.array.lowering import (
     widest,
 )
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.encoding import Encoded, EncodedArray, block_rows
+from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.issue import ENDLESS, Facts, last_result
 from fgnas.hardware.array.layers import ArrayLayer
+from fgnas.hardware.array.placing import block_rows
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,

@@ -41,7 +41,6 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.dividing import divided
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import (
     HEADS,
     LANES,
@@ -55,6 +54,7 @@ from fgnas.hardware.array.engine import (
 )
 from fgnas.hardware.array.layers import ArrayNetwork, FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
 from fgnas.hardware.array.programme import LARGEST_INDEX, NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.array.resources import exponential_halves

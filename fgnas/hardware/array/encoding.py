@@ -1,33 +1,54 @@
-"""A graph for an array: rows dealt and packed, streams as beats, and the programme that reads them."""
+"""A graph for an array: streams as beats, and the programme that reads them."""
 
 from __future__ import annotations
 
-import functools
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
-from fgnas.hardware.array.engine import LANES, QUEUE_WORDS, RESULT_BITS, Engine, Mode, rows_held
-from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
+from fgnas.hardware.array.dealing import Deal, Ints
+from fgnas.hardware.array.encoded import EncodedArray, image_beats, no_beats
+from fgnas.hardware.array.engine import LANES, Engine, Mode
+from fgnas.hardware.array.entries import (
+    NOTHING,
+    REPEATED,
+    coefficients,
+    largest_coefficient,
+    mean_fraction,
+    packed,
+    part_of,
+    place_entries,
+    repeats,
+    self_first,
+    sliced,
+    with_least,
+)
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
     LayerPlan,
-    Words,
-    plan_layers,
-    smallest_engine,
 )
 from fgnas.hardware.array.packing import Schedule, pack
+from fgnas.hardware.array.placing import (
+    Dealt,
+    block_count,
+    block_rows,
+    check_memories,
+    deal_graph,
+    graphs_of,
+    held_rows,
+    maxima_rows,
+    own_rows,
+    query_words,
+    rows_ahead,
+    score_rows,
+    vector_words,
+)
 from fgnas.hardware.array.programme import (
-    NARROW_BITS,
     Activation,
     Attention,
     Beats,
@@ -35,311 +56,18 @@ from fgnas.hardware.array.programme import (
     Operation,
     Region,
     Target,
-    descriptor_beats,
     entry_beats,
     programme_beats,
 )
-from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
 from fgnas.hardware.integer.graph import IntegerGraph, integer_graph, unweighted
 from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
 """The memories that a network is loaded into, by the name of their image."""
-LARGEST_VALUE = (1 << (NARROW_BITS - 1)) - 1
-"""The largest value that every entry can have."""
-REPEATED = 2
-"""The value of an entry of an attention that a row has already: it is in the row's maximum, not in its sums."""
-NOTHING = 0
-"""The value of an entry that adds nothing; an attention still reads its score."""
 ROUNDED_AWAY = (
     "an edge of a maximum has a coefficient that is rounded to 0, which no unit reads where units share tables"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Dealt:
-    """How a graph's rows are dealt for the layers of a network.
-
-    Attributes:
-        first: the rows of X in the first combination.
-        layers: the rows of each layer's aggregation; the next layer's combination keeps them.
-        scored: slot rows of each layer's aggregation whose entries have scores of their own; 0 without.
-    """
-
-    first: Deal
-    layers: tuple[Deal, ...]
-    scored: tuple[int, ...]
-
-    def combined(self, layer: int) -> Deal:
-        """The deal that numbers the rows of a layer's H."""
-        return self.first if layer == 0 else self.layers[layer - 1]
-
-
-def deal_graph(
-    plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = (), queue_words: int = QUEUE_WORDS
-) -> Dealt:
-    """Deal the rows of every phase; `further` as in `encode_array`, `queue_words` those of the engine."""
-    first = deal(data.non_zeros[:, None], plans[0].combine.m)
-    graphs = graphs_of([plan.layer for plan in plans], data, further)
-    aggregated = [
-        (deal_for_logits if plan.last else deal)(one.degrees[:, None], plan.aggregate.m)
-        for plan, one in zip(plans, graphs, strict=True)
-    ]
-    scored = (
-        pack(graph.degrees, one, plan.aggregate.k, rows_ahead(plan, queue_words)).slot_rows if plan.dot else 0
-        for plan, one, graph in zip(plans, aggregated, graphs, strict=True)
-    )
-    return Dealt(first, tuple(aggregated), tuple(scored))
-
-
-def rows_ahead(plan: LayerPlan, queue_words: int) -> int:
-    """Rows by which a group may be ahead of another where logits leave in order; 0 where it may by any."""
-    return rows_held(queue_words, plan.tiles) - 1 if plan.last else 0
-
-
-def graphs_of(
-    layers: Sequence[ArrayLayer], data: GraphData, further: Sequence[GraphData]
-) -> tuple[GraphData, ...]:
-    """The graph of every layer: that of the data for all, unless the further layers of the design have others; a second
-    product has the rows of its sums, each alone."""
-    firsts = sum(not layer.second for layer in layers)
-    given = iter((data, *(further or (data,) * (firsts - 1))))
-    found: list[GraphData] = []
-    for layer in layers:
-        found.append(alone(found[-1]) if layer.second else next(given))
-    return (*found, *given)
-
-
-@functools.lru_cache(maxsize=8)
-def alone(data: GraphData) -> GraphData:
-    """The data with a graph in which every row receives from itself alone."""
-    return replace(data, indptr=np.arange(data.nodes + 1), sources=np.arange(data.nodes))
-
-
-def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's table that the largest H takes."""
-    return max(plan.heads * held_rows(plan, dealt.combined(index)) * plan.pitch for index, plan in enumerate(plans))
-
-
-def held_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them, and
-    for every group that makes scores of nodes."""
-    made = combined.groups * block_rows(plan, combined)
-    return score_rows(plan, combined) * plan.aggregate.m if plan.scored_nodes else made
-
-
-def block_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H that a group makes of a block."""
-    return ceil_div(combined.depth, plan.blocks)
-
-
-def block_count(plan: LayerPlan, combined: Deal) -> int:
-    """Blocks that have rows."""
-    return ceil_div(combined.depth, block_rows(plan, combined))
-
-
-def score_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H of which each group of an aggregation makes the scores."""
-    return int(ceil_div(combined.groups * combined.depth, plan.aggregate.m))
-
-
-def own_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the largest Z takes; 0 without one."""
-    depths = [one.depth * plan.row_tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
-    return max(depths, default=0)
-
-
-def maxima_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the largest scores of rows take, behind Z; 0 where no nodes have scores."""
-    depths = [one.depth for plan, one in zip(plans, dealt.layers, strict=True) if plan.scored_nodes]
-    return max(depths, default=0)
-
-
-def vector_words(plans: tuple[LayerPlan, ...]) -> int:
-    """Words of a unit's own rows that the vectors of all attentions take."""
-    return sum(plan.vector_words * plan.passes for plan in plans)
-
-
-def query_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the queries take, behind the vectors: of the rows, or, of functions of two nodes'
-    features, of the slot rows; 0 where no edges have scores."""
-    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
-    return max((slot_rows if plan.pair else one.depth) * plan.tiles * plan.dot for plan, one, slot_rows in parts)
-
-
-def scored_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the scores of edges take, behind the queries, and the largest of every row."""
-    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
-    return max((one.depth + slot_rows) * plan.dot for plan, one, slot_rows in parts)
-
-
-def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows: Z, the largest scores, the vectors of all attentions, queries and scores of edges."""
-    nodes = own_rows(plans, dealt) + maxima_rows(plans, dealt) + vector_words(plans)
-    return nodes + query_words(plans, dealt) + scored_words(plans, dealt)
-
-
-def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's partial sums: of the rows of a first combination in slices, and of aggregations of blocks."""
-    first = plans[0]
-    sliced = dealt.first.depth * first.write_tiles if first.slices > 1 else 0
-    return max(sliced, *(one.depth * plan.tiles * (plan.blocks > 1)
-                         for plan, one in zip(plans, dealt.layers, strict=True)))  # fmt: skip
-
-
-def fit(
-    source: ArrayNetwork, data: GraphData, arrangement: Arrangement, further: Sequence[GraphData] = ()
-) -> ArrayAccelerator:
-    """A network on the smallest engine that holds it so arranged with this graph; `further` as in `encode_array`."""
-    plans = plan_layers(source, arrangement)
-    dealt = deal_graph(plans, data, further)
-    words = Words(result_words(plans, dealt), own_words(plans, dealt), partial_words(plans, dealt))
-    return ArrayAccelerator(source, smallest_engine(source, plans, words, arrangement), plans)
-
-
-class Leaving(NamedTuple):
-    """How a programme's results leave, as logits do.
-
-    Attributes:
-        deal: the dealing of their rows.
-        mode: of the descriptor that they leave from.
-        tiles: words of a row.
-        width: numbers of a row that mean something.
-    """
-
-    deal: Deal
-    mode: Mode
-    tiles: int
-    width: int
-
-
-class Encoded(ABC):
-    """A programme with everything that the host sends for it.
-
-    Attributes:
-        schedules: {descriptor number: slot rows} of the sparse descriptors.
-        programme: the descriptors.
-        regions: bytes of the regions that the kernel reads, as beats.
-    """
-
-    schedules: dict[int, Schedule]
-    programme: tuple[Descriptor, ...]
-    regions: dict[str, Beats]
-
-    @property
-    @abstractmethod
-    def engine(self) -> Engine:
-        """The array that runs it."""
-
-    @property
-    @abstractmethod
-    def leaving(self) -> Leaving:
-        """How its results leave."""
-
-    @property
-    @abstractmethod
-    def edges(self) -> int:
-        """Edges of the first layer's graph."""
-
-    @property
-    def outputs(self) -> int:
-        """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
-        return len(self.leaving.deal.group)
-
-    @functools.cached_property
-    def logit_rows(self) -> int:
-        """Rows of the logit region: as many for every group as the fullest has."""
-        return self.leaving.deal.groups * self.leaving.deal.depth
-
-    @property
-    def words_together(self) -> int:
-        """Words of logits in a beat."""
-        return self.engine.results_together(self.leaving.mode, self.leaving.tiles)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes that the kernel reads: the programme, and the beats of every descriptor."""
-        beats = descriptor_beats(self.engine.beat_bits) * len(self.programme) + sum(one.beats for one in self.programme)
-        return beats * self.engine.beat_bits // 8
-
-    @property
-    def bytes_written(self) -> int:
-        """Bytes of the results; of several blocks the last one's leave."""
-        beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
-        return beats * self.engine.beat_bits // 8
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
-        regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
-        return {
-            "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
-            "beat_words": self.words_together,
-            "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
-            "order": self.leaving.deal.position, **regions,
-        }  # fmt: skip
-
-    def logit_words(self, region: Beats) -> Codes:
-        """[words, LANES] the words of logits in a region, in the order in which they leave."""
-        return logit_words(region, self.engine, self.words_together)
-
-    def logit_region(self, words: Codes) -> Beats:
-        """The region of [words, LANES] words of logits."""
-        together, room = self.words_together, self.engine.beat_bits // RESULT_BITS
-        beats = words.astype("<i2").reshape(-1, together, LANES)
-        padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
-        return padded.reshape(-1, room * LANES).view(np.uint8)
-
-    def read_logits(self, region: Beats) -> Codes:
-        """[outputs, width] logits out of a logit region, in the order of the nodes or graphs."""
-        rows = self.logit_words(region).reshape(self.logit_rows, self.leaving.tiles * LANES)
-        return rows[self.leaving.deal.position, : self.leaving.width].astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedArray(Encoded):
-    """Everything that the host sends to run a network on a graph; see `Encoded`.
-
-    Attributes:
-        accelerator: the network on its engine.
-        graphs: the graph of every layer in the network's integers; the first has the features.
-        dealt: the dealing of its rows.
-        layers: the layer of each descriptor; -1 of the loads before the first.
-    """
-
-    accelerator: ArrayAccelerator
-    graphs: tuple[IntegerGraph, ...]
-    dealt: Dealt
-    schedules: dict[int, Schedule]
-    programme: tuple[Descriptor, ...]
-    layers: tuple[int, ...]
-    regions: dict[str, Beats]
-
-    @property
-    def graph(self) -> IntegerGraph:
-        """That of the first layer."""
-        return self.graphs[0]
-
-    @property
-    def nodes(self) -> int:
-        """N."""
-        return self.graph.nodes
-
-    @property
-    def engine(self) -> Engine:
-        """The array."""
-        return self.accelerator.engine
-
-    @property
-    def leaving(self) -> Leaving:
-        """How the logits leave."""
-        last = self.accelerator.plans[-1]
-        return Leaving(self.dealt.layers[-1], last.aggregate, last.tiles, self.accelerator.source.shape.classes)
-
-    @property
-    def edges(self) -> int:
-        """Edges of the first layer's graph."""
-        return len(self.graph.sources)
 
 
 def encode_array(
@@ -366,22 +94,6 @@ def encode_array(
     return EncodedArray(
         accelerator, graphs, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
         encoder.regions(),
-    )  # fmt: skip
-
-
-def readout(data: GraphData, graphs: Ints) -> GraphData:
-    """The rows of a readout, as the graph of a further layer of `encode_array`: row g names the nodes of graph g.
-
-    `graphs` [N] is the graph of each node, from 0 on. Raises UserError where one has no node.
-    """
-    sizes = np.bincount(graphs)
-    if len(graphs) != data.nodes or not np.all(sizes):
-        raise UserError(f"a readout needs a graph for each of {data.nodes} nodes, and a node for each graph")
-    count, nobody = len(sizes), np.zeros(len(sizes), bool)
-    return replace(
-        data, features=sp.csr_matrix((count, data.width_in), dtype=np.float32), labels=np.zeros(count, np.int64),
-        indptr=np.concatenate([[0], np.cumsum(sizes)]), sources=np.argsort(graphs, kind="stable"), train=nobody,
-        val=nobody, test=nobody,
     )  # fmt: skip
 
 
@@ -433,33 +145,9 @@ def _encoded(source: ArrayNetwork, given: Sequence[GraphData]) -> tuple[IntegerG
     return tuple(found[id(one)] for one in given)
 
 
-def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
-    """[words, LANES] the words of logits in a region whose beats hold `together` of them."""
-    words = region.view("<i2").reshape(-1, engine.beat_bits // RESULT_BITS, LANES)
-    return words[:, :together].reshape(-1, LANES)
-
-
-def no_beats(engine: Engine) -> Beats:
-    """A region of nothing."""
-    return np.zeros((0, engine.beat_bits // 8), np.uint8)
-
-
 def logit_beats(engine: Engine, plan: LayerPlan, deal: Deal) -> int:
     """Beats of logits."""
     return deal.groups * deal.depth * plan.tiles // engine.results_together(plan.aggregate, plan.tiles)
-
-
-def check_memories(accelerator: ArrayAccelerator, dealt: Dealt) -> None:
-    """Raise UserError where a graph's H, Z or partial sums exceed the engine's memories."""
-    engine, plans = accelerator.engine, accelerator.plans
-    needed = {
-        "table_words": (accelerator.results_base + result_words(plans, dealt), engine.table_words),
-        "own_words": (own_words(plans, dealt), engine.own_words),
-        "partial_words": (partial_words(plans, dealt), engine.partial_words),
-    }
-    for name, (wanted, found) in needed.items():
-        if wanted > found:
-            raise UserError(f"the graph needs {name} of {wanted}, the engine has {found}")
 
 
 class _Encoder:
@@ -763,168 +451,3 @@ class _Encoder:
         """Add a stream of placed entries; returns the descriptor that reads it."""
         beats = entry_beats(*placed, mode.takers, self.engine.beat_bits, self.engine.bits)
         return replace(common, count=schedule.slot_rows, **self._append(region, beats)), schedule
-
-
-def packed(engine: Engine, indptr: Ints, index: Ints, deal: Deal, mode: Mode, ordered: int = 0) -> Schedule:
-    """Slot rows of rows of entries that name the words `index`, in which no two takers read one bank of a copy."""
-    if engine.shared == 1:
-        return pack(np.diff(indptr), deal, mode.k, ordered)
-    return pack_shared(indptr, index, deal, mode.k, copies_of_takers(engine, mode), engine.copy_banks, ordered)
-
-
-def part_of(combined: Deal, rows: int, block: int) -> tuple[Ints, Deal]:
-    """The nodes whose rows are in a block of so many rows of each group, and how they are dealt."""
-    nodes = np.flatnonzero(combined.ordinal // rows == block)
-    group = combined.group[nodes]
-    counts = np.bincount(group, minlength=combined.groups)
-    return nodes, Deal(group, combined.ordinal[nodes] - block * rows, counts)
-
-
-def with_least(rows: Ints, degrees: Ints) -> tuple[Ints, Ints]:
-    """The rows [n] of a block's entries, in order, and their places among these; and an entry more, with the place -1,
-    for each row that has entries in other blocks alone.
-
-    It names a row of H that is no larger than any, with the largest coefficient: a maximum does not notice it.
-    """
-    absent = np.flatnonzero((degrees > 0) & (np.bincount(rows, minlength=len(degrees)) == 0))
-    every = np.concatenate([rows, absent])
-    entry = np.concatenate([np.arange(len(rows)), np.full(len(absent), -1)])
-    order = np.argsort(every, kind="stable")
-    return every[order], entry[order]
-
-
-def largest_coefficient(layer: ArrayLayer) -> int:
-    """The largest that an entry of a maximum may have."""
-    return 1 << wire.COEFFICIENT_FRACTION_BITS if layer.gcn else 1
-
-
-def sliced(features: sp.csr_matrix, width: int, piece: int) -> tuple[Ints, Codes, Codes]:
-    """Rows of X in the columns of one slice of so many: where each begins, columns counted from the slice's first, and
-    values."""
-    columns, rows = features.indices.astype(np.int64), np.diff(features.indptr)
-    here = columns // width == piece
-    counts = np.bincount(np.repeat(np.arange(len(rows)), rows)[here], minlength=len(rows))
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return indptr, columns[here] - piece * width, features.data[here].astype(np.int64)
-
-
-def place_entries(
-    schedule: Schedule, deal: Deal, k: int, indptr: Ints, entries: tuple[Codes, Codes], repeat: bool,
-    again: int | None = None,
-) -> tuple[Ints, Ints, Ints]:
-    """[slot rows, m k] index, value and last of every entry.
-
-    A taker without an entry gets the value 0, which adds nothing. With `repeat`, for a maximum, it gets the entry
-    that its row begins with, again; with `again`, the value of such an entry. Then a row of no node, which only makes
-    the groups come out even, gets an entry of the value 1.
-    """
-    slots, groups = schedule.ordinal.shape
-    if schedule.entry is not None:
-        index, value = (np.where(schedule.entry >= 0, np.append(part, 0)[schedule.entry], 0) for part in entries)
-        return index, value, np.repeat(schedule.last, k, axis=1)
-    rows = deal.rows()
-    row = np.where(schedule.ordinal >= 0, rows[np.arange(groups), np.maximum(schedule.ordinal, 0)], -1)
-    first, end = indptr[row], indptr[row + 1]
-    place = first[:, :, None] + schedule.chunk[:, :, None] * k + np.arange(k)
-    present = (row >= 0)[:, :, None] & (place < end[:, :, None])
-    safe = np.where(present, place, 0)
-    index, value = (np.where(present, part[safe] if len(part) else 0, 0) for part in entries)
-    if repeat:
-        index, value = _repeated(schedule, row, first, index, value, entries, again)
-    last = np.broadcast_to(schedule.last[:, :, None], place.shape)
-    return tuple(one.reshape(slots, groups * k) for one in (index, value, last))  # type: ignore[return-value]
-
-
-def _repeated(
-    schedule: Schedule, row: Ints, first: Ints, index: Codes, value: Codes, entries: tuple[Codes, Codes],
-    again: int | None,
-) -> tuple[Codes, Codes]:
-    """Entries for a maximum: an idle slot before a row's end repeats the first entry of the row that continues."""
-    slots, groups = row.shape
-    # The next slot in which a group works: the idle slots before it repeat its row's first entry.
-    slot = np.where(row >= 0, np.arange(slots)[:, None], slots)
-    following = np.minimum.accumulate(slot[::-1], axis=0)[::-1]
-    idle = (row < 0) & (following < slots)
-    at = first[np.minimum(following, slots - 1), np.arange(groups)]
-    for part, whole in ((index, entries[0]), (value, entries[1])):
-        part[:, :, 0] = np.where(idle, whole[np.where(idle, at, 0)], part[:, :, 0])
-    if again is not None:
-        none = schedule.ordinal < 0
-        value[:, :, 0] = np.where(idle & none, again, np.where(row < 0, 1, value[:, :, 0]))
-    return index, value
-
-
-def repeats(plan: LayerPlan) -> bool:
-    """Whether a taker of an aggregation that idles gets an entry again: a maximum is looked for."""
-    return plan.attends or bool(plan.layer.maximum)
-
-
-def self_first(graph: IntegerGraph, layer: int) -> Ints:
-    """[edges] `graph.sources` with every node's edge to itself in front of its row, where the unit reads its score.
-
-    Raises UserError where a node has none.
-    """
-    target = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
-    found = graph.sources[np.lexsort((graph.sources != target, target))]
-    if np.any(np.diff(graph.indptr) == 0) or np.any(found[graph.indptr[:-1]] != np.arange(graph.nodes)):
-        raise UserError(f"layer {layer}: attention needs an edge of every node to itself in its graph")
-    return found
-
-
-def readout_fraction(rows: GraphData) -> int:
-    """The most fraction bits with which the coefficient of a readout's smallest graph is a value of any entry."""
-    return (int(rows.degrees.min()) * LARGEST_VALUE).bit_length() - 1
-
-
-def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
-    """The fraction bits of the coefficients of a readout's mean: that of its smallest graph fills 9 bits.
-
-    Raises UserError where the engine does not offer the shift, or the largest graph would have the coefficient 0.
-    """
-    smallest, largest, layer = int(rows.degrees.min()), int(rows.degrees.max()), plan.layer.index
-    most = readout_fraction(rows)
-    if np.rint(2.0**most / largest) == 0:
-        raise UserError(f"layer {layer}: graphs of {smallest} and of {largest} nodes have no mean in one readout")
-    shift = plan.aggregate_shift + most - wire.COEFFICIENT_FRACTION_BITS
-    if shift not in engine.shifts:
-        raise UserError(f"layer {layer}: the mean of a readout whose smallest graph has {smallest} nodes needs the "
-                        f"shift {shift}; the engine offers {engine.shifts}")  # fmt: skip
-    return most
-
-
-def coefficients(
-    layer: ArrayLayer, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
-) -> Codes:
-    """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
-
-    A mean divides them by the number of messages before they are rounded to so many fraction bits; with scores they say
-    how often a row's sum of coefficients counts one: see `Softmax.counted`.
-    """
-    g = layer
-    if g.attends and g.mean:
-        return 2 * np.repeat(np.diff(graph.indptr), np.diff(graph.indptr)) - 1
-    if not g.mean:
-        return graph.gcn if g.gcn else np.ones(len(graph.sources), np.int64)
-    degrees = data.degrees.astype(np.float64)
-    weight = 1.0 / np.sqrt(degrees[data.targets] * degrees[data.sources]) if g.gcn else np.ones(len(graph.sources))
-    return np.rint(2.0**fraction * weight / degrees[data.targets]).astype(np.int64)
-
-
-def image_beats(image: Codes, engine: Engine) -> Beats:
-    """[places, words, LANES] codes as beats: word by word, the places of a word side by side."""
-    words = image.transpose(1, 0, 2).reshape(-1, LANES)
-    together, beat_bits = engine.loaded_together, engine.beat_bits
-    words = np.pad(words, ((0, -len(words) % together), (0, 0)))
-    bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
-    room = beat_bits // together
-    padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))
-    return np.packbits(padded.reshape(-1, beat_bits), axis=1, bitorder="little")
-
-
-def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
-    """The codes in beats of parameters, as `image_beats` lays them out."""
-    room = engine.beat_bits // engine.loaded_together
-    bits = np.unpackbits(beats, axis=1, bitorder="little").reshape(-1, room)[:, : engine.word_bits]
-    codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
-    sign = 1 << (engine.bits - 1)
-    return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)

@@ -18,8 +18,9 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.cycles import RETURN, product_name
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import NOTHING, REPEATED, coefficients, encode_graphs, self_first
+from fgnas.hardware.array.encoding import encode_graphs
 from fgnas.hardware.array.engine import HEADS, LANES
+from fgnas.hardware.array.entries import NOTHING, REPEATED, coefficients, self_first
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
     check_counts,

@@ -17,7 +17,8 @@ from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
-from fgnas.hardware.array.encoding import EncodedArray, check_graph, encode_array
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import check_graph, encode_array
 from fgnas.hardware.array.engine import multipliers_within
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator

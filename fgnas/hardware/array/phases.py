@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from fgnas.design import MOST_BITS
 from fgnas.hardware.array.cycles import PAIR_ENTRIES, Stream, compute_cycles, row_ends
 from fgnas.hardware.array.dealing import Deal, Ints, deal
-from fgnas.hardware.array.encoding import part_of, sliced, with_least
 from fgnas.hardware.array.engine import (
     MOST_TILES,
     QUEUE_WORDS,
@@ -25,6 +24,7 @@ from fgnas.hardware.array.engine import (
     results_together,
     rows_held,
 )
+from fgnas.hardware.array.entries import part_of, sliced, with_least
 from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.programme import NARROW_BITS, Target, beats_per_slot_row, slot_rows_per_beat
 from fgnas.hardware.array.sharing import pack_shared

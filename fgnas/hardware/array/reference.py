@@ -13,7 +13,7 @@ import numpy as np
 from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.encoding import Encoded, read_image
+from fgnas.hardware.array.encoded import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
 from fgnas.hardware.array.programme import (
     Activation,

@@ -25,16 +25,12 @@ from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware.array import lowering, reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.encoding import (
-    EncodedArray,
-    deal_graph,
-    encode_array,
-    own_words,
-    result_words,
-)
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
+from fgnas.hardware.array.placing import deal_graph, own_words, result_words
 from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification

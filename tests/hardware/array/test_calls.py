@@ -18,11 +18,13 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, EncodedCall, filled, fit_calls, laid_out
 from fgnas.hardware.array.cycles import multiplications, total_cycles
-from fgnas.hardware.array.encoding import EncodedArray, encode_array, fit, readout
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode
 from fgnas.hardware.array.halves import Half, Rows, halves_of
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.parts import parts_of
+from fgnas.hardware.array.placing import fit, readout
 from fgnas.hardware.array.programme import Activation, Operation, Region, Target
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs

@@ -11,8 +11,9 @@ from support import random_graph
 from fgnas.errors import UserError
 from fgnas.hardware.array import cycles
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import QUEUE_WORDS, rows_held, table_writes
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import Target
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY
 

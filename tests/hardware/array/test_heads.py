@@ -10,8 +10,9 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, _prices, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import ArrayNetwork
+from fgnas.hardware.array.placing import fit
 from fgnas.tasks.nodes import GraphData
 
 KINDS = (("gat", "add"), ("gat", "mean"), ("gat", "max"), ("linear", "add"), ("gat-sym", "add"), ("gcn", "max"),

@@ -13,9 +13,10 @@ from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
-from fgnas.hardware.array.encoding import alone, encode_array, fit, readout
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import unfolded
+from fgnas.hardware.array.placing import alone, fit, readout
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.graph import integer_graph
 from fgnas.tasks.nodes import GraphData

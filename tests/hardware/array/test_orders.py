@@ -12,9 +12,10 @@ from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, _prices, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, array_of, check_arrays
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.kind import MultiplierArray
 from fgnas.hardware.array.layers import array_network
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.shape import GraphShape

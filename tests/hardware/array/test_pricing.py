@@ -14,7 +14,7 @@ from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, arrangements, fastest
 from fgnas.hardware.array.cycles import multiplications, total_cycles
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import FINISHED, table_banks
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
@@ -25,6 +25,7 @@ from fgnas.hardware.array.lowering import (
     sum_bits,
     table_words,
 )
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import PORT_WIDTHS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves

@@ -15,8 +15,9 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase
-from fgnas.hardware.array.encoding import encode_array, fit, readout
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import ArrayNetwork
+from fgnas.hardware.array.placing import fit, readout
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.graph import integer_graph
 from fgnas.tasks.nodes import GraphData

@@ -26,10 +26,12 @@ from fgnas.hardware import wire
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names
-from fgnas.hardware.array.encoding import coefficients, encode_array, fit, with_least
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Softmax, joined
+from fgnas.hardware.array.entries import coefficients, with_least
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import lower
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import Region, Target
 from fgnas.hardware.array.refill import feature_refill
 from fgnas.hardware.integer import interpreter

@@ -13,9 +13,9 @@ from support import random_graph
 from fgnas.backends.array import write_rtl
 from fgnas.errors import UserError
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import fit
 from fgnas.hardware.array.engine import Softmax
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.devices import FAMILIES

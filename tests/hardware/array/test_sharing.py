@@ -16,11 +16,12 @@ from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal, deal_for_logits
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Mode
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.packing import pack
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.refill import edge_refill
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources
 from fgnas.hardware.array.sharing import clashes, copies_of_takers, pack_shared

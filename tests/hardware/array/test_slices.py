@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import random_graph
 
-from fgnas.hardware.array.encoding import readout, sliced
+from fgnas.hardware.array.entries import sliced
+from fgnas.hardware.array.placing import readout
 
 
 def test_slices_by_hand() -> None:

@@ -9,8 +9,9 @@ from fgnas.design import Design
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.array import reference as array
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.encoding import encode_array, fit
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import array_network
+from fgnas.hardware.array.placing import fit
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.designs import network_of
 from fgnas.hardware.integer.graph import integer_graph

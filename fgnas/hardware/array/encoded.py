@@ -1,0 +1,201 @@
+"""What the host sends to run a programme, and how the results that come back are read."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.dealing import Deal
+from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
+from fgnas.hardware.array.lowering import (
+    ArrayAccelerator,
+)
+from fgnas.hardware.array.packing import Schedule
+from fgnas.hardware.array.placing import Dealt
+from fgnas.hardware.array.programme import (
+    Beats,
+    Descriptor,
+    Target,
+    descriptor_beats,
+)
+from fgnas.hardware.integer.graph import IntegerGraph
+
+
+class Leaving(NamedTuple):
+    """How a programme's results leave, as logits do.
+
+    Attributes:
+        deal: the dealing of their rows.
+        mode: of the descriptor that they leave from.
+        tiles: words of a row.
+        width: numbers of a row that mean something.
+    """
+
+    deal: Deal
+    mode: Mode
+    tiles: int
+    width: int
+
+
+class Encoded(ABC):
+    """A programme with everything that the host sends for it.
+
+    Attributes:
+        schedules: {descriptor number: slot rows} of the sparse descriptors.
+        programme: the descriptors.
+        regions: bytes of the regions that the kernel reads, as beats.
+    """
+
+    schedules: dict[int, Schedule]
+    programme: tuple[Descriptor, ...]
+    regions: dict[str, Beats]
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """The array that runs it."""
+
+    @property
+    @abstractmethod
+    def leaving(self) -> Leaving:
+        """How its results leave."""
+
+    @property
+    @abstractmethod
+    def edges(self) -> int:
+        """Edges of the first layer's graph."""
+
+    @property
+    def outputs(self) -> int:
+        """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
+        return len(self.leaving.deal.group)
+
+    @functools.cached_property
+    def logit_rows(self) -> int:
+        """Rows of the logit region: as many for every group as the fullest has."""
+        return self.leaving.deal.groups * self.leaving.deal.depth
+
+    @property
+    def words_together(self) -> int:
+        """Words of logits in a beat."""
+        return self.engine.results_together(self.leaving.mode, self.leaving.tiles)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that the kernel reads: the programme, and the beats of every descriptor."""
+        beats = descriptor_beats(self.engine.beat_bits) * len(self.programme) + sum(one.beats for one in self.programme)
+        return beats * self.engine.beat_bits // 8
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the results; of several blocks the last one's leave."""
+        beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
+        return beats * self.engine.beat_bits // 8
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
+        regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
+        return {
+            "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
+            "beat_words": self.words_together,
+            "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
+            "order": self.leaving.deal.position, **regions,
+        }  # fmt: skip
+
+    def logit_words(self, region: Beats) -> Codes:
+        """[words, LANES] the words of logits in a region, in the order in which they leave."""
+        return logit_words(region, self.engine, self.words_together)
+
+    def logit_region(self, words: Codes) -> Beats:
+        """The region of [words, LANES] words of logits."""
+        together, room = self.words_together, self.engine.beat_bits // RESULT_BITS
+        beats = words.astype("<i2").reshape(-1, together, LANES)
+        padded = np.pad(beats, ((0, 0), (0, room - together), (0, 0)))
+        return padded.reshape(-1, room * LANES).view(np.uint8)
+
+    def read_logits(self, region: Beats) -> Codes:
+        """[outputs, width] logits out of a logit region, in the order of the nodes or graphs."""
+        rows = self.logit_words(region).reshape(self.logit_rows, self.leaving.tiles * LANES)
+        return rows[self.leaving.deal.position, : self.leaving.width].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedArray(Encoded):
+    """Everything that the host sends to run a network on a graph; see `Encoded`.
+
+    Attributes:
+        accelerator: the network on its engine.
+        graphs: the graph of every layer in the network's integers; the first has the features.
+        dealt: the dealing of its rows.
+        layers: the layer of each descriptor; -1 of the loads before the first.
+    """
+
+    accelerator: ArrayAccelerator
+    graphs: tuple[IntegerGraph, ...]
+    dealt: Dealt
+    schedules: dict[int, Schedule]
+    programme: tuple[Descriptor, ...]
+    layers: tuple[int, ...]
+    regions: dict[str, Beats]
+
+    @property
+    def graph(self) -> IntegerGraph:
+        """That of the first layer."""
+        return self.graphs[0]
+
+    @property
+    def nodes(self) -> int:
+        """N."""
+        return self.graph.nodes
+
+    @property
+    def engine(self) -> Engine:
+        """The array."""
+        return self.accelerator.engine
+
+    @property
+    def leaving(self) -> Leaving:
+        """How the logits leave."""
+        last = self.accelerator.plans[-1]
+        return Leaving(self.dealt.layers[-1], last.aggregate, last.tiles, self.accelerator.source.shape.classes)
+
+    @property
+    def edges(self) -> int:
+        """Edges of the first layer's graph."""
+        return len(self.graph.sources)
+
+
+def logit_words(region: Beats, engine: Engine, together: int) -> Codes:
+    """[words, LANES] the words of logits in a region whose beats hold `together` of them."""
+    words = region.view("<i2").reshape(-1, engine.beat_bits // RESULT_BITS, LANES)
+    return words[:, :together].reshape(-1, LANES)
+
+
+def no_beats(engine: Engine) -> Beats:
+    """A region of nothing."""
+    return np.zeros((0, engine.beat_bits // 8), np.uint8)
+
+
+def image_beats(image: Codes, engine: Engine) -> Beats:
+    """[places, words, LANES] codes as beats: word by word, the places of a word side by side."""
+    words = image.transpose(1, 0, 2).reshape(-1, LANES)
+    together, beat_bits = engine.loaded_together, engine.beat_bits
+    words = np.pad(words, ((0, -len(words) % together), (0, 0)))
+    bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
+    room = beat_bits // together
+    padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))
+    return np.packbits(padded.reshape(-1, beat_bits), axis=1, bitorder="little")
+
+
+def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
+    """The codes in beats of parameters, as `image_beats` lays them out."""
+    room = engine.beat_bits // engine.loaded_together
+    bits = np.unpackbits(beats, axis=1, bitorder="little").reshape(-1, room)[:, : engine.word_bits]
+    codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
+    sign = 1 << (engine.bits - 1)
+    return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)
