@@ -23,6 +23,7 @@ from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import FINISHED, HEADS, LANES, RESULTS, SHARED, table_banks
 from fgnas.hardware.array.entries import readout_fraction
+from fgnas.hardware.array.geometry import memories
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
@@ -33,7 +34,7 @@ from fgnas.hardware.array.lowering import (
     programme_depth,
 )
 from fgnas.hardware.array.packing import Schedule
-from fgnas.hardware.array.placing import fit, own_rows, own_words, readout
+from fgnas.hardware.array.placing import fit, placed, readout
 from fgnas.hardware.array.programme import (
     NARROW_BITS,
     PORT_WIDTHS,
@@ -374,7 +375,7 @@ def area_of_residuals(encoded: EncodedArray) -> tuple[int, int]:
     """The first word of a second area for rows, behind all own words, and its end."""
     plans, dealt = encoded.accelerator.plans, encoded.dealt
     area = max(one.depth * plan.row_tiles for plan, one in zip(plans, dealt.layers, strict=True))
-    begin = max(area, own_words(plans, dealt))
+    begin = max(area, int(memories(placed(plans, dealt)).own_words))
     return begin, begin + area
 
 
@@ -403,7 +404,7 @@ def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedAr
             programme.append(replace(d, own_base=d.own_base + before))
         elif finishes(d):
             # Behind the rows of the first area are scores, of which a unit may have some that mean nothing.
-            many = dealt.layers[layer].depth * plans[layer].row_tiles > own_rows(plans, dealt)
+            many = dealt.layers[layer].depth * plans[layer].row_tiles > memories(placed(plans, dealt)).own
             added = second if many and d.target == Target.LOGITS else before
             programme.append(adding(d, here, added, rng, len(engine.shifts)))
         else:

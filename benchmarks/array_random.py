@@ -127,7 +127,7 @@ def described(case: Case, encoded: EncodedArray) -> dict[str, Any]:
         "columns": [plan.aggregate.n for plan in plans if not plan.layer.second][:-1], "split": plans[-1].aggregate.k,
         "passes": plans[0].passes, "slices": plans[0].slices, "blocks": max(plan.blocks for plan in plans),
         "sampling": source.design.sampling, "graphs": encoded.outputs if encoded.outputs != case.data.nodes else None,
-        "averaged": plans[-1].heads, "apart": layers[-1].k if source.layers[-1].adds_heads else 1,
+        "averaged": plans[-1].averaged, "apart": layers[-1].k if source.layers[-1].adds_heads else 1,
         "added": sum(one.residual for one in encoded.programme), "different_logits": different(encoded),
     }  # fmt: skip
 

@@ -20,7 +20,7 @@ from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.engine import Engine, Mode, load_steps
 from fgnas.hardware.array.issue import ENDLESS, Facts, last_result
 from fgnas.hardware.array.layers import ArrayLayer
-from fgnas.hardware.array.placing import block_rows
+from fgnas.hardware.array.placing import placed
 from fgnas.hardware.array.programme import (
     Attention,
     Descriptor,
@@ -177,7 +177,7 @@ def phase_names(encoded: EncodedArray) -> list[str]:
             which += f", {kind} {number}"
         work = _second(source.layers[layer], _work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
         names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{work}{which}")
-    part = "head" if plans[-1].heads > 1 else "pass"  # the last layer has one pass, if it is the first, too
+    part = "head" if plans[-1].averaged > 1 else "pass"  # the last layer has one pass, if it is the first, too
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
     last = f" {source.layers[-1].place}"
     return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
@@ -275,7 +275,7 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
         of_phase = {"query": queries, "pair": queries, "score": scores - queries, "combine": combined - scores,
                     "maximum": 0, "aggregate": gathered}[_work(one)]  # fmt: skip
-        heads = plans[layer].heads if _work(one) == "combine" else 1
+        heads = plans[layer].averaged if _work(one) == "combine" else 1
         found.append(int(of_phase) // plans[layer].passes // heads)
     return found
 
@@ -283,7 +283,7 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
 def _of_block(encoded: EncodedArray, layer: int, block: int, combined: int, gathered: int) -> tuple[int, int]:
     """The share of a layer's multiplications that a block has: of its rows, or their features, and of its edges."""
     plan, dealt = encoded.accelerator.plans[layer], encoded.dealt.combined(layer)
-    of_node = dealt.ordinal // block_rows(plan, dealt)
+    of_node = dealt.ordinal // placed(encoded.accelerator.plans, encoded.dealt)[layer].block_rows
     loads = np.diff(encoded.graph.features.indptr) if plan.first else np.ones(len(of_node), np.int64)
     sources = of_node[encoded.graphs[layer].sources]
     return (

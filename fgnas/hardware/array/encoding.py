@@ -27,6 +27,7 @@ from fgnas.hardware.array.entries import (
     sliced,
     with_least,
 )
+from fgnas.hardware.array.geometry import memories
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
@@ -35,18 +36,11 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.packing import Schedule, pack
 from fgnas.hardware.array.placing import (
     Dealt,
-    block_count,
-    block_rows,
     check_memories,
     deal_graph,
     graphs_of,
-    held_rows,
-    maxima_rows,
-    own_rows,
-    query_words,
+    placed,
     rows_ahead,
-    score_rows,
-    vector_words,
 )
 from fgnas.hardware.array.programme import (
     Activation,
@@ -163,10 +157,12 @@ class _Encoder:
         self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
         self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
-        self.maxima_base = own_rows(accelerator.plans, dealt)
-        self.vectors_base = self.maxima_base + maxima_rows(accelerator.plans, dealt)
-        self.queries_base = self.vectors_base + vector_words(accelerator.plans)
-        self.scores_base = self.queries_base + query_words(accelerator.plans, dealt)
+        self.placed = placed(accelerator.plans, dealt)
+        held = memories(self.placed)
+        self.maxima_base = int(held.own)
+        self.vectors_base = self.maxima_base + int(held.maxima)
+        self.queries_base = self.vectors_base + int(held.vectors)
+        self.scores_base = self.queries_base + int(held.queries)
         for name, target in TARGETS.items():
             self._load(accelerator.image(name), target, self.vectors_base if name == "vector" else 0)
 
@@ -202,7 +198,7 @@ class _Encoder:
     def layer(self, plan: LayerPlan) -> None:
         """All passes of a layer. They read the same streams: one of X for each slice, and that of the edges."""
         index = plan.layer.index
-        count = block_count(plan, self.dealt.combined(index))
+        count = int(self.placed[index].block_count)
         blocks = [(self._combinations(plan, block), *self._aggregation(plan, block, count)) for block in range(count)]
         queries = self._of_edges(plan, *blocks[0][1:]) if plan.dot else None
         for part in range(plan.passes):
@@ -211,7 +207,7 @@ class _Encoder:
                     if piece or (part and not block):
                         image = self.accelerator.part_image(plan, part, piece)
                         self._load(image, Target.TABLE, plan.table_base, index)
-                    for head in range(plan.heads):
+                    for head in range(plan.averaged):
                         self._add(self._of_head(plan, combine, head), index, combined)
                 if queries is not None:
                     self._attend_edges(plan, part, *queries, aggregate, aggregated)
@@ -222,7 +218,7 @@ class _Encoder:
 
     def _of_head(self, plan: LayerPlan, combine: Descriptor, head: int) -> Descriptor:
         """The combination of one of the heads that are averaged, from that of the first."""
-        rows = held_rows(plan, self.dealt.combined(plan.layer.index))
+        rows = int(self.placed[plan.layer.index].held_rows)
         return replace(
             combine, table_base=combine.table_base + head * plan.head_weight_words,
             target_base=combine.target_base + head * rows * plan.pitch,
@@ -235,7 +231,7 @@ class _Encoder:
             passed |= {"activation": Activation.TABLE, "activation_base": plan.scores_base}
         self._add(replace(
             aggregate, attention=Attention.SCORES, region=0, offset=0, beats=0, tiles=1, entries=plan.vector_words,
-            count=score_rows(plan, self.dealt.combined(index)), table_base=self.accelerator.results_base + 1,
+            count=int(self.placed[index].score_rows), table_base=self.accelerator.results_base + 1,
             own_base=self.vectors_base + plan.vectors_base + part * plan.vector_words, target=Target.TABLE,
             limit=aggregate.limit - 1, target_base=self.accelerator.results_base, target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1, result_beats=0, reduce=0,
@@ -330,7 +326,7 @@ class _Encoder:
 
     def _combinations(self, plan: LayerPlan, block: int) -> list[tuple[Descriptor, Schedule | None]]:
         """X W, or Z W, of a block into the tables; of a first layer a descriptor for each slice."""
-        index = plan.layer.index
+        index, held = plan.layer.index, int(self.placed[plan.layer.index].block_rows)
         common = Descriptor(
             operation=Operation.SPARSE if plan.first else Operation.DENSE,
             mode=self.engine.mode_number(plan.combine),
@@ -347,11 +343,11 @@ class _Encoder:
         )
         if not plan.first:
             before = self.dealt.combined(index)
-            first = block * block_rows(plan, before)
-            rows = min(block_rows(plan, before), before.depth - first)
+            first = block * held
+            rows = min(held, before.depth - first)
             base = first * ceil_div(plan.elements, LANES)
             return [(replace(common, count=rows, entries=plan.elements, own_base=base), None)]
-        nodes, here = part_of(self.dealt.first, block_rows(plan, self.dealt.first), block)
+        nodes, here = part_of(self.dealt.first, held, block)
         features = self.graphs[0].features[nodes] if plan.blocks > 1 else self.graphs[0].features
         found: list[tuple[Descriptor, Schedule | None]] = []
         for piece in range(plan.slices):
@@ -387,7 +383,7 @@ class _Encoder:
             # An entry of a message reads a word in front of its row of H: one of scores, or, of edges, any; and one of
             # a maximum in blocks may name the least row in front of all.
             table_base=self.accelerator.results_base - plan.dot - ahead,
-            limit=plan.heads * held_rows(plan, combined) * plan.pitch + plan.dot + ahead,
+            limit=int(self.placed[index].result_words) + plan.dot + ahead,
             target=Target.PARTIAL if block < blocks - 1 else Target.LOGITS if plan.last else Target.OWN,
             accumulate=int(block > 0),
             target_tiles=plan.row_tiles,
@@ -417,12 +413,12 @@ class _Encoder:
         index = plan.layer.index
         graph, rows, combined = self.graphs[index], self.given[index], self.dealt.combined(index)
         sources = self_first(graph, index) if plan.attends else graph.sources
-        held = block_rows(plan, combined)
+        held = int(self.placed[index].block_rows)
         here = combined.ordinal[sources] // held == block
         targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))[here]
         place = combined.position[sources[here]] - block * held * combined.groups
-        places = place[:, None] + np.arange(plan.heads) * held_rows(plan, combined)
-        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.heads)
+        places = place[:, None] + np.arange(plan.averaged) * int(self.placed[index].held_rows)
+        weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.averaged)
         if self.engine.shared > 1 and plan.layer.maximum and not weights.all():
             raise UserError(f"layer {index}: {ROUNDED_AWAY}")
         words = ahead + places.ravel() * plan.pitch
@@ -430,7 +426,7 @@ class _Encoder:
             targets, entry = with_least(targets, np.diff(graph.indptr))
             words = np.append(words, 0)[entry]
             weights = np.append(weights, largest_coefficient(plan.layer))[entry]
-        indptr = plan.heads * np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=graph.nodes))])
+        indptr = plan.averaged * np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=graph.nodes))])
         return indptr, (words, weights)
 
     def _messages(self, plan: LayerPlan) -> dict[str, int]:

@@ -15,6 +15,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, Engine, Mode, Softmax, built_rows, copy_banks
+from fgnas.hardware.array.geometry import LayerWords
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.integer.scores.pair import PairScores
@@ -33,43 +34,27 @@ BLOCK_WORDS = 512
 """Words of a block RAM at its widest."""
 
 
-@dataclass(frozen=True, eq=False)
-class LayerPlan:
-    """One layer on an array.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerPlan(LayerWords):
+    """One layer on an array; of its words see `LayerWords`, which are integers here.
 
     Attributes:
         layer: its numbers: formats, shifts, codes of W and of the bias, activation table.
         combine: mode of X W. The first layer reads a stream; a further one reads rows of its own units, and its k is
             the n of the aggregation before it.
         aggregate: mode of A H.
-        write_tiles: words of a row of H that a unit makes; `tiles`: words of it that a unit holds.
-        passes: parts of the first layer's columns that are combined and aggregated one after the other; 1 in further
-            layers, which would overwrite the rows that they still read. The table holds the words of W and H of one
-            pass; `write_tiles` and `tiles` are those of a pass.
-        slices: parts of the first layer's rows of W, those of as many columns of X, that are loaded and multiplied one
-            after the other, the next from the partial sums of the one before; 1 in further layers. The table holds the
-            words of W of one slice.
-        blocks: parts of the rows of H that are made and aggregated one after the other, the next from the partial sums
-            of the one before. The table holds the rows of one block.
-        elements: dense elements of a row that a unit multiplies; 0 in the first layer.
         table_base, bias_base, activation_base: first words of W, of the bias and of the activation table.
         activation: the function behind the bias.
         aggregate_shift: right shift that takes an aggregate to Y's fraction bits.
         inputs: [elements] of a row of the combination's input: the layer's input at each place, or ABSENT.
-        columns: [elements] of a row of H: the layer's feature at each place, or ABSENT. Words are dealt to the n units
-            in turn, the words of a head to one unit.
+        columns: [elements] of a row of H, of one head where heads are averaged: the layer's feature at each place, or
+            ABSENT. Words are dealt to the n units in turn, the words of a head to one unit.
         vectors_base: first word of the attention's vectors, counted from the first of all layers.
-        heads: those that the last layer averages; 1 in others. Each is combined by itself, its rows of H behind those
-            of the head before it, and a row of the aggregation has an entry of every head for each edge. `columns`,
-            `tiles` and `write_tiles` are those of one head.
     """
 
     layer: ArrayLayer
     combine: Mode
     aggregate: Mode
-    write_tiles: int
-    tiles: int
-    elements: int
     table_base: int
     bias_base: int
     activation_base: int
@@ -78,45 +63,6 @@ class LayerPlan:
     inputs: Ints
     columns: Ints
     vectors_base: int = 0
-    passes: int = 1
-    heads: int = 1
-    slices: int = 1
-    blocks: int = 1
-
-    @property
-    def first(self) -> bool:
-        """Whether this is the first layer."""
-        return self.layer.first
-
-    @property
-    def last(self) -> bool:
-        """Whether the aggregation writes logits."""
-        return self.layer.last
-
-    @property
-    def attends(self) -> bool:
-        """Whether messages are weighted by scores."""
-        return self.layer.attends
-
-    @property
-    def dot(self) -> bool:
-        """Whether every edge has a score of its own."""
-        return self.layer.dot
-
-    @property
-    def pair(self) -> bool:
-        """Whether that is made of functions of two nodes' features, which meet factors in the table."""
-        return self.layer.pair
-
-    @property
-    def scored_nodes(self) -> bool:
-        """Whether nodes have scores, which an edge's is made of."""
-        return self.attends and not self.dot
-
-    @property
-    def pitch(self) -> int:
-        """Words of a row of H in a unit that reads it; where nodes have scores, the first of them holds these."""
-        return self.tiles + self.scored_nodes
 
     @property
     def head_tiles(self) -> int:
@@ -124,40 +70,9 @@ class LayerPlan:
         return ceil_div(self.layer.d, LANES)
 
     @property
-    def vector_words(self) -> int:
-        """Words of the attention's vectors in a unit, of one pass: for every tile the source's and the target's, or the
-        one that multiplies the products of features."""
-        return (2 * (self.scored_nodes or self.pair) + (self.dot and not self.pair)) * self.tiles
-
-    @property
-    def slice_inputs(self) -> int:
-        """Columns of X that a slice multiplies; the last one may have fewer."""
-        return ceil_div(self.layer.input_width, self.slices)
-
-    @property
-    def weight_words(self) -> int:
-        """Words of W in a unit, of one pass and one slice, and of the factors of its scores behind them."""
-        return self.heads * self.head_weight_words + self.factor_words
-
-    @property
-    def factor_words(self) -> int:
-        """Words of the factors of a pass's functions of two nodes' features; 0 without."""
-        return self.pair * self.tiles
-
-    @property
     def factors_base(self) -> int:
         """First word of the factors in the table."""
-        return self.table_base + self.heads * self.head_weight_words
-
-    @property
-    def least_words(self) -> int:
-        """Words of a row of H that is no larger than any, for a maximum in blocks; 0 without."""
-        return self.tiles if self.blocks > 1 and self.layer.maximum else 0
-
-    @property
-    def head_weight_words(self) -> int:
-        """Words of W in a unit that one combination reads."""
-        return (self.slice_inputs if self.first else self.elements) * self.write_tiles
+        return self.table_base + self.averaged * self.head_weight_words
 
     @property
     def own_elements(self) -> int:
@@ -181,11 +96,6 @@ class LayerPlan:
         return np.zeros(0, np.int64) if table is None else table
 
     @property
-    def row_tiles(self) -> int:
-        """Words of a whole row of Z, and of the biases, in a unit."""
-        return self.tiles * self.passes
-
-    @property
     def activation_words(self) -> int:
         """Words of the activation table."""
         table = self.layer.apply.table
@@ -207,7 +117,7 @@ class LayerPlan:
         padded = np.pad(self.layer.combine.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
         inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
         # A class's heads stand side by side in the layer's features.
-        features = [np.where(held == ABSENT, ABSENT, held * self.heads + head) for head in range(self.heads)]
+        features = [np.where(held == ABSENT, ABSENT, held * self.averaged + head) for head in range(self.averaged)]
         words = [padded[inputs, of_head].reshape(-1, LANES) for of_head in features]
         scoring = self.layer.scoring
         factors = [self._vector_words(place, scoring.factor)[part]] if isinstance(scoring, PairScores) else []
@@ -522,6 +432,13 @@ def _planned(layer: ArrayLayer, n: int, before: LayerPlan | None, one: Arrangeme
                         f"units side by side")  # fmt: skip
     aggregate = Mode(one.units // one.split, one.split, 1) if layer.last else Mode(one.units // n, 1, n)
     return LayerPlan(
+        first=layer.first,
+        last=layer.last,
+        width=layer.input_width,
+        attends=int(layer.attends),
+        dot=int(layer.dot),
+        pair=int(layer.pair),
+        maximum=int(layer.maximum),
         layer=layer,
         combine=Mode(one.units // n, 1, n) if before is None else Mode(before.aggregate.m, before.aggregate.n, 1),
         aggregate=aggregate,
@@ -537,7 +454,7 @@ def _planned(layer: ArrayLayer, n: int, before: LayerPlan | None, one: Arrangeme
         columns=_columns(layer, n),
         vectors_base=0 if before is None else before.vectors_base + before.vector_words * before.passes,
         passes=passes,
-        heads=layer.averaged,
+        averaged=layer.averaged,
         slices=one.slices if before is None else 1,
         blocks=one.blocks,
     )
@@ -716,7 +633,8 @@ def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
     return LOADS + vectors + sum(
-        int(descriptors(plan.passes, score_steps(plan.layer), plan.slices, plan.heads, plan.blocks)) for plan in plans
+        int(descriptors(plan.passes, score_steps(plan.layer), plan.slices, plan.averaged, plan.blocks))
+        for plan in plans
     )
 
 

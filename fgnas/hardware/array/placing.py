@@ -13,6 +13,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
 from fgnas.hardware.array.engine import QUEUE_WORDS, rows_held
+from fgnas.hardware.array.geometry import PlacedLayer, memories
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
     ArrayAccelerator,
@@ -22,7 +23,6 @@ from fgnas.hardware.array.lowering import (
     smallest_engine,
 )
 from fgnas.hardware.array.packing import pack
-from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 
@@ -86,75 +86,13 @@ def alone(data: GraphData) -> GraphData:
     return replace(data, indptr=np.arange(data.nodes + 1), sources=np.arange(data.nodes))
 
 
-def result_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's table that the largest H takes."""
-    return max(plan.heads * held_rows(plan, dealt.combined(index)) * plan.pitch for index, plan in enumerate(plans))
-
-
-def held_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them, and
-    for every group that makes scores of nodes."""
-    made = combined.groups * block_rows(plan, combined)
-    return score_rows(plan, combined) * plan.aggregate.m if plan.scored_nodes else made
-
-
-def block_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H that a group makes of a block."""
-    return ceil_div(combined.depth, plan.blocks)
-
-
-def block_count(plan: LayerPlan, combined: Deal) -> int:
-    """Blocks that have rows."""
-    return ceil_div(combined.depth, block_rows(plan, combined))
-
-
-def score_rows(plan: LayerPlan, combined: Deal) -> int:
-    """Rows of H of which each group of an aggregation makes the scores."""
-    return int(ceil_div(combined.groups * combined.depth, plan.aggregate.m))
-
-
-def own_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the largest Z takes; 0 without one."""
-    depths = [one.depth * plan.row_tiles for plan, one in zip(plans, dealt.layers, strict=True) if not plan.last]
-    return max(depths, default=0)
-
-
-def maxima_rows(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the largest scores of rows take, behind Z; 0 where no nodes have scores."""
-    depths = [one.depth for plan, one in zip(plans, dealt.layers, strict=True) if plan.scored_nodes]
-    return max(depths, default=0)
-
-
-def vector_words(plans: tuple[LayerPlan, ...]) -> int:
-    """Words of a unit's own rows that the vectors of all attentions take."""
-    return sum(plan.vector_words * plan.passes for plan in plans)
-
-
-def query_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the queries take, behind the vectors: of the rows, or, of functions of two nodes'
-    features, of the slot rows; 0 where no edges have scores."""
-    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
-    return max((slot_rows if plan.pair else one.depth) * plan.tiles * plan.dot for plan, one, slot_rows in parts)
-
-
-def scored_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows that the scores of edges take, behind the queries, and the largest of every row."""
-    parts = zip(plans, dealt.layers, dealt.scored, strict=True)
-    return max((one.depth + slot_rows) * plan.dot for plan, one, slot_rows in parts)
-
-
-def own_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's own rows: Z, the largest scores, the vectors of all attentions, queries and scores of edges."""
-    nodes = own_rows(plans, dealt) + maxima_rows(plans, dealt) + vector_words(plans)
-    return nodes + query_words(plans, dealt) + scored_words(plans, dealt)
-
-
-def partial_words(plans: tuple[LayerPlan, ...], dealt: Dealt) -> int:
-    """Words of a unit's partial sums: of the rows of a first combination in slices, and of aggregations of blocks."""
-    first = plans[0]
-    sliced = dealt.first.depth * first.write_tiles if first.slices > 1 else 0
-    return max(sliced, *(one.depth * plan.tiles * (plan.blocks > 1)
-                         for plan, one in zip(plans, dealt.layers, strict=True)))  # fmt: skip
+def placed(plans: Sequence[LayerPlan], dealt: Dealt) -> tuple[PlacedLayer, ...]:
+    """The layers with their rows."""
+    return tuple(
+        PlacedLayer(plan, one.groups, one.depth, combined.groups, combined.depth, slot_rows)
+        for plan, one, combined, slot_rows in zip(
+            plans, dealt.layers, map(dealt.combined, range(len(plans))), dealt.scored, strict=True)
+    )  # fmt: skip
 
 
 def fit(
@@ -163,7 +101,8 @@ def fit(
     """A network on the smallest engine that holds it so arranged with this graph; `further` as in `encode_array`."""
     plans = plan_layers(source, arrangement)
     dealt = deal_graph(plans, data, further)
-    words = Words(result_words(plans, dealt), own_words(plans, dealt), partial_words(plans, dealt))
+    held = memories(placed(plans, dealt))
+    words = Words(int(held.results), int(held.own_words), int(held.partial))
     return ArrayAccelerator(source, smallest_engine(source, plans, words, arrangement), plans)
 
 
@@ -185,11 +124,11 @@ def readout(data: GraphData, graphs: Ints) -> GraphData:
 
 def check_memories(accelerator: ArrayAccelerator, dealt: Dealt) -> None:
     """Raise UserError where a graph's H, Z or partial sums exceed the engine's memories."""
-    engine, plans = accelerator.engine, accelerator.plans
+    engine, held = accelerator.engine, memories(placed(accelerator.plans, dealt))
     needed = {
-        "table_words": (accelerator.results_base + result_words(plans, dealt), engine.table_words),
-        "own_words": (own_words(plans, dealt), engine.own_words),
-        "partial_words": (partial_words(plans, dealt), engine.partial_words),
+        "table_words": (held.weights + held.results, engine.table_words),
+        "own_words": (held.own_words, engine.own_words),
+        "partial_words": (held.partial, engine.partial_words),
     }
     for name, (wanted, found) in needed.items():
         if wanted > found:

@@ -31,6 +31,7 @@ from fgnas.hardware.array.engine import (
     table_writes,
     words_loaded_together,
 )
+from fgnas.hardware.array.geometry import LayerWords, Memories, PlacedLayer, memories
 from fgnas.hardware.array.lowering import (
     LOADS,
     MOST_ROW_WORDS,
@@ -193,101 +194,55 @@ class _Common:
     blocks: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """A layer of networks, [n] each but for its place among the layers.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Layer(LayerWords):
+    """A layer of networks, [n] each but for its place among the layers; of its words see `LayerWords`.
 
     Attributes:
-        first, last: whether it is the first or the last of the layers.
         graph, before: the graph of its aggregation, and that whose rows its combination has.
         features, d: width of H, and of a head with scores.
         n: units side by side of its aggregation.
-        width: features of a row that is combined; elements: those that a unit multiplies, 0 of a stream.
-        heads, attends, dot, pair: heads with scores, and whether nodes or edges have these, edges, and pairs.
+        heads: those with scores.
         vectors: those that scores multiply H with.
-        maximum: whether it reduces by its maximum.
-        averaged: heads that it averages.
-        parts: passes.
-        words, tiles: those of a row of H, and of a pass in a unit that reads it.
         groups, combined_groups: m of the aggregation and of the combination.
         rows, combined_rows: rows of the fullest group of both.
         messages: entries that are multiplied by coefficients.
     """
 
-    first: bool
-    last: bool
     graph: int
     before: int
     features: Ints
     d: Ints
     n: Ints
-    width: Ints
-    elements: Ints
     heads: Ints
-    attends: Ints
-    dot: Ints
-    pair: Ints
     vectors: Ints
-    maximum: Ints
-    averaged: Ints
-    parts: Ints
-    words: Ints
-    tiles: Ints
     groups: Ints
     combined_groups: Ints
     rows: Ints
     combined_rows: Ints
     messages: Ints
 
-    @property
-    def scored_nodes(self) -> Ints:
-        """1 where nodes have scores, which an edge's is made of."""
-        return self.attends - self.dot
-
-    @property
-    def written(self) -> Ints:
-        """Words of a row of H that a unit makes."""
-        return self.tiles if self.first else self.words
-
-    @property
-    def scored_rows(self) -> Ints:
-        """Rows whose scores a group makes."""
-        return np.asarray(ceil_div(self.combined_groups * self.combined_rows, self.groups))
-
-    def slice_words(self, slices: Ints) -> Ints:
-        """Words of W of a slice of the first layer, and of the factors behind them."""
-        return np.asarray((ceil_div(self.width, slices) + self.pair) * self.tiles)
+    def placed(self, slot_rows: Any = 0) -> PlacedLayer:
+        """The layer with its rows."""
+        return PlacedLayer(self, self.groups, self.rows, self.combined_groups, self.combined_rows, slot_rows)
 
     def attending(self, latency: Ints, spacing: Ints) -> Attending:
         """What its scores take."""
         tiles = np.minimum(self.tiles, MOST_TILES)  # more are refused
         return Attending(
-            self.graph, int(self.last), self.groups, self.scored_rows, tiles, latency, spacing, self.attends, self.dot,
-            self.pair,
+            self.graph, int(self.last), self.groups, self.placed().score_rows, tiles, latency, spacing, self.attends,
+            self.dot, self.pair,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Memories:
-    """Words of a unit and descriptors that networks take on a graph, [n] each.
+class Taken(Memories):
+    """What networks take of an engine, [n] each.
 
     Attributes:
-        weights: what is loaded into the table at first; results: H.
-        least: words of the least row, of the weights.
-        own, partial, biases, vectors: own rows, partial sums, biases, and the part of own rows that is loaded.
-        longest: words of the longest row that a unit holds or makes; row: of a layer in all its passes.
-        descriptors: those of a programme at most; unmade: those of them of blocks without rows.
+        descriptors: those of a programme at most; `unmade`: those of them of blocks without rows.
     """
 
-    weights: Ints
-    results: Ints
-    least: Ints
-    own: Ints
-    partial: Ints
-    biases: Ints
-    vectors: Ints
-    longest: Ints
-    row: Ints
     descriptors: Ints
     unmade: Ints
 
@@ -295,12 +250,12 @@ class Memories:
     def divisible(self) -> NDArray[np.bool_]:
         """[n] whether some engine holds what slices and blocks do not change."""
         rows = (self.longest <= MOST_TILES) & (self.row <= MOST_ROW_WORDS) & (self.biases <= MOST_BIASES)
-        return rows & (self.own <= MOST_OWN_WORDS)
+        return np.asarray(rows & (self.own_words <= MOST_OWN_WORDS))
 
     @property
     def held(self) -> NDArray[np.bool_]:
         """[n] whether some engine holds them."""
-        return (
+        return np.asarray(
             self.divisible & (self.weights + self.results <= LARGEST_INDEX + 1) & (self.partial <= MOST_OWN_WORDS)
             & (self.descriptors <= MOST_PROGRAMME)
         )  # fmt: skip
@@ -325,7 +280,8 @@ class ArrayPricer:
     def price(self, candidates: Candidates) -> ArrayPrices:
         """Prices of n candidates as they are arranged, which all fit some engine; the graph has one node at least."""
         assert np.all((candidates.bits > NARROW_BITS) == self.wide), "entries are as wide as the numbers"
-        common, layers = self._common(candidates), self._layers(candidates)
+        common = self._common(candidates)
+        layers = self._layers(candidates, common)
         held = self._held(candidates, common, layers)
         cycles, read = self._loaded(candidates, common, held)
         for layer in layers:
@@ -340,13 +296,14 @@ class ArrayPricer:
         needed = sum(self._needed(candidates, layer) for layer in layers)
         return ArrayPrices(
             cycles + fetch - DECODE_CYCLES + FINISH_CYCLES, LANES * candidates.units, np.asarray(needed),
-            held.weights + held.results, held.own, bram36, lut, ff, held.longest, candidates.tables,
+            held.weights + held.results, held.own_words, bram36, lut, ff, held.longest, candidates.tables,
             (read + beats) * (self.beat_bits // 8), np.asarray(held.descriptors), held.biases,
         )  # fmt: skip
 
-    def memories(self, candidates: Candidates) -> Memories:
+    def memories(self, candidates: Candidates) -> Taken:
         """What n candidates take as they are arranged; no phase is stepped through."""
-        return self._held(candidates, self._common(candidates), self._layers(candidates))
+        common = self._common(candidates)
+        return self._held(candidates, common, self._layers(candidates, common))
 
     def _common(self, candidates: Candidates) -> _Common:
         none = np.zeros_like(candidates.units)
@@ -362,7 +319,7 @@ class ArrayPricer:
             passes=candidates.passes, slices=slices, blocks=blocks,
         )  # fmt: skip
 
-    def _layers(self, candidates: Candidates) -> list[_Layer]:
+    def _layers(self, candidates: Candidates, common: _Common) -> list[_Layer]:
         """The layers of n candidates, each from the one before it."""
         units, count = candidates.units, len(candidates.features)
         none, one = np.zeros_like(units), np.ones_like(units)
@@ -374,7 +331,8 @@ class ArrayPricer:
         for place, (heads, dot, pair, maximum, vectors) in enumerate(zip(*per_layer, strict=True)):
             features, n, graph, last = candidates.features[place], columns[place], graphs[place], place == count - 1
             d, averaged = features // np.maximum(heads, 1), none + candidates.averaged if last else one
-            parts, words = one if place else candidates.passes, row_words(features // averaged, heads, d)
+            passes, words = one if place else candidates.passes, row_words(features // averaged, heads, d)
+            tiles = ceil_div(words, n) // passes
             prior = found[-1] if found else None
             before, groups = prior.graph if prior else FEATURES, units // n
             combined_groups = prior.groups if prior else groups
@@ -384,7 +342,8 @@ class ArrayPricer:
                 width=prior.features if prior else none + self.data.width_in,
                 elements=own_elements(prior.features, prior.heads, prior.d, prior.n) if prior else none,
                 heads=heads, attends=(heads > 0).astype(np.int64), dot=dot, pair=pair, vectors=vectors,
-                maximum=maximum, averaged=averaged, parts=parts, words=words, tiles=ceil_div(words, n) // parts,
+                maximum=maximum, averaged=averaged, passes=passes, tiles=tiles, write_tiles=words if place else tiles,
+                slices=one if place else common.slices, blocks=common.blocks,
                 groups=groups, combined_groups=combined_groups, rows=each(self.phases.depth, graph, groups),
                 combined_rows=prior.rows if prior else each(self.phases.depth, FEATURES, combined_groups),
                 messages=weighted.astype(np.int64),
@@ -396,49 +355,24 @@ class ArrayPricer:
         firsts = np.cumsum(~np.array(seconds)) - 1
         return [ALONE if one else self.phases.graph_of(int(at)) for one, at in zip(seconds, firsts, strict=True)]
 
-    def _held(self, candidates: Candidates, common: _Common, layers: list[_Layer]) -> Memories:
-        """What the memories hold of n candidates."""
-        slices, blocks = common.slices, common.blocks
-        least = functools.reduce(np.maximum, [(blocks > 1) * one.maximum * one.tiles for one in layers])
-        weights, results, unmade = least, 0 * least, 0 * least
-        partial = (slices > 1) * layers[0].combined_rows * layers[0].tiles
-        for one in layers:
-            of_head = one.slice_words(slices) if one.first else one.elements * one.words + one.pair * one.tiles
-            weights = weights + one.averaged * of_head
-            made = one.combined_groups * ceil_div(one.combined_rows, blocks)
-            rows = np.where(one.scored_nodes, one.scored_rows * one.groups, made)
-            results = np.maximum(results, one.averaged * rows * (one.tiles + one.scored_nodes))
-            partial = np.maximum(partial, (blocks > 1) * one.rows * one.tiles)
-            if np.any(blocks > 1):
-                counted = each(lambda *at: self.phases.block_rows(*at)[1], one.before, one.combined_groups, blocks)
-                unmade = unmade + 2 * one.parts * (blocks - counted)
-        own, vectors = self._own(common, layers)
+    def _held(self, candidates: Candidates, common: _Common, layers: list[_Layer]) -> Taken:
+        """What n candidates take."""
+        blocks, unmade = common.blocks, np.zeros_like(common.blocks)
+        for one in layers if np.any(blocks > 1) else ():
+            counted = each(lambda *at: self.phases.block_rows(*at)[1], one.before, one.combined_groups, blocks)
+            unmade = unmade + 2 * one.passes * (blocks - counted)
+        slot_rows = [
+            each(self._slot_rows, *one.attending(common.latency, common.spacing)) if one.attends.any() else 0
+            for one in layers
+        ]
         steps = [2 * one.attends + one.dot for one in layers]
-        of_layers = [descriptors(common.passes, steps[0], slices, 1, blocks)]
+        of_layers = [descriptors(common.passes, steps[0], common.slices, 1, blocks)]
         of_layers += [descriptors(1, one, 1, 1, blocks) for one in steps[1:]]
-        return Memories(
-            weights=weights, results=results, least=least, own=own, partial=partial, vectors=vectors, unmade=unmade,
-            biases=np.asarray(sum(one.tiles * one.parts for one in layers)),
-            longest=functools.reduce(np.maximum, [np.maximum(one.tiles, one.written) for one in layers]),
-            row=functools.reduce(np.maximum, [one.tiles * one.parts for one in layers]),
+        taken = memories([one.placed(rows) for one, rows in zip(layers, slot_rows, strict=True)])
+        return Taken(
+            **vars(taken), unmade=unmade,
             descriptors=sum(of_layers) + LOADS + common.scored + candidates.averaged - 1,
         )  # fmt: skip
-
-    def _own(self, common: _Common, layers: list[_Layer]) -> tuple[Ints, Ints]:
-        """Words of own rows: Z, the largest scores, vectors, queries and scores of edges; and those of the vectors."""
-        none = np.zeros_like(common.passes)
-        own, maxima, vectors, queries, of_edges = none, none, none, none, none
-        for one in layers:
-            own = np.maximum(own, 0 if one.last else one.rows * one.tiles * one.parts)
-            if not one.attends.any():
-                continue
-            vectors = vectors + (2 * one.scored_nodes + one.dot + one.pair) * one.tiles * one.parts
-            maxima = np.maximum(maxima, one.scored_nodes * one.rows)
-            slot_rows = each(self._slot_rows, *one.attending(common.latency, common.spacing))
-            of_rows = np.where(one.pair, slot_rows, one.rows)
-            queries = np.maximum(queries, one.dot * of_rows * one.tiles)
-            of_edges = np.maximum(of_edges, one.dot * one.rows + slot_rows)
-        return own + maxima + vectors + queries + of_edges, vectors
 
     def _slot_rows(self, *one: int) -> int:
         return self.phases.slot_rows(Attending(*one))
@@ -446,21 +380,20 @@ class ArrayPricer:
     def _combined(self, candidates: Candidates, common: _Common, one: _Layer) -> tuple[Ints, Ints]:
         """[n] cycles and beats of a layer's combination in all passes, and of the loads between its parts."""
         shares = common.shared > 1 if one.first else np.zeros_like(common.shared, bool)
-        slices = common.slices if one.first else np.ones_like(common.slices)
-        writes = table_writes(one.combined_groups, one.tiles + one.scored_nodes, candidates.results)
+        writes = table_writes(one.combined_groups, one.pitch, candidates.results)
         cycles, beats = by_case(self.phases.combination, Combination(
-            one.before, one.combined_groups, one.written, one.elements, writes, common.latency, common.spacing, slices,
-            common.blocks, *_where_shared(shares, one, common),
+            one.before, one.combined_groups, one.write_tiles, one.elements, writes, common.latency, common.spacing,
+            one.slices, one.blocks, *_where_shared(shares, one, common),
         ))  # fmt: skip
-        loaded, moved = self._weight_loads(one.slice_words(slices), common.places, candidates.bits)
-        loads = (one.parts * slices - 1) * one.first
-        return one.averaged * one.parts * cycles + loads * loaded, one.averaged * one.parts * beats + loads * moved
+        loaded, moved = self._weight_loads(one.weight_words, common.places, candidates.bits)
+        loads = (one.passes * one.slices - 1) * one.first
+        return one.averaged * one.passes * cycles + loads * loaded, one.averaged * one.passes * beats + loads * moved
 
     def _aggregated(
-        self, candidates: Candidates, common: _Common, held: Memories, one: _Layer
+        self, candidates: Candidates, common: _Common, held: Taken, one: _Layer
     ) -> tuple[Ints, Ints]:
         """[n] cycles and beats of a layer's aggregation in all passes."""
-        shares, blocks = common.shared > 1, common.blocks
+        shares, blocks = common.shared > 1, one.blocks
         latency = result_cycles(common.scored, one.attends, candidates.bits, 0, common.partial, common.spacing)
         ahead = one.maximum * held.least  # none where no layer has blocks
         cycles, beats = by_case(self.phases.aggregation, Aggregation(
@@ -468,14 +401,14 @@ class ArrayPricer:
             one.tiles, one.averaged, latency, common.spacing, one.attends, blocks, np.where(shares, ahead, 0),
             *_where_shared(shares, one, common),
         ))  # fmt: skip
-        return one.parts * cycles, one.parts * beats
+        return one.passes * cycles, one.passes * beats
 
     def _scored(self, common: _Common, one: _Layer) -> tuple[Ints, Ints]:
         """[n] cycles and beats of a layer's scores and of the largest of them in all passes."""
         if not one.attends.any():
-            return np.zeros_like(one.parts), np.zeros_like(one.parts)
+            return np.zeros_like(one.passes), np.zeros_like(one.passes)
         cycles, beats = by_case(self.phases.scores, one.attending(common.latency, common.spacing))
-        return one.parts * cycles, one.parts * beats
+        return one.passes * cycles, one.passes * beats
 
     def _needed(self, candidates: Candidates, one: _Layer) -> Ints:
         """[n] multiplications that a layer needs: those of its products, messages and scores."""
@@ -484,13 +417,13 @@ class ArrayPricer:
         else:
             products = self.data.nodes * one.width + one.messages
         multiplied = 0 if candidates.added and one.last else 1
-        edges, scores = int(self.phases.lengths(one.graph).sum()), 0 * one.parts
+        edges, scores = int(self.phases.lengths(one.graph).sum()), 0 * one.passes
         if one.attends.any():
             of_nodes = one.vectors * one.scored_nodes + one.dot + one.pair  # vectors that meet a node's features
             scores = of_nodes * self.data.nodes + edges * one.dot
         return np.asarray((multiplied * products + scores) * one.features)
 
-    def _loaded(self, candidates: Candidates, common: _Common, held: Memories) -> tuple[Ints, Ints]:
+    def _loaded(self, candidates: Candidates, common: _Common, held: Taken) -> tuple[Ints, Ints]:
         """[n] cycles and beats of the loads before anything is computed."""
         loads = [self._weight_loads(held.weights, common.places, candidates.bits)]
         further = (held.biases, candidates.tables, held.vectors)
@@ -509,7 +442,7 @@ class ArrayPricer:
         return cycles, ceil_div(words * places, together)
 
     def _resources(
-        self, candidates: Candidates, common: _Common, layers: list[_Layer], held: Memories
+        self, candidates: Candidates, common: _Common, layers: list[_Layer], held: Taken
     ) -> tuple[Ints, Ints, NDArray[np.float64]]:
         """[n] LUTs, flip-flops and block RAMs of the smallest engines."""
         units, one = candidates.units, np.ones_like(candidates.units)
@@ -519,7 +452,7 @@ class ArrayPricer:
             units=units, bits=candidates.bits, tiles=held.longest, bias_words=held.biases,
             activation_words=candidates.tables, modes=mode_columns(pairs),
             table_words=table_depth(held.weights + held.results, self.beat_bits, candidates.whole, candidates.shared),
-            own_words=own_depth(held.own, candidates.whole),
+            own_words=own_depth(held.own_words, candidates.whole),
             maximum=candidates.maximum.astype(np.int64), sum_bits=candidates.sum_bits,
             queue_words=one * QUEUE_WORDS, programme=programme_depth(held.descriptors), beat_bits=one * self.beat_bits,
             results=candidates.results, finished=LANES // common.spacing, attends=common.scored,

@@ -57,7 +57,7 @@ def edge_refill(encoded: EncodedArray) -> StreamRefill:
     plan = encoded.accelerator.plans[0]
     if encoded.accelerator.engine.shared > 1:
         raise UserError("other sources need other slot rows where units share tables: take an array that shares none")
-    assert plan.heads == 1, "an edge is an entry"
+    assert plan.averaged == 1, "an edge is an entry"
     found = _places(encoded, Region.EDGES, "index", encoded.dealt.layers[0], encoded.graph.indptr, repeats(plan))
     return StreamRefill(*found, encoded.dealt.combined(0).position * plan.pitch)
 

@@ -28,9 +28,10 @@ from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, Engine, joined
+from fgnas.hardware.array.geometry import memories
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator, default_columns, plan_layers, smallest_engine
-from fgnas.hardware.array.placing import deal_graph, own_words, result_words
+from fgnas.hardware.array.placing import deal_graph, placed
 from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
@@ -182,7 +183,8 @@ def _engine(build: ArrayBuild) -> Engine:
             arrangement = Arrangement(build.facts.units, columns, beat_bits=build.facts.beat_bits)
             plans = plan_layers(source, arrangement)
             dealt = deal_graph(plans, data, _alone(data, layers - 1))
-            words = lowering.Words(result_words(plans, dealt), own_words(plans, dealt))
+            held = memories(placed(plans, dealt))
+            words = lowering.Words(int(held.results), int(held.own_words))
             found.append(smallest_engine(source, plans, words, arrangement))
     return joined(found)
 

@@ -106,8 +106,8 @@ def kept(encoded: EncodedArray) -> list[Codes]:
     results = []
     for (layer, aggregated), parts in sorted(made.items()):
         plan = encoded.accelerator.plans[layer]
-        width = plan.layer.features // plan.heads
-        if plan.heads > 1 and not aggregated:
+        width = plan.layer.features // plan.averaged
+        if plan.averaged > 1 and not aggregated:
             results.append(np.concatenate([part[:, :width] for part in parts], axis=1))
         else:
             results.append(np.concatenate(parts, axis=1)[:, :width])

@@ -65,7 +65,7 @@ def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
     array = random_array(rng, source, data)
     assert array.engine.wide and array.engine.entry.bits == 31
     slices = 2 if seed % 4 == 1 else 1
-    alone = not any(plan.heads > 1 for plan in array.plans)
+    alone = not any(plan.averaged > 1 for plan in array.plans)
     if slices > 1 or (alone and seed % 4 == 2):
         array = fit(
             source,
@@ -73,7 +73,7 @@ def test_wide_numbers_have_the_logits_of_the_definition(seed: int) -> None:
             Arrangement(
                 array.engine.units,
                 [plan.aggregate.n for plan in array.plans[:-1]],
-                slices=slices if array.plans[0].heads == 1 else 1,
+                slices=slices if array.plans[0].averaged == 1 else 1,
                 blocks=1 if slices > 1 else 2,
             ),
         )
