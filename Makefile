@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform measure hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -16,12 +16,12 @@ flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 kernels = $(foreach kernel,$(KERNELS),--kernel '$(kernel)')
 target_options := FPGA CLOCK_MHZ
 search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS RESULTS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
-	PLATFORM GRANULARITY TAIL PRODUCTS OWN_EPOCHS ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
+	PLATFORM GRANULARITY TAIL PRODUCTS PREDICTOR MEMORY_MB OWN_EPOCHS ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
 search_flags := NORMALISE RESUME DISTINCT
 map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS ONLY METHODS COUNT SECONDS PYTHON
+known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT THREADS NETWORKS ROUNDS FROM MEMORY RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS ONLY METHODS COUNT SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
@@ -49,6 +49,10 @@ map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY
 platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) KERNELS DATASET RUNS WATTS IDLE_WATTS; CPU=1
 	@scripts/setup.sh
 	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call flags,CPU) $(kernels) $(call options,DATASET RUNS WATTS IDLE_WATTS)
+
+measure: ## time random networks here and fit predictors: OUT (default: devices/here) DATASET TAIL THREADS NETWORKS ROUNDS SEED FROM; MEMORY=1 RESUME=1
+	@scripts/setup.sh
+	$(fgnas) measure --out '$(or $(OUT),devices/here)' $(call options,DATASET TAIL THREADS NETWORKS ROUNDS SEED FROM) $(call flags,MEMORY RESUME)
 
 hls: ## write the project of a design to hls/DESIGN: RUN (default: the latest), DESIGN=best|cheapest|RANK, FPGA CLOCK_MHZ
 	@scripts/setup.sh

@@ -60,6 +60,7 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
         ("platform", _platform, _add_platform, "time a vision GNN's steps here, price kernels, write a platform"),
+        ("measure", _measure, _add_measure, "time random networks on this processor and fit predictors of their time"),
         ("doctor", _doctor, _add_json, "list external tools: installed or missing, and how to install them"),
     ):
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
@@ -82,6 +83,9 @@ def _add_search(sub: argparse.ArgumentParser, system: str) -> None:
 
 def _add_price(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path, help="a design, or a .jsonl file with one design per line")
+    about = "a measured device: the design is then a network of operations, or the name of a baseline"
+    sub.add_argument("--target", type=Path, metavar="FOLDER", help=about)
+    sub.add_argument("--measure", action="store_true", help="with --target: time the network here, too")
     _add_dataset(sub)
     add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
     _add_number(sub, "--workers", POSITIVE, "processes that price a long .jsonl file; default: one per core")
@@ -206,6 +210,17 @@ def _add_platform(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--kernel", type=Path, action="append", default=[], metavar="FILE.json", help=about)
     sub.add_argument("--out", type=Path, required=True, metavar="FILE.toml", help="the platform to write")
     add_arguments(sub, PlatformOptions)
+    _add_json(sub)
+
+
+def _add_measure(sub: argparse.ArgumentParser) -> None:
+    from fgnas.systems.hgnas.options import MeasureOptions
+
+    add_arguments(sub, MeasureOptions)
+    sub.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the device's folder")
+    about = "another device's folder, whose predictors are continued"
+    sub.add_argument("--from", dest="start", type=Path, metavar="FOLDER", help=about)
+    sub.add_argument("--resume", action="store_true", help="go on with the folder --out")
     _add_json(sub)
 
 
@@ -412,6 +427,10 @@ def _rank(options: argparse.Namespace) -> int:
 def _price(options: argparse.Namespace) -> int:
     from fgnas import api
 
+    if options.target is not None:
+        return _price_network(options)
+    if options.measure:
+        raise UserError("--measure times a network of operations: give its device with --target FOLDER")
     limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
     if options.design.suffix == ".jsonl":
         workers = options.workers or os.cpu_count() or 1
@@ -426,6 +445,50 @@ def _price(options: argparse.Namespace) -> int:
     _show_price(row, api.specification(**limits))
     for violation in row["violations"]:
         print(violation)
+    return 0
+
+
+def _price_network(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    found = api.price_network(options.design, options.target, measured=options.measure)
+    if options.json:
+        _print_json(found)
+        return 0
+    shown_as = (
+        ("latency", "predicted ms", 1.0), ("measured_ms", "measured ms, now", 1.0),
+        ("share", "of fused DGCNN's, predicted", 1.0), ("measured_share", "of fused DGCNN's, measured", 1.0),
+        ("memory", "memory beside weights, MB", 1e-6), ("products", "multiplications, million", 1e-6),
+        ("width", "widest features", 1.0),
+    )  # fmt: skip
+    rows = [(label, f"{found[name] * scale:,.4g}") for name, label, scale in shown_as if name in found]
+    _show_table(f"One cloud on {found['device']}, by the predictor {found['predictor']}", ("", ""), rows)
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.systems.hgnas.options import MeasureOptions
+
+    given = chosen(options, MeasureOptions)
+    folder = api.measure(options.out, start=options.start, resume=options.resume, **given)
+    verdict = folder.verdict()
+    if options.json:
+        _print_json({"device": str(folder.path), **verdict.to_dict()})
+        return 0
+    for what, held in verdict.held_out.items():
+        rows = [
+            (f"{name} *" if name == verdict.chosen[what] else name, f"{one.mape:.2%}",
+             *(f"{share:.1%}" for share in one.within)) for name, one in held.items()
+        ]  # fmt: skip
+        if what == "latency" and verdict.floor is not None:
+            rows.append(("a round against another", f"{verdict.floor.mape:.2%}",
+                         *(f"{share:.1%}" for share in verdict.floor.within)))  # fmt: skip
+        title = f"Predicted {what} of {next(iter(held.values())).samples} networks held out; * is the default"
+        _show_table(title, ("", "mean error", "within 1 %", "5 %", "10 %"), rows)
+    print(f"fused DGCNN takes {verdict.reference_ms:.3f} ms")
+    print(folder.path)
+    print(folder.path / "report.html")
     return 0
 
 
@@ -645,7 +708,8 @@ def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
 def _report(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.engine.store import RunStore
-    from fgnas.report.make import report_run
+    from fgnas.hardware.measured.device import DeviceFolder
+    from fgnas.report.make import report_device, report_run
 
     reference = _reference(options)
     data = None if reference is None else _load(reference)
@@ -655,6 +719,8 @@ def _report(options: argparse.Namespace) -> int:
     with step("draw the page"):
         if project.exists:
             page = project.report(options.out, data, options.fpga)
+        elif (device := DeviceFolder(Path(options.source))).begun:
+            page = report_device(device, options.out)
         else:
             # Not api.Run: an unfinished run has a page too.
             page = report_run(RunStore.find(RUNS, options.source), options.out, data)

@@ -14,6 +14,7 @@ from fgnas.errors import UserError
 if TYPE_CHECKING:
     from fgnas.api.data import load
     from fgnas.api.designs import Accelerator, Design, import_model, prices, read_designs, sample
+    from fgnas.api.devices import measure, price_network
     from fgnas.api.mappings import map_network, measure_platform
     from fgnas.api.pricing import price_lines, specification
     from fgnas.api.projects import Project, doctor, passed
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
-    "doctor", "import_model", "load", "map_network", "measure_platform", "passed", "price_lines", "prices",
-    "read_designs", "sample", "search", "specification",
+    "doctor", "import_model", "load", "map_network", "measure", "measure_platform", "passed", "price_lines",
+    "price_network", "prices", "read_designs", "sample", "search", "specification",
 ]  # fmt: skip
 
 _HOMES = {
     "fgnas.api.data": ("load",),
     "fgnas.api.designs": ("Accelerator", "Design", "import_model", "prices", "read_designs", "sample"),
+    "fgnas.api.devices": ("measure", "price_network"),
     "fgnas.api.mappings": ("map_network", "measure_platform"),
     "fgnas.api.pricing": ("price_lines", "specification"),
     "fgnas.api.projects": ("Project", "doctor", "passed"),

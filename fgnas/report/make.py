@@ -16,9 +16,11 @@ from fgnas.engine.store import RunStore, compare
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
 from fgnas.hardware.kinds import described_kind
+from fgnas.hardware.measured.device import DeviceFolder
 from fgnas.network import Network
 from fgnas.networks.training import float_accuracy
-from fgnas.report.page import project_html, run_html, write_page
+from fgnas.report.device import device_page
+from fgnas.report.page import device_html, project_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
 from fgnas.report.record import ProjectRecord, RunRecord
 from fgnas.report.run import run_page
@@ -42,6 +44,13 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
             options = system.Options.unresolved(run.config["options"])
             html = run_html(run_page(run, _chance(run, system, data), options, system.back_end is not None))
     write_page(html, page)
+    return page
+
+
+def report_device(folder: DeviceFolder, page: Path | None = None) -> Path:
+    """Write the page of a measured device to `page` or to report.html in its folder; returns the path."""
+    page = page or folder.path / PAGE
+    write_page(device_html(device_page(folder)), page)
     return page
 
 

@@ -15,6 +15,7 @@ from fgnas.costs import Quantity
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.paths import templates_directory
+from fgnas.report.device import DevicePage
 from fgnas.report.project import ProjectPage
 from fgnas.report.run import RunPage, titled
 
@@ -29,6 +30,11 @@ def run_html(page: RunPage) -> str:
 def project_html(page: ProjectPage) -> str:
     """The HTML of a project's page, which needs no script."""
     return _render(page.template, script=None, page=page)
+
+
+def device_html(page: DevicePage) -> str:
+    """The HTML of a measured device's page, which needs no script."""
+    return _render("device.html.j2", script=None, page=page)
 
 
 def write_page(html: str, path: Path) -> None:

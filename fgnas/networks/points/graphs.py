@@ -77,7 +77,8 @@ class Neighbours:
 
     def reduce(self, one: Aggregate, x: Tensor) -> Tensor:
         """As `Graph.reduce`."""
-        messages = message(one.message, x[self.sources], x[:, None].expand(-1, self.sources.shape[1], -1))
+        target = x[:, None].expand(-1, self.sources.shape[1], -1)
+        messages = target if one.message == "target" else message(one.message, x[self.sources], target)
         match one.reducer:
             case "sum":
                 return messages.sum(dim=1)
@@ -112,12 +113,10 @@ class Edges:
 
 def message(name: str, source: Tensor, target: Tensor) -> Tensor:
     """[..., width] the message of that name from points x_j to points x_i [..., C]; see `operations.MESSAGES`."""
+    if name in ("source", "target"):
+        return source if name == "source" else target
     relative = source - target
     match name:
-        case "source":
-            return source
-        case "target":
-            return target
         case "relative":
             return relative
         case "source-relative":

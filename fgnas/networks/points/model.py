@@ -84,20 +84,22 @@ class LazyGraph:
     """A sample, made from the features of its place when it is read first."""
 
     def __init__(self, function: str, x: Tensor) -> None:
-        self.function, self.x, self.graph = function, x, None
+        self.function, self.graph = function, None
+        self.x: Tensor | None = x
 
     graph: Graph | None
 
     def made(self, state: State) -> Graph:
         """The graph."""
         if self.graph is None:
+            assert self.x is not None, "features are held until the graph is made"
             k = state.batch.neighbours
             if self.function == "nearest":
                 make = functools.partial(nearest, k=k)
             else:
                 make = functools.partial(_random, k=k, ordinal=state.drawn)
                 state.drawn += 1
-            self.graph = Neighbours(state.batch.each(make, self.x))
+            self.graph, self.x = Neighbours(state.batch.each(make, self.x)), None
         return self.graph
 
 

@@ -1,0 +1,61 @@
+"""Measured devices, and the times of networks of operations on them, for Python."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fgnas.errors import UserError
+from fgnas.files import read_text
+
+if TYPE_CHECKING:
+    from fgnas.hardware.measured.device import DeviceFolder
+    from fgnas.networks.points.operations import PointNetwork
+
+def measure(
+    out: str | os.PathLike[str], *, start: str | os.PathLike[str] | None = None, resume: bool = False, **options: Any
+) -> DeviceFolder:
+    """Time random networks on this processor, fit predictors, and write both and a page to the folder `out`.
+
+    `start` is another device's folder, whose predictors are continued. Options are those of `fgnas measure`: dataset,
+    tail, threads, networks, rounds, memory, seed. With `resume` a measurement goes on where it stopped.
+    """
+    from fgnas.options import made
+    from fgnas.report.make import report_device
+    from fgnas.systems.hgnas.measuring import measure_device
+    from fgnas.systems.hgnas.options import MeasureOptions
+
+    folder = measure_device(made(MeasureOptions, options), Path(out), None if start is None else Path(start), resume)
+    report_device(folder)
+    return folder
+
+
+def price_network(
+    network: str | os.PathLike[str], device: str | os.PathLike[str], *, measured: bool = False
+) -> dict[str, Any]:
+    """The predicted time of a network on a measured device, its memory and its multiplications.
+
+    `network` is a .json file with operations, such as a run's best.json, or a baseline's name. `measured`: time it on
+    this processor, too. Baselines with operations that no space has are timed alone.
+    """
+    from fgnas.hardware.measured.device import DeviceFolder
+    from fgnas.networks.points.baselines import BASELINES, baseline
+    from fgnas.systems.hgnas.measuring import priced
+
+    folder, name = DeviceFolder(Path(device)), os.fspath(network)
+    known = name in BASELINES
+    return priced(baseline(name, folder.device().tail) if known else read_network(Path(name)), folder, measured)
+
+
+def read_network(path: Path) -> PointNetwork:
+    """A network from its file, or from a run's best.json. Raises UserError where it holds none."""
+    from fgnas.networks.points.operations import PointNetwork
+
+    try:
+        content = json.loads(read_text(path, "network"))
+        return PointNetwork.from_dict(content.get("design", content))
+    except (AttributeError, ValueError, UserError) as error:
+        raise UserError(f"{path} holds no network of operations ({error}): give the best.json of a run of --system "
+                        "hgnas, or a baseline's name") from None  # fmt: skip

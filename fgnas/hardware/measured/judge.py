@@ -1,0 +1,54 @@
+"""How good predictions are, beside how well a measurement repeats itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from fgnas.hardware.measured.record import Measured
+
+BOUNDS = (0.01, 0.05, 0.10)
+"""Relative errors within which predictions are counted (HGNAS, table 4)."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Errors of predictions, relative to what was measured.
+
+    Attributes:
+        mape: their mean.
+        within: shares of the predictions within each of `BOUNDS`.
+        rank: Spearman's correlation.
+        samples: how many were predicted.
+    """
+
+    mape: float
+    within: tuple[float, ...]
+    rank: float
+    samples: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def judged(predicted: NDArray[np.float64], measured: NDArray[np.float64]) -> Judged:
+    """The errors of n predictions of n measurements above zero."""
+    errors = np.abs(predicted - measured) / measured
+    within = tuple(float((errors <= bound).mean()) for bound in BOUNDS)
+    rank = float(spearmanr(predicted, measured).statistic) if len(errors) > 2 else 1.0
+    return Judged(float(errors.mean()), within, rank, len(errors))
+
+
+def noise_floor(measured: Sequence[Measured]) -> Judged | None:
+    """A round against the next one: no prediction of one round can be better. None with one round alone."""
+    pairs = [pair for one in measured for pair in zip(one.ratios, one.ratios[1:], strict=False)]
+    if not pairs:
+        return None
+    first, second = np.array(pairs).T
+    return judged(first, second)

@@ -1,0 +1,67 @@
+"""Predictors of a device's times, each learned from measured networks: one class in one file each.
+
+A predictor is fitted to networks and their values above zero, such as ratios to a reference's time, and gives the
+values of others. Its arrays hold all that it learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgnas.errors import UserError
+from fgnas.hardware.measured.features import Floats
+from fgnas.hardware.measured.predictors.flops import Flops
+from fgnas.hardware.measured.predictors.ours import Ours
+from fgnas.hardware.measured.predictors.paper import Paper
+from fgnas.hardware.measured.predictors.table import Table
+from fgnas.hardware.measured.predictors.trees import Trees
+from fgnas.networks.points.operations import PointNetwork
+from fgnas.networks.points.work import Cloud
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Predictor(Protocol):
+    """What every predictor does."""
+
+    NAME: ClassVar[str]
+
+    @classmethod
+    def fit(
+        cls, networks: Sequence[PointNetwork], values: Floats, cloud: Cloud, seed: int, start: Any = None
+    ) -> Predictor:
+        """A predictor of values above zero, [n]; it may continue from `start`, one of another device."""
+        ...
+
+    @classmethod
+    def of(cls, arrays: Arrays, cloud: Cloud) -> Predictor:
+        """The predictor that has these arrays."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that it learned."""
+        ...
+
+    def values(self, networks: Sequence[PointNetwork]) -> Floats:
+        """[n] the predicted values."""
+        ...
+
+
+PREDICTORS: dict[str, type[Predictor]] = {one.NAME: one for one in (Flops, Table, Trees, Ours, Paper)}
+
+
+def find(name: str) -> type[Predictor]:
+    """A kind of predictor by its name. Raises UserError for an unknown one."""
+    if name not in PREDICTORS:
+        raise UserError(f"unknown predictor {name!r}; known: {', '.join(PREDICTORS)}")
+    return PREDICTORS[name]
+
+
+def split(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Places of networks to fit, to choose by, and held out: seven, one and two tenths, in the order of drawing."""
+    places = np.arange(count)
+    return places[: count * 7 // 10], places[count * 7 // 10 : count * 8 // 10], places[count * 8 // 10 :]

@@ -1,0 +1,85 @@
+"""What was measured on a device, line by line: a killed measurement loses the line that it was writing."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fgnas.errors import UserError
+from fgnas.files import canonical_json
+from fgnas.networks.points.operations import PointNetwork
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A network with its measurements.
+
+    Attributes:
+        network: in canonical form.
+        ratios: its time over the reference's, round by round.
+        milliseconds: of a run, the median over the rounds.
+        memory: bytes that a run needs; None where that was not measured.
+    """
+
+    network: PointNetwork
+    ratios: tuple[float, ...]
+    milliseconds: float
+    memory: int | None = None
+
+    @property
+    def ratio(self) -> float:
+        """The median over the rounds."""
+        return statistics.median(self.ratios)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measurement: of the network at a place of the list, its time in a round or its memory."""
+
+    place: int
+    round: int | None = None
+    ratio: float | None = None
+    milliseconds: float | None = None
+    memory: int | None = None
+
+    def to_json(self) -> str:
+        """One line."""
+        return canonical_json({name: value for name, value in vars(self).items() if value is not None})
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The whole lines of a record; a last one that a killed process left half written is cut off the file.
+
+    Raises UserError for any other line that is wrong.
+    """
+    if not path.is_file():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        path.write_bytes(whole)
+    try:
+        return [Line(**json.loads(line)) for line in whole.splitlines()]
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error}): measure again, with another --out") from None
+
+
+def gathered(networks: Sequence[PointNetwork], lines: Sequence[Line]) -> list[Measured]:
+    """The networks that were timed, in the order of the list."""
+    timed, memory = defaultdict[int, list[Line]](list), dict[int, int]()
+    for line in lines:
+        if line.memory is not None:
+            memory[line.place] = line.memory
+        else:
+            timed[line.place].append(line)
+    found = []
+    for place in sorted(timed):
+        mine = sorted(timed[place], key=lambda line: line.round or 0)
+        ratios = tuple(line.ratio for line in mine if line.ratio is not None)
+        spent = statistics.median(line.milliseconds for line in mine if line.milliseconds is not None)
+        found.append(Measured(networks[place], ratios, spent, memory.get(place)))
+    return found

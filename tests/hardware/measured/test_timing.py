@@ -1,0 +1,77 @@
+"""Ratios to a reference, with a clock that is made by hand."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from fgnas.hardware.measured import timing
+from fgnas.hardware.measured.timing import Block, median_ns, quiet, ratios
+
+
+class Clock:
+    """A clock that work moves; `drift` makes all work slower with every nanosecond that has passed."""
+
+    def __init__(self, drift: float = 0.0) -> None:
+        self.now, self.drift = 0.0, drift
+
+    def read(self) -> int:
+        return int(self.now)
+
+    def work(self, spent: float) -> Callable[[], None]:
+        def run() -> None:
+            self.now += spent * (1 + self.drift * self.now)
+        return run
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(time, "perf_counter_ns", found.read)
+    return found
+
+
+def test_a_block_by_hand(clock: Clock) -> None:
+    """Three runs to warm up do not count; it goes on until the runs and the time are enough."""
+    spent = iter([900.0, 900.0, 900.0, *[100.0, 300.0, 200.0] * 10])
+    runs = []
+
+    def work() -> None:
+        runs.append(1)
+        clock.now += next(spent)
+
+    assert median_ns(work, Block(warm=3, runs=3, milliseconds=0)) == 200 and len(runs) == 6
+    assert median_ns(clock.work(1000), Block(warm=0, runs=2, milliseconds=0.005)) == 1000
+    assert clock.now == 2700 + 600 + 5000
+
+
+def test_ratios_by_hand(clock: Clock) -> None:
+    found = list(ratios([lambda: clock.work(500), lambda: clock.work(4000)], clock.work(1000), Block(0, 1, 0)))
+    assert [(one.ratio, one.nanoseconds, one.reference) for one in found] == [(0.5, 500, 1000), (4, 4000, 1000)]
+
+
+def test_a_drift_cancels(clock: Clock) -> None:
+    """A machine that becomes slower by half over the blocks: times change, ratios hardly."""
+    clock.drift = 1e-6
+    found = list(ratios([lambda: clock.work(1000)] * 300, clock.work(1000), Block(0, 1, 0)))
+    assert found[-1].nanoseconds > 1.5 * found[0].nanoseconds
+    assert max(abs(one.ratio - 1) for one in found) < 2e-3  # the clock counts whole nanoseconds
+
+
+def test_work_is_made_when_its_turn_comes(clock: Clock) -> None:
+    made = []
+
+    def make() -> timing.Work:
+        made.append(clock.now)
+        return clock.work(10)
+
+    next(ratios([make, make], clock.work(10), Block(0, 1, 0)))
+    assert made == [10]
+
+
+def test_quiet_restores_the_threads() -> None:
+    before = torch.get_num_threads()
+    with quiet(1):
+        assert torch.get_num_threads() == 1 and torch.is_inference_mode_enabled()
+    assert torch.get_num_threads() == before and not torch.is_inference_mode_enabled()
