@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fgnas.hardware.measured.features import FUNCTIONS, KINDS, NUMBERS, Floats, encoded
-from fgnas.hardware.measured.predictors import learned
-from fgnas.hardware.measured.predictors.learned import Training
+from fgnas.hardware.measured.predictors.learned import Training, load, train, weights
 from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.points.work import Cloud
 
@@ -80,7 +79,7 @@ class Ours:
             def loss(model: nn.Module, chosen: Tensor) -> Tensor:
                 return functional.l1_loss(model(Given(*(one[chosen] for one in given))), wanted[chosen])
 
-            learned.train(model, len(values), TRAINING if start is None else CONTINUED, loss, seed + number)
+            train(model, len(values), TRAINING if start is None else CONTINUED, loss, seed + number)
             models.append(model)
         return cls(cloud, tuple(models), scale)
 
@@ -89,13 +88,13 @@ class Ours:
         """As `Predictor.of`."""
         models = tuple(Times() for _ in range(MODELS))
         for number, model in enumerate(models):
-            learned.load(model, arrays, f"{number}.")
+            load(model, arrays, f"{number}.")
         return cls(cloud, models, float(arrays["scale"]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """As `Predictor.arrays`."""
         found = {f"{number}.{name}": value for number, model in enumerate(self.models)
-                 for name, value in learned.weights(model).items()}  # fmt: skip
+                 for name, value in weights(model).items()}  # fmt: skip
         return found | {"scale": np.array(self.scale)}
 
     def values(self, networks: Sequence[PointNetwork]) -> Floats:

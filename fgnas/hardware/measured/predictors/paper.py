@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fgnas.hardware.measured.features import FUNCTIONS, KINDS, Floats, encoded
-from fgnas.hardware.measured.predictors import learned
+from fgnas.hardware.measured.predictors.learned import load, weights
 from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.points.work import Cloud
 
@@ -100,12 +100,12 @@ class Paper:
     def of(cls, arrays: Mapping[str, NDArray[Any]], cloud: Cloud) -> Paper:
         """As `Predictor.of`."""
         model = Convolutions()
-        learned.load(model, arrays)
+        load(model, arrays)
         return cls(cloud, model, float(arrays["scale"]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """As `Predictor.arrays`."""
-        return learned.weights(self.model) | {"scale": np.array(self.scale)}
+        return weights(self.model) | {"scale": np.array(self.scale)}
 
     def values(self, networks: Sequence[PointNetwork]) -> Floats:
         """As `Predictor.values`."""
