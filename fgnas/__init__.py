@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         doctor,
         import_model,
         load,
+        measure,
+        price_network,
         prices,
         read_designs,
         sample,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
-    "doctor", "import_model", "load", "prices", "read_designs", "sample", "search",
+    "doctor", "import_model", "load", "measure", "price_network", "prices", "read_designs", "sample", "search",
 ]  # fmt: skip
 
 

@@ -22,12 +22,10 @@ def measure(
     `start` is another device's folder, whose predictors are continued. Options are those of `fgnas measure`: dataset,
     tail, threads, networks, rounds, memory, seed. With `resume` a measurement goes on where it stopped.
     """
-    from fgnas.options import made
     from fgnas.report.make import report_device
     from fgnas.systems.hgnas.measuring import measure_device
-    from fgnas.systems.hgnas.options import MeasureOptions
 
-    folder = measure_device(made(MeasureOptions, options), Path(out), None if start is None else Path(start), resume)
+    folder = measure_device(options, Path(out), None if start is None else Path(start), resume)
     report_device(folder)
     return folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -197,10 +197,6 @@ class DeviceFolder:
 
 
 def differences(begun: Device, asked: Device) -> list[str]:
-    """What differs between the device of a folder and what a continued measurement asks for, in words.
-
-    The number of networks and rounds may grow; versions and the processor may not change.
-    """
-    same = replace(asked, networks=begun.networks)
-    pairs = zip(begun.to_dict().items(), same.to_dict().items(), strict=True)
+    """What differs between the device of a folder and what a continued measurement asks for, in words."""
+    pairs = zip(begun.to_dict().items(), asked.to_dict().items(), strict=True)
     return [f"{name} is {old!r} there and {new!r} here" for (name, old), (_, new) in pairs if old != new]

@@ -23,7 +23,7 @@ class Judged:
     Attributes:
         mape: their mean.
         within: shares of the predictions within each of `BOUNDS`.
-        rank: Spearman's correlation.
+        rank: Spearman's correlation; 0 where all predictions or all measurements are equal.
         samples: how many were predicted.
     """
 
@@ -41,7 +41,8 @@ def judged(predicted: NDArray[np.float64], measured: NDArray[np.float64]) -> Jud
     """The errors of n predictions of n measurements above zero."""
     errors = np.abs(predicted - measured) / measured
     within = tuple(float((errors <= bound).mean()) for bound in BOUNDS)
-    rank = float(spearmanr(predicted, measured).statistic) if len(errors) > 2 else 1.0
+    differ = min(np.ptp(predicted), np.ptp(measured)) > 0
+    rank = float(spearmanr(predicted, measured).statistic) if differ else 0.0
     return Judged(float(errors.mean()), within, rank, len(errors))
 
 

@@ -63,8 +63,6 @@ def measure(
 ) -> None:
     """Measure what is missing, fit the predictors, judge them. `start`: a device whose predictors are continued."""
     device, networks = folder.device(), folder.networks()
-    if device.networks < FEWEST:
-        raise UserError(f"{device.networks} networks are too few to fit a predictor: give --networks {FEWEST} or more")
     with folder.record().open("a", encoding="utf-8") as record:
         _time(folder, device, networks, first_cloud(data, device.cloud), record, block or Block())
         if device.memory:
@@ -189,6 +187,12 @@ def time_now(
         found = list(timing.ratios([_make(one, network)] * rounds, reference, block or Block()))
     ratios = [each.ratio for each in found]
     return float(np.median(ratios)), float(np.median([each.nanoseconds for each in found])) / 1e6
+
+
+def check_enough(device: Device) -> None:
+    """Raise UserError where predictors cannot be fitted to so few networks."""
+    if device.networks < FEWEST:
+        raise UserError(f"{device.networks} networks are too few to fit a predictor: give --networks {FEWEST} or more")
 
 
 def check_data(folder: Path, device: Device, data: GraphSet, tail: object) -> None:

@@ -37,7 +37,7 @@ FLOAT, INDEX = 4, 8
 MAPPED_FROM = "MALLOC_MMAP_THRESHOLD_"
 """What tells glibc from how many bytes on a block goes back to the system when it is free."""
 SMALLEST_MAPPED = 65_536
-KIB = 1024
+KIB, PAGE = 1024, 4096
 
 
 @dataclass
@@ -184,7 +184,7 @@ def fresh() -> Iterator[Callable[..., Any]]:
 
 
 def forked(work: Callable[[], object], times: int = 3) -> int:
-    """Bytes that a run of `work` adds to a copy of this process: the median over so many of them.
+    """Bytes that a run of `work` adds to a copy of this process, a page at least: the median over so many of them.
 
     Raises UserError where the system does not tell.
     """
@@ -220,7 +220,7 @@ def _added(work: Callable[[], object]) -> int:
     Path("/proc/self/clear_refs").write_text("5")
     before = _resident("VmRSS")
     work()
-    return max(0, _resident("VmHWM") - before)
+    return max(PAGE, _resident("VmHWM") - before)
 
 
 def _resident(name: str) -> int:

@@ -11,9 +11,10 @@ from fgnas.costs import plain
 from fgnas.engine.run import cpu_name, versions
 from fgnas.errors import UserError
 from fgnas.hardware.measured.device import Device, DeviceFolder, differences
-from fgnas.hardware.measured.measure import check_data, measure, time_now
-from fgnas.networks.points.operations import LARGEST_WIDTH, PointNetwork
+from fgnas.hardware.measured.measure import check_data, check_enough, measure, time_now
+from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS, PointNetwork
 from fgnas.networks.points.work import multiplications, widest
+from fgnas.options import made
 from fgnas.systems.hgnas.composition import cloud_of, tail_of
 from fgnas.systems.hgnas.options import MeasureOptions
 from fgnas.systems.hgnas.space import OPERATIONS, PointSpace, point_space
@@ -29,24 +30,39 @@ FRUITLESS = 20
 """Draws without a new network before there are no more."""
 
 
-def measure_device(options: MeasureOptions, out: Path, start: Path | None = None, resume: bool = False) -> DeviceFolder:
+def measure_device(
+    given: dict[str, Any], out: Path, start: Path | None = None, resume: bool = False
+) -> DeviceFolder:
     """Measure this processor into a folder, from the start or on from where it stopped.
 
+    `given`: options by name; those that are not given have their defaults, or the values that the folder began with.
     Raises UserError for a folder that holds a device already, or to continue one that was measured otherwise.
     """
-    data = load_graphs(options.dataset)
     folder = DeviceFolder(out)
-    asked = device_of(options, data)
     if folder.begun and not resume:
         raise UserError(f"{out} holds a device already: continue it with --resume, or give another --out")
+    options = made(MeasureOptions, _begun_with(folder.device()) | given if resume else given)
+    data = load_graphs(options.dataset)
+    asked = device_of(options, data)
+    before = None if start is None else DeviceFolder(start)
+    if before is not None:
+        before.verdict()
     if resume:
         if found := differences(folder.device(), asked):
             raise UserError(f"cannot continue {out}: {found[0]}; measure another with another --out")
     else:
+        check_enough(asked)
         space = point_space(asked.cloud, asked.tail)
         folder.begin(asked, distinct(space, asked.networks, options.seed))
-    measure(folder, data, None if start is None else DeviceFolder(start))
+    measure(folder, data, before)
     return folder
+
+
+def _begun_with(device: Device) -> dict[str, Any]:
+    """The options that a device was begun with."""
+    names = ("dataset", "threads", "networks", "rounds", "seed")
+    tail = next(name for name, one in TAILS.items() if one == device.tail)
+    return {name: getattr(device, name) for name in names} | {"tail": tail, "memory": device.memory or None}
 
 
 def device_of(options: MeasureOptions, data: GraphSet) -> Device:

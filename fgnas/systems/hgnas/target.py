@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fgnas.costs import Costs, Limit, Quantity
 from fgnas.hardware.measured.device import FITTED, LATENCY, MEMORY, REFERENCE, DeviceFolder
 from fgnas.hardware.measured.memory import live
+from fgnas.hardware.measured.predictors import steady
 from fgnas.networks.points.baselines import baseline
 from fgnas.networks.points.operations import LARGEST_WIDTH, PointNetwork
 from fgnas.networks.points.work import multiplications, widest
@@ -73,10 +74,10 @@ class MeasuredTarget:
     def of(self, networks: list[PointNetwork]) -> Costs:
         """Every cost of n networks, [n] each."""
         cloud = self.space.cloud
-        share = self.latency.values(networks)
+        share = steady(self.latency.values(networks))
         memory = np.array([float(live(one, cloud)) for one in networks])
         if self.memory is not None:
-            memory = np.maximum(memory, np.ceil(self.memory.values(networks)))
+            memory = np.maximum(memory, np.ceil(steady(self.memory.values(networks))))
         products, width = _counted(networks, self.space)
         return {
             "latency": share * self.reference_ms, "share": share, "memory": memory, "products": products,

@@ -6,7 +6,7 @@ from hardware_measured_networks import CLOUD, drawn, made_times
 
 from fgnas.errors import UserError
 from fgnas.hardware.measured.features import encoded
-from fgnas.hardware.measured.predictors import PREDICTORS, Predictor, find, split
+from fgnas.hardware.measured.predictors import PREDICTORS, Predictor, find, split, steady
 from fgnas.hardware.measured.predictors.flops import Flops
 from fgnas.hardware.measured.predictors.ours import Ours
 from fgnas.hardware.measured.predictors.paper import EPOCHS, Paper
@@ -83,6 +83,10 @@ def test_it_continues_another_devices(kind: type[Predictor], fitted: dict[str, P
 def test_values_are_above_zero(fitted: dict[str, Predictor]) -> None:
     wide = drawn(40, seed=9)
     assert all((one.values(wide) > 0).all() for one in fitted.values())
+
+
+def test_nine_digits_by_hand() -> None:
+    assert steady(np.array([0.123456789123, 98765.4321987])).tolist() == [0.123456789, 98765.4322]
 
 
 def test_parts_to_fit_to_choose_and_to_hold_out() -> None:

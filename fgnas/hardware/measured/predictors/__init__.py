@@ -22,6 +22,8 @@ from fgnas.hardware.measured.predictors.trees import Trees
 from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.points.work import Cloud
 
+DIGITS = 9
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -65,3 +67,10 @@ def split(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.
     """Places of networks to fit, to choose by, and held out: seven, one and two tenths, in the order of drawing."""
     places = np.arange(count)
     return places[: count * 7 // 10], places[count * 7 // 10 : count * 8 // 10], places[count * 8 // 10 :]
+
+
+def steady(values: Floats) -> Floats:
+    """[n] values to nine digits: the last bits of a sum depend on how many networks are predicted together, and a
+    price must not."""
+    digits = DIGITS - 1 - np.floor(np.log10(np.abs(values)))
+    return np.round(values * 10.0**digits) / 10.0**digits

@@ -26,7 +26,8 @@ class Training:
 
 
 def train(model: nn.Module, count: int, plan: Training, loss: Step, seed: int) -> None:
-    """Train a model on so many samples."""
+    """Train a model on so many samples. It predicts in double precision, whose last bits alone depend on what is
+    predicted together."""
     rng = np.random.default_rng(seed)
     optimiser = torch.optim.AdamW(model.parameters(), plan.rate, weight_decay=plan.weight_decay)
     batches = -(-count // plan.batch)
@@ -38,7 +39,7 @@ def train(model: nn.Module, count: int, plan: Training, loss: Step, seed: int) -
             loss(model, torch.from_numpy(chosen)).backward()
             optimiser.step()
             schedule.step()
-    model.eval()
+    model.eval().double()
 
 
 def weights(model: nn.Module) -> dict[str, NDArray[Any]]:
@@ -47,6 +48,7 @@ def weights(model: nn.Module) -> dict[str, NDArray[Any]]:
 
 
 def load(model: nn.Module, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> None:
-    """Give a model its weights."""
+    """Give a model its weights, in double precision."""
+    model.double()
     model.load_state_dict({name: torch.from_numpy(arrays[prefix + name]) for name in model.state_dict()})
     model.eval()

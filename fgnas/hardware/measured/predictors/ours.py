@@ -77,7 +77,7 @@ class Ours:
                 model.load_state_dict(start.models[number].state_dict())
 
             def loss(model: nn.Module, chosen: Tensor) -> Tensor:
-                return functional.l1_loss(model(Given(*(one[chosen] for one in given))), wanted[chosen])
+                return functional.l1_loss(model(Given(*(one[chosen].float() for one in given))), wanted[chosen])
 
             train(model, len(values), TRAINING if start is None else CONTINUED, loss, seed + number)
             models.append(model)
@@ -104,7 +104,7 @@ class Ours:
             for first in range(0, len(networks), AT_ONCE):
                 part = Given(*(one[first : first + AT_ONCE] for one in given))
                 found.append(torch.stack([model(part) for model in self.models]).mean(dim=0))
-        return self.scale * np.exp(torch.cat(found).double().numpy())
+        return self.scale * np.exp(torch.cat(found).numpy())
 
 
 def _given(networks: Sequence[PointNetwork], cloud: Cloud) -> Given:
@@ -115,4 +115,4 @@ def _given(networks: Sequence[PointNetwork], cloud: Cloud) -> Given:
     operations = np.concatenate([found.codes, found.numbers / 10, before], axis=2)
     ends = np.log1p(found.sums[:, -2:]) / 5
     there = found.kinds >= 0
-    return Given(*(torch.from_numpy(one).float() for one in (operations, there, ends)))
+    return Given(*(torch.from_numpy(one).double() for one in (operations, there, ends)))

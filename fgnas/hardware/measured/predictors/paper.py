@@ -29,6 +29,8 @@ PATIENCE, FACTOR, LEAST_RATE = 10, 0.5, 1e-6
 """Of the schedule that waits for a plateau, which the paper names without numbers."""
 CHOSEN_BY = 10
 """Every tenth sample says where the loss has stopped falling."""
+USUAL_NODES = 10
+"""What the sum over the nodes is divided by, so that dense layers begin with numbers of their usual size."""
 AT_ONCE = 512
 
 
@@ -55,7 +57,7 @@ class Convolutions(nn.Module):
         for layer in self.convolutions:
             x = functional.relu(given.edges @ layer(x))
         # The diagonal of a place behind the last node is 0, and so is its row.
-        x = (x * given.edges.diagonal(dim1=1, dim2=2)[..., None]).mean(dim=1)
+        x = (x * given.edges.diagonal(dim1=1, dim2=2)[..., None]).sum(dim=1) / USUAL_NODES
         for layer in self.dense:
             x = functional.leaky_relu(layer(x))
         return x[:, 0]
@@ -94,7 +96,7 @@ class Paper:
                 optimiser.step()
             with torch.no_grad():
                 schedule.step(_error(model, given, wanted, watched))
-        return cls(cloud, model.eval(), scale)
+        return cls(cloud, model.eval().double(), scale)
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], cloud: Cloud) -> Paper:
@@ -112,8 +114,8 @@ class Paper:
         given, found = _given(networks, self.cloud), list[Tensor]()
         with torch.no_grad():
             for first in range(0, len(networks), AT_ONCE):
-                found.append(self.model(Given(*(one[first : first + AT_ONCE] for one in given))))
-        return np.maximum(self.scale * torch.cat(found).double().numpy(), 1e-3 * self.scale)
+                found.append(self.model(Given(*(one[first : first + AT_ONCE].double() for one in given))))
+        return np.maximum(self.scale * torch.cat(found).numpy(), 1e-3 * self.scale)
 
 
 def _error(model: Convolutions, given: Given, wanted: Tensor, chosen: NDArray[np.int64]) -> Tensor:
