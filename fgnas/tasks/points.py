@@ -1,7 +1,7 @@
 """Classification of whole graphs: point clouds whose graph a network makes, and sets of graphs with edges of their own.
 
-`digit-points` needs only scikit-learn; `shapes` is made here and synthetic. `mnist-points`, `modelnet10` and
-`modelnet40` are read from `$FGNAS_DATA_ROOT`; nothing is downloaded. Names that end in .npz are files of the user
+`digit-points` needs only scikit-learn; `shapes` is made here and synthetic. `mnist-points`, `modelnet10`, `modelnet40`
+and `mr` are read from `$FGNAS_DATA_ROOT`; nothing is downloaded. Names that end in .npz are files of the user
 (docs/data.md).
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
-from fgnas.tasks import shapes
+from fgnas.tasks import sentences, shapes
 from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.images import DIGITS_COUNTS, MNIST_COUNTS, SPLITS, drawn_masks, raw_folder, read_idx
 from fgnas.tasks.surfaces import Surface, mesh
@@ -230,8 +230,21 @@ def read_off(path: Path) -> Surface:
         raise UserError(f"cannot read the mesh {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
+@functools.cache
+def _sentences() -> GraphSet:
+    """The user's copy of MR."""
+    found = sentences.read(raw_folder("mr", "mr", embedded=EMBEDDED))
+    masks = [found.splits == one for one in range(len(SPLITS))]
+    return GraphSet(
+        name="mr", features=found.features, starts=np.concatenate([[0], np.cumsum(found.sizes)]), labels=found.labels,
+        classes=len(sentences.FILES), train=masks[0], val=masks[1], test=masks[2],
+        neighbours=default_neighbours(int(found.sizes.min())), edge_index=found.edges,
+    )  # fmt: skip
+
+
 BUILT_IN: dict[str, Callable[[], GraphSet]] = {
     EMBEDDED: _digits, "mnist-points": _mnist, **{name: functools.partial(_modelnet, name) for name in MODELNETS},
+    "mr": _sentences,
 }  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from fgnas.cli import main
 from fgnas.networks.norm import Norm
 from fgnas.networks.points.canonical import canonical
 from fgnas.networks.points.graphs import Batch
-from fgnas.networks.points.model import Dense, PointModel
+from fgnas.networks.points.model import Dense, PointModel, started, step
 from fgnas.networks.points.operations import TAILS, Aggregate, Combine, Connect, PointNetwork, Sample, widths
-from fgnas.networks.points.supernet import PointSupernet, accuracy, parts_behind
+from fgnas.networks.points.supernet import Aligned, Sliced, accuracy, parts_behind
 from fgnas.networks.points.training import graphs_of
 from fgnas.networks.points.work import Cloud, multiplications
 from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
@@ -111,7 +111,7 @@ def test_a_path_is_the_final_network(clouds: Path) -> None:
     data = load_graphs(clouds)
     network = PointNetwork((Sample("nearest"), Aggregate("mean", "source-relative"), Aggregate("max", "full"),
                             Combine(16), Combine(8)), TAILS["small"])  # fmt: skip
-    model = PointSupernet(POSITIONS, CLOUD, TAILS["small"]).eval()
+    model = Sliced(POSITIONS, CLOUD, TAILS["small"]).eval()
     x, batch, _ = graphs_of(data, np.flatnonzero(data.train))
     model.measure(x, batch, network)
     alone = PointModel(network, 3, 2).eval()
@@ -130,6 +130,27 @@ def test_a_path_is_the_final_network(clouds: Path) -> None:
     alone.tail.logits.load_state_dict(model.logits.state_dict())
     with torch.no_grad():
         assert torch.allclose(model(x, batch, network), alone(x, batch), atol=1e-5)
+    assert 0 <= accuracy(model, network, data) <= 1
+
+
+def test_an_aligned_path_by_hand(clouds: Path) -> None:
+    """Entry, each operation, and the map to one width behind those that change features' number."""
+    torch.manual_seed(1)
+    data = load_graphs(clouds)
+    network = PointNetwork((Sample("nearest"), Aggregate("max", "full"), Combine(16)), TAILS["small"])
+    model = Aligned(POSITIONS, CLOUD, TAILS["small"]).eval()
+    x, batch, _ = graphs_of(data, np.flatnonzero(data.train))
+    model.measure(x, batch, network)
+    with torch.no_grad():
+        state = started(model.entry(x), batch)
+        step(state, network.operations[0])
+        step(state, network.operations[1])
+        assert state.x.shape[1] == 3 * 64 + 1
+        behind = model.positions[1]["full"].align(state.x)
+        dense = model.positions[2]["16"]
+        features = dense.align(torch.relu(dense.norm(dense.linear(behind))))
+        found = model.embedding(features, (64,), 64)
+        assert torch.equal(found, model.embedded(started(x, batch), network))
     assert 0 <= accuracy(model, network, data) <= 1
 
 
@@ -166,6 +187,13 @@ def share_right(model: PointModel, data: GraphSet) -> float:
     x, batch, labels = graphs_of(data, np.flatnonzero(data.test))
     with torch.no_grad():
         return float((model(x, batch).argmax(dim=1) == labels).float().mean())
+
+
+def test_a_search_with_an_aligned_supernet(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = fgnas.search(system="hgnas", dataset=str(clouds), supernet="aligned", epochs=1, own_epochs=1, children=24,
+                       leaders=1, retrain_seeds=1, retrain_epochs=1, workers=1)  # fmt: skip
+    assert len(run.trials()) == 24 and list((tmp_path / "runs").glob("*/supernet-[0-9a-f]*.pt"))
 
 
 def test_other_searchers_take_the_same_space(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def test_a_wrong_file_of_graphs(tmp_path: Path, change: dict[str, Any], message:
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="known: digit-points, mnist-points, modelnet10, modelnet40, shapes"):
+    with pytest.raises(UserError, match="known: digit-points, mnist-points, modelnet10, modelnet40, mr, shapes"):
         load_graphs("digits")
     with pytest.raises(UserError, match="cannot read the graphs"):
         load_graphs(tmp_path / "missing.npz")

@@ -1,8 +1,12 @@
-"""One set of weights for all networks of operations: the n-th combine of every network uses parts of the n-th matrix.
+"""One set of weights for all networks of operations.
 
-*Sliced*: a combine takes the leading rows of its matrix for its outputs, and for every part of its input (a message may
-put several side by side) the leading columns of the part's own block. So a path is the final network. Every step adds
-the gradients of a few random paths (single path, uniform; Guo et al., 2020, which HGNAS follows, section 3.3).
+*Sliced*: the n-th combine of every network uses parts of the n-th matrix. It takes the leading rows of its matrix for
+its outputs, and for every part of its input (a message may put several side by side) the leading columns of the part's
+own block. So a path is the final network. *Aligned*, the paper's: weights of its own for every operation at every
+position, with a linear map behind it to one width.
+
+Every step adds the gradients of a few random paths (single path, uniform; Guo et al., 2020, which HGNAS follows,
+section 3.3).
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from torch.nn.functional import cross_entropy
 from fgnas.files import replace_file
 from fgnas.networks.norm import Norm
 from fgnas.networks.points.graphs import Batch
-from fgnas.networks.points.model import DROPOUT, readout, started, step
+from fgnas.networks.points.model import DROPOUT, State, readout, started, step
 from fgnas.networks.points.operations import MESSAGES, WIDTHS, Aggregate, Combine, PointNetwork, Tail
 from fgnas.networks.points.training import Recipe, changed, graphs_of
 from fgnas.networks.points.work import Cloud
@@ -56,13 +60,11 @@ class SlicedDense(nn.Module):
 
 
 class PointSupernet(nn.Module):
-    """The weights of all networks of up to so many combines, with one tail."""
+    """What all kinds of supernets share: the tail, and statistics of one path at a time."""
 
-    def __init__(self, combines: int, cloud: Cloud, tail: Tail) -> None:
+    def __init__(self, cloud: Cloud, tail: Tail) -> None:
         super().__init__()
         self.cloud, self.layout = cloud, tail
-        self.layers = nn.ModuleList(SlicedDense(max(WIDTHS)) for _ in range(combines))
-        self.embedding = SlicedDense(tail.embedding)
         sizes = (2 * tail.embedding, *tail.hidden)
         self.hidden = nn.ModuleList(nn.Linear(*pair, bias=False) for pair in itertools.pairwise(sizes))
         self.norms = nn.ModuleList(Norm(width) for width in tail.hidden)
@@ -70,21 +72,15 @@ class PointSupernet(nn.Module):
 
     def forward(self, x: Tensor, batch: Batch, network: PointNetwork) -> Tensor:
         """[B, classes] logits of points x [n, F] on the path of a network in canonical form."""
-        state = started(x, batch)
-        parts: tuple[int, ...] = (self.cloud.width,)
-        combines = iter(self.layers)
-        for one in network.operations:
-            if isinstance(one, Combine):
-                state.change(next(combines)(state.x, parts, one.features))
-                parts = (one.features,)
-                continue
-            step(state, one)
-            parts = parts_behind(one, parts) if isinstance(one, Aggregate) else parts
-        x = readout(self.embedding(state.x, parts, self.layout.embedding), batch)
+        x = readout(self.embedded(started(x, batch), network), batch)
         for layer, norm in zip(self.hidden, self.norms, strict=True):
             x = functional.dropout(functional.relu(norm(layer(x))), DROPOUT, self.training)
         found: Tensor = self.logits(x)
         return found
+
+    def embedded(self, state: State, network: PointNetwork) -> Tensor:
+        """[n, embedding] the features of the points behind the operations and the tail's first layer."""
+        raise NotImplementedError
 
     def measure(self, x: Tensor, batch: Batch, network: PointNetwork) -> None:
         """Take a path's statistics from training graphs, for later batches."""
@@ -102,6 +98,91 @@ class PointSupernet(nn.Module):
                 one.mean = one.variance = None
 
 
+class Sliced(PointSupernet):
+    """A path takes slices of the matrices, so that it is the final network."""
+
+    def __init__(self, positions: int, cloud: Cloud, tail: Tail) -> None:
+        super().__init__(cloud, tail)
+        self.layers = nn.ModuleList(SlicedDense(max(WIDTHS)) for _ in range(positions))
+        self.embedding = SlicedDense(tail.embedding)
+
+    def embedded(self, state: State, network: PointNetwork) -> Tensor:
+        """As `PointSupernet.embedded`."""
+        parts: tuple[int, ...] = (self.cloud.width,)
+        combines = iter(self.layers)
+        for one in network.operations:
+            if isinstance(one, Combine):
+                state.change(next(combines)(state.x, parts, one.features))
+                parts = (one.features,)
+                continue
+            step(state, one)
+            parts = parts_behind(one, parts) if isinstance(one, Aggregate) else parts
+        found: Tensor = self.embedding(state.x, parts, self.layout.embedding)
+        return found
+
+
+class Aligned(PointSupernet):
+    """Every operation has weights of its own at every position, and a linear map behind it to one width (HGNAS, section
+    3.3); the final network has no such maps."""
+
+    WIDTH = 64
+    """Features of a point between positions; the paper names no number."""
+
+    def __init__(self, positions: int, cloud: Cloud, tail: Tail) -> None:
+        super().__init__(cloud, tail)
+        self.entry = nn.Linear(cloud.width, self.WIDTH)
+        self.positions = nn.ModuleList(
+            nn.ModuleDict({name: AlignedDense(self.WIDTH, width) for name, width in aligned_widths(self.WIDTH).items()})
+            for _ in range(positions)
+        )
+        self.embedding = SlicedDense(tail.embedding)
+
+    def embedded(self, state: State, network: PointNetwork) -> Tensor:
+        """As `PointSupernet.embedded`."""
+        state.x = self.entry(state.x)
+        for place, one in enumerate(network.operations):
+            layers = self.positions[place]
+            assert isinstance(layers, nn.ModuleDict)
+            if isinstance(one, Combine):
+                state.change(layers[str(one.features)](state.x))
+                continue
+            step(state, one)
+            if isinstance(one, Aggregate):
+                message = layers[one.message]
+                assert isinstance(message, AlignedDense)
+                state.x = message.align(state.x)
+        found: Tensor = self.embedding(state.x, (self.WIDTH,), self.layout.embedding)
+        return found
+
+
+class AlignedDense(nn.Module):
+    """relu(norm(W x)) of a width, and the map from it to the width between positions."""
+
+    def __init__(self, width: int, features: int) -> None:
+        super().__init__()
+        self.linear, self.norm = nn.Linear(width, features, bias=False), Norm(features)
+        self.align = nn.Linear(features, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[n, width]."""
+        found: Tensor = self.align(functional.relu(self.norm(self.linear(x))))
+        return found
+
+
+def aligned_widths(width: int) -> dict[str, int]:
+    """Features behind each combine, and behind an aggregate of each message."""
+    messages = {name: whole * width + more for name, (whole, more) in MESSAGES.items()}
+    return {str(one): one for one in WIDTHS} | messages
+
+
+SUPERNETS: dict[str, type[PointSupernet]] = {"sliced": Sliced, "aligned": Aligned}
+
+
+def supernet_of(kind: str, positions: int, cloud: Cloud, tail: Tail) -> PointSupernet:
+    """The supernet of a kind for networks of up to so many operations."""
+    return SUPERNETS[kind](positions, cloud, tail)  # type: ignore[call-arg, arg-type]
+
+
 def parts_behind(one: Aggregate, parts: tuple[int, ...]) -> tuple[int, ...]:
     """Widths of the parts of a message of points whose features have these parts."""
     whole, more = MESSAGES[one.message]
@@ -114,12 +195,14 @@ class SupernetRecipe:
 
     Attributes:
         epochs: passes over the training graphs.
+        kind: sliced or aligned.
         paths: networks of a step, whose gradients are added.
         alone: batch, rates and changes of the clouds, as of a network that trains alone.
     """
 
     epochs: int
     alone: Recipe
+    kind: str = "sliced"
     paths: int = 4
 
 

@@ -31,7 +31,7 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
     tail = tail_of(options.tail, data)
     space = point_space(cloud_of(data), tail)
     target = _target(options, space, data)
-    recipe = SupernetRecipe(options.epochs, replace(recipe_of(data), epochs=options.retrain_epochs))
+    recipe = SupernetRecipe(options.epochs, replace(recipe_of(data), epochs=options.retrain_epochs), options.supernet)
     return Composition(
         space=space,
         target=target,

@@ -35,6 +35,9 @@ class Options(SearchOptions):
     latency_ms: float | None = option(None, "milliseconds of one cloud at most, on the device", ABOVE_ZERO, "F")
     memory_mb: float | None = option(None, "megabytes that one cloud needs at most, beside weights", ABOVE_ZERO, "F")
     products: float | None = option(None, "multiplications of one cloud at most, in millions", ABOVE_ZERO, "F")
+    supernet: str = option(
+        "sliced", "how networks share weights: sliced or aligned (the paper's)", TEXT, "NAME", ("sliced", "aligned")
+    )
     epochs: int = option(60, "epochs of the shared supernet's training", POSITIVE, "N")
     own_epochs: int = option(20, "further epochs of a supernet of one set of functions", POSITIVE, "N")
     retrain_epochs: int = option(60, "epochs of a network that trains alone", POSITIVE, "N")

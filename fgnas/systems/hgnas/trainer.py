@@ -6,7 +6,7 @@ import functools
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from fgnas.files import replace_file
 from fgnas.networks.points import supernet, training
 from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import PointNetwork, Tail
-from fgnas.networks.points.supernet import PointSupernet, SupernetRecipe
+from fgnas.networks.points.supernet import PointSupernet, SupernetRecipe, supernet_of
 from fgnas.networks.points.training import Recipe
 from fgnas.networks.points.work import Cloud
 from fgnas.systems.hgnas.space import POSITIONS, PointCandidate, PointSpace
@@ -48,6 +48,7 @@ class Scoring:
     source: Source
     weights: str
     sha256: str
+    kind: str
     cloud: Cloud
     tail: Tail
     networks: tuple[PointNetwork, ...]
@@ -87,12 +88,12 @@ class PointTrainer:
             return
         torch.manual_seed(self.seed)
         torch.set_num_threads(1)
-        model = PointSupernet(POSITIONS, self.space.cloud, self.space.tail)
+        model = supernet_of(self.recipe.kind, POSITIONS, self.space.cloud, self.space.tail)
         own = name != SHARED
         if own:
             model.load_state_dict(torch.load(self._file(SHARED), weights_only=True)["model"])
         epochs = self.own_epochs if own else self.recipe.epochs
-        recipe = SupernetRecipe(epochs, self.recipe.alone, self.recipe.paths)
+        recipe = replace(self.recipe, epochs=epochs)
         label = "own supernet" if own else "supernet"
         with progress.counted(label, epochs, "epochs") as bar:
             supernet.train(self.data, model, recipe, lambda rng: self.space.draw_of(functions, recipe.paths, rng),
@@ -124,7 +125,7 @@ class PointTrainer:
     def _scoring(self, name: str, candidates: Sequence[PointCandidate]) -> Scoring:
         networks = tuple(one.network for one in candidates)
         weights, space = str(self._file(name)), self.space
-        return Scoring(self._source, weights, self.digests[name], space.cloud, space.tail, networks)
+        return Scoring(self._source, weights, self.digests[name], self.recipe.kind, space.cloud, space.tail, networks)
 
     @property
     def _source(self) -> Source:
@@ -167,7 +168,7 @@ class PointTrainer:
 def run_scoring(job: Scoring) -> list[float]:
     """The accuracy of each network: a pure function of the job, in one thread."""
     data = opened(job.source)
-    model = _loaded(job.weights, job.sha256, job.cloud, job.tail)
+    model = _loaded(job.weights, job.sha256, job.kind, job.cloud, job.tail)
     return [supernet.accuracy(model, one, data) for one in job.networks]
 
 
@@ -189,11 +190,11 @@ def opened(source: Source) -> GraphSet:
 
 
 @functools.lru_cache(maxsize=2)
-def _loaded(weights: str, sha256: str, cloud: Cloud, tail: Tail) -> PointSupernet:
+def _loaded(weights: str, sha256: str, kind: str, cloud: Cloud, tail: Tail) -> PointSupernet:
     """The supernet in a file."""
     content = Path(weights).read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UserError(f"{weights} is not the supernet of this run: it is damaged; start a new run")
-    model = PointSupernet(POSITIONS, cloud, tail)
+    model = supernet_of(kind, POSITIONS, cloud, tail)
     model.load_state_dict(torch.load(io.BytesIO(content), weights_only=True)["model"])
     return model.eval()
