@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+import copy
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +15,19 @@ from fgnas.backends.render import render
 from fgnas.engine.run import cpu_name
 from fgnas.errors import UserError
 from fgnas.files import replace_file
+from fgnas.hardware.measured import timing
+from fgnas.hardware.measured.timing import Block
 from fgnas.networks.vision import steps
 from fgnas.networks.vision.stages import Stage, run, stages
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig, with_own_statistics
-from fgnas.systems.magnas.calls import Names, calls, covering
+from fgnas.systems.magnas.calls import Call, Names, calls, covering
 from fgnas.systems.magnas.host import Host
 from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import split
 from fgnas.systems.magnas.power import Power
 
-WARM_UP = 10
+WARM_UP, ROUNDS = 10, 3
 SEEN = 8
 """Images that batch norms take their statistics from; of one alone those of the head would have no variance."""
 CPU = "cpu"
@@ -37,10 +38,7 @@ Parts = list[tuple[str, int, int]]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A step, or a run of steps, ready to run once on one image.
-
-    Its batch norms hold the statistics of what they saw until the next sample is taken.
-    """
+    """A step, or a run of steps, ready to run once on one image."""
 
     chain: tuple[Stage, ...]
     x: Tensor
@@ -118,7 +116,8 @@ def write_platform(
 def _sources(
     runs: int, kernels: Sequence[Kernel], power: Power | None, overhead: Overhead
 ) -> dict[str, dict[str, Any]]:
-    how = f"median of {runs} runs on one image, eager torch {torch.__version__}, one thread, {cpu_name()}"
+    how = (f"median of {runs} runs on one image in {ROUNDS} rounds, between runs of the first step, eager torch "
+           f"{torch.__version__}, one thread, {cpu_name()}")  # fmt: skip
     found = {"stopwatch": ("measured", how)}
     if kernels:
         around = "what the processor does around a call: rest of the step, features to beats, results back"
@@ -140,23 +139,44 @@ def measured(
     overhead: Overhead = NO_OVERHEAD,
 ) -> Measured:  # fmt: skip
     """The cost of every step on the processor and on each kernel that can run it, in the order of `steps.elements`."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     starts: dict[Names, dict[str, Parts]] = {}
-    try:
-        with torch.no_grad():
-            for sample in samples(backbone):
-                on: dict[str, Parts] = {}
-                if cpu and len(sample.names) == 1:
-                    on[CPU] = _charged([("stopwatch", _median(sample.run, runs), CPU)], power)
-                starts[sample.names] = on | {kernel.name: parts for kernel in kernels if (parts := _called(
-                    sample, kernel, backbone, runs, power, overhead
-                ))}  # fmt: skip
-    finally:
-        torch.set_num_threads(threads)
+    with timing.quiet(1):
+        found = list(samples(backbone))
+        hosts = {(one.names, kernel.name): host for one in found for kernel in kernels
+                 if (host := _host(one, kernel, backbone)) is not None}  # fmt: skip
+        spent = _timed(found if cpu else [], hosts, found[0].run, runs)
+    for sample in found:
+        on: dict[str, Parts] = {}
+        if (sample.names, CPU) in spent:
+            on[CPU] = _charged([("stopwatch", spent[sample.names, CPU], CPU)], power)
+        for kernel in kernels:
+            if (sample.names, kernel.name) in hosts:
+                around = spent[sample.names, kernel.name]
+                on[kernel.name] = _called(kernel, calls(backbone)[sample.names], around, power, overhead)
+        starts[sample.names] = on
     order = [(name,) for name in steps.elements(backbone)]
-    found = {names: starts[names] for names in order if starts[names]}
-    return Measured(found | _blocks(backbone, kernels, starts))
+    each = {names: starts[names] for names in order if starts[names]}
+    return Measured(each | _blocks(backbone, kernels, starts))
+
+
+def _host(sample: Sample, kernel: Kernel, backbone: Backbone) -> Callable[[], Tensor] | None:
+    """What the processor does around a start of a kernel; None where the kernel cannot run it."""
+    call = calls(backbone).get(sample.names)
+    if call is None or not kernel.runs(call):
+        return None
+    host = Host.of(kernel, call, split(sample.chain), sample.x)
+    return lambda: host.around(sample.x, sample.entered)
+
+
+def _timed(
+    alone: Sequence[Sample], hosts: dict[tuple[Names, str], Callable[[], Tensor]], reference: Callable[[], Tensor],
+    runs: int,
+) -> dict[tuple[Names, str], int]:  # fmt: skip
+    """Nanoseconds of single steps on the processor, and of what it does around starts, each by names and unit."""
+    works = {(one.names, CPU): one.run for one in alone if len(one.names) == 1} | hosts
+    block = Block(WARM_UP, -(-runs // ROUNDS), 0)
+    spent = timing.spans(list(works.values()), reference, block, ROUNDS) if works else []
+    return {name: round(one) for name, one in zip(works, spent, strict=True)}
 
 
 def _blocks(
@@ -181,15 +201,8 @@ def _sum(costs: Sequence[Parts]) -> Parts:
     return [(source, *spent) for source, spent in found.items()]
 
 
-def _called(
-    sample: Sample, kernel: Kernel, backbone: Backbone, runs: int, power: Power | None, overhead: Overhead
-) -> Parts:
-    """The cost of one start of a kernel; empty where the kernel cannot run it."""
-    call = calls(backbone).get(sample.names)
-    if call is None or not kernel.runs(call):
-        return []
-    host = Host.of(kernel, call, split(sample.chain), sample.x)
-    around = _median(lambda: host.around(sample.x, sample.entered), runs)
+def _called(kernel: Kernel, call: Call, around: int, power: Power | None, overhead: Overhead) -> Parts:
+    """The cost of one start of a kernel, around which the processor works for so many nanoseconds."""
     return _charged([
         ("around", around, CPU), ("call", overhead.nanoseconds, CPU),
         (f"{kernel.name}-cycles", kernel.nanoseconds(call), kernel.name),
@@ -204,25 +217,15 @@ def _charged(spans: Sequence[tuple[str, int, str]], power: Power | None) -> Part
     return parts
 
 
-def _median(work: Callable[[], Tensor], runs: int) -> int:
-    for _ in range(WARM_UP):
-        work()
-    found = []
-    for _ in range(runs):
-        begin = time.perf_counter_ns()
-        work()
-        found.append(time.perf_counter_ns() - begin)
-    return round(statistics.median(found))
-
-
 def samples(backbone: Backbone) -> Iterator[Sample]:
     """Every step, and every run of `calls`, once, with the inputs of one random image in a random network."""
     generator = torch.Generator().manual_seed(0)
-    model = Vig(backbone).eval()
+    weights = Vig(backbone).eval()
     images = torch.randn(SEEN, backbone.channels, backbone.size, backbone.size, generator=generator)
     seen: set[Names] = set()
     for place, operator in enumerate(OPERATORS):
         width = backbone.widths[place % len(backbone.widths)]
+        model = copy.deepcopy(weights)  # each keeps its own statistics
         chain = stages(model, Subnet((Superblock(DEPTHS[0], operator, True, True, width),) * SUPERBLOCKS))
         with_own_statistics(model, lambda chain=chain: run(chain, images))  # type: ignore[misc]
         for sample in _along(chain, images[:1], calls(backbone)):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fgnas.hardware.measured import timing
-from fgnas.hardware.measured.timing import Block, median_ns, quiet, ratios
+from fgnas.hardware.measured.timing import Block, median_ns, quiet, ratios, spans
 
 
 class Clock:
@@ -75,3 +75,17 @@ def test_quiet_restores_the_threads() -> None:
     with quiet(1):
         assert torch.get_num_threads() == 1 and torch.is_inference_mode_enabled()
     assert torch.get_num_threads() == before and not torch.is_inference_mode_enabled()
+
+
+def test_spans_by_hand(clock: Clock) -> None:
+    """Every piece once a round; its nanoseconds are its ratio times the reference's median."""
+    runs = []
+
+    def counted(name: int, spent: float) -> timing.Work:
+        work = clock.work(spent)
+        return lambda: (runs.append(name), work())
+
+    works = [counted(0, 500), counted(1, 3000), counted(2, 1000)]
+    assert spans(works, clock.work(2000), Block(0, 1, 0), rounds=3) == [500, 3000, 1000]
+    turns = [tuple(runs[first : first + 3]) for first in (0, 3, 6)]
+    assert all(sorted(turn) == [0, 1, 2] for turn in turns) and len(set(turns)) > 1
