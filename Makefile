@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform measure hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform measure hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-predictors bench-hgnas bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -148,6 +148,14 @@ bench-methods: ## Tables III and IV by ways to search, at equal trainings, hours
 bench-targets: ## Tables III and IV by hardware: pipeline, array, either; hours in all, resumable: ROWS ONLY (prices or searches) SEEDS WORKERS
 	@scripts/setup.sh
 	$(python) benchmarks/targets.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY SEEDS)
+
+bench-predictors: ## measured devices: predictors by number of networks, other devices, memory; hours in all, resumable: ROWS (devices) ONLY SEEDS
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/predictors.py $(call options,ROWS ONLY SEEDS)
+
+bench-hgnas: ## HGNAS on a measured device: canonical forms, baselines, searches, methods, ranks; hours in all, resumable: ONLY SEEDS
+	@scripts/setup.sh
+	$(python) benchmarks/hgnas.py $(call options,ONLY SEEDS)
 
 bench-recipe: ## recipes of training on random splits
 	@scripts/setup.sh

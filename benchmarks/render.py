@@ -17,11 +17,13 @@ import every_design
 import finetuning
 import gcos_page
 import hardware_model
+import hgnas
 import initiation_interval
 import mapping
 import methods
 import multiplier_array
 import open_compiler
+import predictors
 import recipe
 import search
 import side_by_side
@@ -42,6 +44,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     **{name: ("gcos", draw) for name, draw in gcos_page.FIGURES.items()},
     "hardware-model.md": ("hardware-model", hardware_model.page),
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
+    f"{hgnas.NAME}.md": (hgnas.NAME, hgnas.page),
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
@@ -51,6 +54,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{array_random.NAME}.md": (array_random.NAME, array_random.page),
     f"{array_space.NAME}.md": (array_space.NAME, array_space.page),
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
+    f"{predictors.NAME}.md": (predictors.NAME, predictors.page),
     "recipe.md": ("recipe", recipe.page),
     "search-throughput.md": ("search-throughput", search.page),
     "side-by-side.md": ("side-by-side", side_by_side.page),
