@@ -8,18 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fgnas.networks.points.operations import Aggregate
-
-Words = np.typing.NDArray[np.uint64]
+from fgnas.tasks.neighbours import hashed_neighbours
 
 INDEX_BITS = 32
 """Bits of a key below those of a distance."""
-MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Of the SplitMix64 generator (Steele, Lea, Flood, 2014)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +136,5 @@ def nearest(x: Tensor, k: int) -> Tensor:
 
 
 def random_neighbours(points: int, k: int, seed: int, ordinal: int) -> Tensor:
-    """[N, min(k, N)] a point itself and further ones that follow from a hash of (seed, ordinal, N, point, place), the
-    same in training, in every reference and in hardware. `ordinal` counts a network's random graphs from 0."""
-    own = np.arange(points)[:, None]
-    place = (own * k + np.arange(1, min(k, points))).astype(np.uint64)
-    state = _mixed(np.array([(seed << 32) + (ordinal << 20) + points], np.uint64))
-    drawn = _mixed(state + place) % np.uint64(points)
-    return torch.from_numpy(np.concatenate([own, drawn.astype(np.int64)], axis=1))
-
-
-def _mixed(state: Words) -> Words:
-    """SplitMix64 of each number, modulo 2**64."""
-    golden, first, second = (np.uint64(one) for one in MULTIPLIERS)
-    with np.errstate(over="ignore"):
-        z = state * golden + golden
-        z = (z ^ (z >> np.uint64(30))) * first
-        z = (z ^ (z >> np.uint64(27))) * second
-        return z ^ (z >> np.uint64(31))
+    """[N, min(k, N)] as `fgnas.tasks.neighbours.hashed_neighbours`."""
+    return torch.from_numpy(hashed_neighbours(points, min(k, points), seed, ordinal))

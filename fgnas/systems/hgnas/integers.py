@@ -1,0 +1,318 @@
+"""The front end of networks of operations: trained weights, and clouds that calibrate, become an integer network.
+
+Every tensor has a power-of-two scale of its own, the one with the smallest squared error on the training clouds. A
+dense layer takes the statistics of its norm into weights and bias. Graphs of nearest neighbours are made from codes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware import wire
+from fgnas.hardware.integer import interpreter
+from fgnas.hardware.integer.add import Add
+from fgnas.hardware.integer.apply import Apply
+from fgnas.hardware.integer.combine import Combine as Product
+from fgnas.hardware.integer.concatenate import Concatenate
+from fgnas.hardware.integer.gather import Gather
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.neighbourhood import Neighbourhood, Part, Reducer
+from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
+from fgnas.hardware.integer.operation import Operation as IntegerOperation
+from fgnas.hardware.integer.rescale import Rescale
+from fgnas.hardware.integer.sample import Sample as IntegerSample
+from fgnas.hardware.integer.tables import activation_table
+from fgnas.networks.points.model import GRAPH_SEED, Dense, PointModel, State, readout, started, step
+from fgnas.networks.points.operations import (
+    Aggregate,
+    Combine,
+    Connect,
+    EdgeConv,
+    Join,
+    Operation,
+    Sample,
+)
+from fgnas.networks.points.training import graphs_of
+from fgnas.networks.points.work import Cloud
+from fgnas.tasks.points import GraphSet
+
+Reals = NDArray[np.float64]
+
+CLOUDS, READOUT = 0, 1
+"""The graphs of a network: the points of all clouds, and the clouds that they belong to."""
+CALIBRATED_ON = 64
+"""Training clouds from which scales are taken."""
+SCALES = range(-8, 24)
+"""Fraction bits that a tensor may have."""
+VALUES_SEEN = 65_536
+"""Values of a tensor that choose its scale; a larger tensor is sampled evenly."""
+RUN_TOGETHER = 50
+PARTS: dict[str, tuple[Part, ...]] = {
+    "source": ("source",), "target": ("target",), "relative": ("relative",), "distance": ("distance",),
+    "source-relative": ("source", "relative"), "target-relative": ("target", "relative"),
+    "full": ("target", "source", "relative", "distance"),
+}  # fmt: skip
+"""What stands side by side in a message, in the order of `networks.points.graphs.message`."""
+
+
+def network_of(model: PointModel, data: GraphSet, bits: int = 8) -> IntegerNetwork:
+    """The integers of a trained network in formats of so many bits. Raises UserError for clouds of unequal numbers of
+    points and for data with edges."""
+    if data.points is None or data.edge_index is not None:
+        raise UserError(f"{data.name} has no clouds of equal numbers of points: hardware makes graphs of those alone")
+    cloud = Cloud(data.points, data.width_in, data.neighbours, data.classes)
+    x, batch, _ = graphs_of(data, np.flatnonzero(data.train)[:CALIBRATED_ON])
+    with torch.no_grad():
+        builder = _Builder(cloud, bits, chosen(x.numpy(), bits))
+        state = started(x, batch)
+        for place, one in enumerate(model.network.operations):
+            builder.operation(place, one, state, model)
+        return _tail(builder, model, state)
+
+
+def chosen(values: Reals | NDArray[np.float32], bits: int) -> FixedPoint:
+    """The format of so many bits with the smallest squared error on these values; of equal ones the coarser."""
+    flat = np.asarray(values, np.float64).ravel()
+    flat = flat[:: max(1, len(flat) // VALUES_SEEN)]
+    formats = [FixedPoint(bits, fraction) for fraction in SCALES]
+    errors = [float(((one.value(one.quantise(flat)) - flat) ** 2).sum()) for one in formats]
+    return formats[int(np.argmin(errors))]
+
+
+@dataclass
+class _Builder:
+    """Appends the steps of a network, and works the float network beside them to see what its tensors hold.
+
+    Attributes:
+        number: format of the value at hand.
+        at, before: names of the value at hand, and of the one before the last change.
+        sampled: the sample that aggregates read, made when the first of them asks.
+        joined: values behind EdgeConvs.
+    """
+
+    cloud: Cloud
+    bits: int
+    features: FixedPoint
+    steps: list[Step] = field(default_factory=list)
+    at: str = FEATURES
+    before: str | None = None
+    sampled: tuple[str, str] | str | None = None
+    drawn: int = 0
+    joined: list[str] = field(default_factory=list)
+    numbers: dict[str, FixedPoint] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.numbers[FEATURES] = self.features
+
+    def add(self, name: str, operation: IntegerOperation, *inputs: str, graph: int = CLOUDS) -> str:
+        """Append a step; returns the name of its value."""
+        self.steps.append(Step(name, operation, inputs, graph, graph))
+        return name
+
+    def rounded(
+        self, name: str, at: str, fraction_bits: int, columns: int, number: FixedPoint, graph: int = CLOUDS
+    ) -> str:
+        """Append a change of an exact value with so many fraction bits to a format; returns its name."""
+        if shift := fraction_bits - number.fraction_bits:
+            at = self.add(f"{name}.shifted", Rescale(shift), at, graph=graph)
+        linear = Apply(np.zeros(columns, np.int64), 0, number, "linear", None, number)
+        self.numbers[name] = number
+        return self.add(name, linear, at, graph=graph)
+
+    def change(self, name: str) -> None:
+        """Other features."""
+        self.before, self.at = self.at, name
+
+    def operation(self, place: int, one: Operation, state: State, model: PointModel) -> None:
+        """Append an operation, and work it in floats."""
+        match one:
+            case Sample():
+                self.sampled = (one.function, self.at)
+                step(state, one)
+            case Combine():
+                layer = model.layers[str(place)]
+                assert isinstance(layer, Dense)
+                self.change(self.dense(str(place), layer, self.at, state.x))
+                state.change(layer(state.x))
+            case Connect():
+                before = state.x
+                step(state, one)
+                if state.x is not before:
+                    self._skip(str(place), state.x)
+            case Aggregate():
+                before = state.x
+                step(state, one)
+                if state.x is not before:
+                    self._aggregate(str(place), one, state.x)
+            case EdgeConv():
+                layer = model.layers[str(place)]
+                assert isinstance(layer, Dense)
+                self._edgeconv(str(place), layer, state)
+            case Join():
+                step(state, one)
+                self._join(str(place), state.x)
+
+    def dense(self, name: str, layer: Dense, at: str, x: Tensor, graph: int = CLOUDS) -> str:
+        """Append relu(W x + b) with a norm in W and b; returns the name of its value."""
+        weight, bias = layer.folded()
+        product = functional.linear(x, weight)
+        output = functional.relu(product + bias)
+        value = chosen(np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()]), self.bits)
+        h = self.product(f"{name}.product", weight, at, value, graph)
+        return self.activated(name, h, bias, value, chosen(output.numpy(), self.bits), graph)
+
+    def product(self, name: str, weight: Tensor, at: str, value: FixedPoint, graph: int = CLOUDS) -> str:
+        """Append a product with [outputs, inputs] weights, rounded to a format; returns its name."""
+        number = chosen(weight.numpy(), self.bits)
+        shift = self.numbers[at].fraction_bits + number.fraction_bits - value.fraction_bits
+        self.numbers[name] = value
+        return self.add(name, Product(number.quantise(weight.numpy().T), number, shift, value), at, graph=graph)
+
+    def activated(
+        self, name: str, at: str, bias: Tensor, value: FixedPoint, output: FixedPoint, graph: int = CLOUDS
+    ) -> str:
+        """Append a bias and a relu from one format to another; returns its name."""
+        table = activation_table("relu", value, output)
+        codes = value.quantise(bias.numpy())
+        self.numbers[name] = output
+        return self.add(name, Apply(codes, 0, value, "relu", table, output), at, graph=graph)
+
+    def neighbours(self) -> str:
+        """The name of the places of the neighbours at hand."""
+        assert self.sampled is not None, "a canonical form samples before it aggregates"
+        if isinstance(self.sampled, tuple):
+            function, at = self.sampled
+            ordinal, self.drawn = self.drawn, self.drawn + (function == "random")
+            made = IntegerSample(
+                "nearest" if function == "nearest" else "random", self.cloud.points,
+                min(self.cloud.neighbours, self.cloud.points), GRAPH_SEED, ordinal if function == "random" else 0,
+            )  # fmt: skip
+            self.sampled = self.add(f"neighbours{sum(isinstance(one.operation, IntegerSample) for one in self.steps)}",
+                                    made, at)  # fmt: skip
+        return self.sampled
+
+    def _aggregate(self, name: str, one: Aggregate, x: Tensor) -> None:
+        number, neighbours, at = chosen(x.numpy(), self.bits), self.neighbours(), self.at
+        names, columns = list[str](), self._columns(at)
+        for part in PARTS[one.message]:
+            width = 1 if part == "distance" else columns
+            reducer: Reducer = one.reducer  # type: ignore[assignment]
+            found = self.add(f"{name}.{part}", Neighbourhood(self.cloud.points, reducer, part), at, neighbours)
+            whole = f"{name}.{part}.rounded" if len(PARTS[one.message]) > 1 else name
+            names.append(self.rounded(whole, found, self.numbers[at].fraction_bits, width, number))
+        if len(names) > 1:
+            self.numbers[name] = number
+            self.add(name, Concatenate(), *names)
+        self.change(name)
+
+    def _columns(self, name: str) -> int:
+        """Columns of a value."""
+        return IntegerNetwork(self.cloud.width, self.features, tuple(self.steps)).values[name].columns if (
+            self.steps) else self.cloud.width  # fmt: skip
+
+    def _skip(self, name: str, x: Tensor) -> None:
+        """The value at hand and the one before it, added in the finer of their fraction bits, then rounded."""
+        assert self.before is not None, "a canonical form has a skip where there is something to add"
+        self.change(self._added(name, self.at, self.before, chosen(x.numpy(), self.bits)))
+
+    def _added(self, name: str, one: str, other: str, number: FixedPoint) -> str:
+        """Append one + other in a format; returns its name."""
+        first = self.rounded(f"{name}.first", one, self.numbers[one].fraction_bits, self._columns(one), number)
+        self.numbers[name] = number
+        return self.add(name, Add(self.numbers[other].fraction_bits - number.fraction_bits, number), first, other)
+
+    def _edgeconv(self, name: str, layer: Dense, state: State) -> None:
+        """(W1 - W2) x_i + max_j W2 x_j + b: the maximum of products of points, whatever the float network does."""
+        graph = state.read()
+        weight, bias = layer.folded()
+        own, other = weight.chunk(2, dim=1)
+        mine, theirs = functional.linear(state.x, own - other), functional.linear(state.x, other)
+        largest = graph.reduce(Aggregate("max", "source"), theirs) if graph is not None else theirs
+        both = mine + largest
+        value = chosen(np.concatenate([one.numpy().ravel() for one in (mine, theirs, both, both + bias)]), self.bits)
+        first = self.product(f"{name}.own", own - other, self.at, value)
+        second = self.product(f"{name}.other", other, self.at, value)
+        found = self.add(f"{name}.max", Neighbourhood(self.cloud.points, "max", "source"), second, self.neighbours())
+        total = self.add(f"{name}.sum", Add(0, value), first, found)
+        output = functional.relu(both + bias)
+        self.change(self.activated(name, total, bias, value, chosen(output.numpy(), self.bits)))
+        self.joined.append(name)
+        state.change(output)
+        state.joined.append(output)
+
+    def _join(self, name: str, x: Tensor) -> None:
+        number = chosen(x.numpy(), self.bits)
+        names = [
+            self.rounded(f"{name}.{one}", one, self.numbers[one].fraction_bits, self._columns(one), number)
+            for one in self.joined
+        ]
+        self.numbers[name] = number
+        self.change(self.add(name, Concatenate(), *names))
+
+
+def _tail(builder: _Builder, model: PointModel, state: State) -> IntegerNetwork:
+    """The tail: a dense layer, the maximum and the mean of every cloud, dense layers, logits."""
+    tail = model.tail
+    x = tail.embedding(state.x)
+    at = builder.dense("embedding", tail.embedding, builder.at, state.x)
+    columns, number = x.shape[1], builder.numbers[at]
+    x = readout(x, state.batch)
+    names = []
+    for reducer, gather in (("max", Gather("max")), ("mean", Gather(mean="rounded", shift=_MEAN_SHIFT))):
+        exact = builder.add(f"readout.{reducer}.exact", gather, at, graph=READOUT)
+        names.append(builder.rounded(f"readout.{reducer}", exact, number.fraction_bits, columns, number, READOUT))
+    builder.numbers["readout"] = number
+    at = builder.add("readout", Concatenate(), *names, graph=READOUT)
+    for place, layer in enumerate(tail.hidden):
+        assert isinstance(layer, Dense)
+        at = builder.dense(f"hidden{place}", layer, at, x, READOUT)
+        x = layer(x)
+    weight, bias = tail.logits.weight, tail.logits.bias
+    product = functional.linear(x, weight)
+    value = chosen(np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()]), builder.bits)
+    extra = wire.logit_extra_bits(value.width)
+    logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + extra)
+    h = builder.product("logits.product", weight, at, value, READOUT)
+    if extra:
+        h = builder.add("logits.shifted", Rescale(-extra), h, graph=READOUT)
+    codes = value.quantise(bias.numpy())
+    builder.add("logits", Apply(codes, extra, logit, "linear", None, logit), h, graph=READOUT)
+    return IntegerNetwork(builder.cloud.width, builder.features, tuple(builder.steps))
+
+
+_MEAN_SHIFT = wire.COEFFICIENT_FRACTION_BITS
+
+
+def graphs(integers: IntegerNetwork, clouds: NDArray[np.float32]) -> tuple[IntegerGraph, IntegerGraph]:
+    """The graphs of clouds [B, N, F]: their points with features, and the points of each cloud."""
+    count, points, width = clouds.shape
+    rows = count * points
+    # Dense codes in sparse form: a value of zero keeps its place.
+    codes = integers.number.quantise(clouds.reshape(rows, width)).ravel()
+    indptr, indices = np.arange(rows + 1) * width, np.tile(np.arange(width), rows)
+    own = np.arange(rows)
+    features = sp.csr_matrix((codes, indices, indptr), shape=(rows, width))
+    alone = IntegerGraph(features, np.arange(rows + 1), own, np.ones(rows, np.int64))
+    empty = sp.csr_matrix((count, width), dtype=np.int64)
+    return alone, IntegerGraph(empty, np.arange(count + 1) * points, own, np.ones(rows, np.int64))
+
+
+def logits(integers: IntegerNetwork, clouds: NDArray[np.float32]) -> Codes:
+    """[B, classes] codes for clouds [B, N, F]."""
+    parts = [clouds[first : first + RUN_TOGETHER] for first in range(0, len(clouds), RUN_TOGETHER)]
+    return np.concatenate([interpreter.run(integers, graphs(integers, part)) for part in parts])
+
+
+def accuracy(integers: IntegerNetwork, data: GraphSet, split: str) -> float:
+    """Share of the clouds of "train", "val" or "test" whose largest logit is their class's, 0 to 1."""
+    clouds, labels = data.clouds(split)
+    return float((interpreter.predict(logits(integers, clouds)) == labels).mean())
