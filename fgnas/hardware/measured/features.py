@@ -143,5 +143,5 @@ def _numbers(step: Step, cloud: Cloud) -> tuple[float, ...]:
             written += FLOAT * edges * (step.behind + step.width)
         case Sample(function="nearest"):
             products, entries = points * points * step.width, points * points
-            written = FLOAT * 7 * entries
+            written = FLOAT * 3 * entries
     return step.width, step.behind, products, written, entries, read, gathered

@@ -20,7 +20,7 @@ from typing import Any
 
 from fgnas.errors import UserError
 from fgnas.networks.points.operations import (
-    MESSAGES,
+    PARTS,
     Aggregate,
     Combine,
     Connect,
@@ -93,11 +93,11 @@ def live(network: PointNetwork, cloud: Cloud) -> int:
 
 
 def _sampling(function: str, width: int, cloud: Cloud) -> int:
-    """Bytes of the tensors of a sample at its worst moment: distances, their bits, those shifted, and the keys."""
+    """Bytes of the tensors of a sample at its worst moment: distances and keys of all pairs."""
     points, edges = cloud.points, cloud.points * cloud.neighbours
     if function == "random":
         return 2 * INDEX * edges
-    return points * points * (FLOAT + 3 * INDEX) + FLOAT * points
+    return points * points * (FLOAT + INDEX) + FLOAT * points
 
 
 def _work(alive: _Alive, one: Operation, width: int, behind: int) -> None:
@@ -105,9 +105,7 @@ def _work(alive: _Alive, one: Operation, width: int, behind: int) -> None:
     made = FLOAT * alive.points * behind
     match one:
         case Aggregate():
-            messages = 0 if one.message == "target" else FLOAT * alive.edges * behind
-            alive.during(FLOAT * alive.edges * _making(one.message, width))
-            alive.during(messages + made)
+            _messages(alive, one, width, made)
         case Combine():
             alive.during(2 * made)
         case Connect():
@@ -123,18 +121,22 @@ def _work(alive: _Alive, one: Operation, width: int, behind: int) -> None:
         alive.joined += made
 
 
-def _making(name: str, width: int) -> int:
-    """Features of an edge that are alive while its message is made: those of its source, the difference and the
-    distance, and the message where it is none of them."""
-    whole, more = MESSAGES[name]
-    match name:
-        case "target":
-            return 0
-        case "source":
-            return width
-        case "relative":
-            return 2 * width
-    return 2 * width + more + (whole * width + more if whole else 0)
+def _messages(alive: _Alive, one: Aggregate, width: int, made: int) -> None:
+    """The moments of an aggregate: rows of neighbours for a maximum, a minimum or distances; their differences and
+    lengths for distances; what is reduced, and all of it side by side."""
+    parts = PARTS[one.message]
+    rows, edge_rows = FLOAT * alive.points * width, FLOAT * alive.edges * width
+    largest = one.reducer in ("max", "min") and parts != ("target",)
+    near = edge_rows if largest or "distance" in parts else 0
+    repeated = rows if one.reducer == "sum" else 0
+    reduced = rows if {"source", "relative"} & set(parts) else 0
+    if reduced:
+        alive.during(near + reduced * (2 if one.reducer == "mean" else 1))
+    difference = rows if "relative" in parts else 0
+    if "distance" in parts:
+        alive.during(near + reduced + repeated + difference + edge_rows + FLOAT * alive.edges)
+    beside = FLOAT * alive.points if "distance" in parts else 0
+    alive.during(near + reduced + repeated + difference + beside + (made if len(parts) > 1 else 0))
 
 
 def _joined(network: PointNetwork, last: Operation) -> Iterator[int]:

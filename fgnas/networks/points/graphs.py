@@ -10,8 +10,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
-from fgnas.networks.points.operations import Aggregate
+from fgnas.networks.points.operations import PARTS, Aggregate
 from fgnas.tasks.neighbours import hashed_neighbours
 
 INDEX_BITS = 32
@@ -72,18 +73,50 @@ class Neighbours:
     sources: Tensor
 
     def reduce(self, one: Aggregate, x: Tensor) -> Tensor:
-        """As `Graph.reduce`."""
-        target = x[:, None].expand(-1, self.sources.shape[1], -1)
-        messages = target if one.message == "target" else message(one.message, x[self.sources], target)
-        match one.reducer:
-            case "sum":
-                return messages.sum(dim=1)
-            case "mean":
-                return messages.mean(dim=1)
-            case "max":
-                return messages.amax(dim=1)
-            case _:
-                return messages.amin(dim=1)
+        """As `Graph.reduce`. Neighbours are reduced before x_i is taken off: their messages have no rows of their own,
+        but for distances."""
+        parts, k = PARTS[one.message], self.sources.shape[1]
+        largest = one.reducer in ("max", "min")
+        of_rows = "distance" in parts or (largest and parts != ("target",))
+        near = taken(x, self.sources) if of_rows else None
+        source = self._sources(one.reducer, x, near) if {"source", "relative"} & set(parts) else None
+        repeated = x * k if one.reducer == "sum" else x
+        found = []
+        for part in parts:
+            if part == "distance":
+                assert near is not None
+                found.append(_over(one.reducer, (near - x[:, None]).norm(dim=-1, keepdim=True)))
+            elif part == "target":
+                found.append(repeated)
+            else:
+                assert source is not None
+                found.append(source if part == "source" else source - repeated)
+        return found[0] if len(found) == 1 else torch.cat(found, dim=1)
+
+    def _sources(self, reducer: str, x: Tensor, near: Tensor | None) -> Tensor:
+        """[n, C] the neighbours' features, reduced; a sum reads them without a copy."""
+        if reducer in ("max", "min"):
+            assert near is not None
+            return _over(reducer, near)
+        total = embedding_bag(self.sources, x, mode="sum")
+        return total / self.sources.shape[1] if reducer == "mean" else total
+
+
+def taken(x: Tensor, places: Tensor) -> Tensor:
+    """[n, k, C] rows of x at places [n, k]."""
+    return x.index_select(0, places.flatten()).view(*places.shape, -1)
+
+
+def _over(reducer: str, messages: Tensor) -> Tensor:
+    """[n, C] messages [n, k, C], reduced."""
+    match reducer:
+        case "sum":
+            return messages.sum(dim=1)
+        case "mean":
+            return messages.mean(dim=1)
+        case "max":
+            return messages.amax(dim=1)
+    return messages.amin(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,31 +141,24 @@ class Edges:
 
 
 def message(name: str, source: Tensor, target: Tensor) -> Tensor:
-    """[..., width] the message of that name from points x_j to points x_i [..., C]; see `operations.MESSAGES`."""
-    if name in ("source", "target"):
-        return source if name == "source" else target
+    """[..., width] the message of that name from points x_j to points x_i [..., C]; see `operations.PARTS`."""
     relative = source - target
-    match name:
-        case "relative":
-            return relative
-        case "source-relative":
-            return torch.cat([source, relative], dim=-1)
-        case "target-relative":
-            return torch.cat([target, relative], dim=-1)
-    distance = relative.norm(dim=-1, keepdim=True)
-    return distance if name == "distance" else torch.cat([target, source, relative, distance], dim=-1)
+    found = {"source": source, "target": target, "relative": relative}
+    parts = [relative.norm(dim=-1, keepdim=True) if part == "distance" else found[part] for part in PARTS[name]]
+    return torch.cat(parts, dim=-1)
 
 
+@torch.no_grad()
 def nearest(x: Tensor, k: int) -> Tensor:
     """[B, N, min(k, N)] the nearest points of every point of clouds x [B, N, C] within its cloud; of equal distances
     the smaller index is nearer."""
     points = x.shape[1]
     squares = (x * x).sum(dim=2)
-    distances = squares[:, :, None] + squares[:, None] - 2 * torch.bmm(x, x.transpose(1, 2))
+    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], x, x.transpose(1, 2), alpha=-2).clamp_(min=0)
     # Bits of numbers that are not negative have their order, so that a key is a distance and behind it an index.
-    bits = distances.clamp(min=0).float().contiguous().view(torch.int32).to(torch.int64)
-    keys = (bits << INDEX_BITS) + torch.arange(points)
-    return keys.topk(min(k, points), dim=2, largest=False).values & ((1 << INDEX_BITS) - 1)
+    keys = distances.float().view(torch.int32).to(torch.int64)
+    keys.bitwise_left_shift_(INDEX_BITS).add_(torch.arange(points))
+    return keys.topk(min(k, points), dim=2, largest=False).values.bitwise_and_((1 << INDEX_BITS) - 1)
 
 
 def random_neighbours(points: int, k: int, seed: int, ordinal: int) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fgnas.networks.points.graphs import Batch, Edges, Graph, Neighbours, nearest, random_neighbours
+from fgnas.networks.points.graphs import Batch, Edges, Graph, Neighbours, nearest, random_neighbours, taken
 from fgnas.networks.points.operations import (
     Aggregate,
     Combine,
@@ -175,10 +175,10 @@ class PointModel(nn.Module):
         if one.fused and not self.training:
             weight, bias = dense.folded()
             own, other = weight.chunk(2, dim=1)
-            largest = functional.linear(state.x, other)[graph.sources].amax(dim=1)
+            largest = taken(functional.linear(state.x, other), graph.sources).amax(dim=1)
             return functional.relu(functional.linear(state.x, own - other, bias) + largest)
         target = state.x[:, None].expand(-1, graph.sources.shape[1], -1)
-        messages = torch.cat([target, state.x[graph.sources] - target], dim=2)
+        messages = torch.cat([target, taken(state.x, graph.sources) - target], dim=2)
         return dense(messages.flatten(end_dim=1)).reshape(*messages.shape[:2], -1).amax(dim=1)
 
 

@@ -22,17 +22,21 @@ class MessageWidth(NamedTuple):
     more: int
 
 
-MESSAGES = {
-    "source": MessageWidth(1, 0),
-    "target": MessageWidth(1, 0),
-    "relative": MessageWidth(1, 0),
-    "distance": MessageWidth(0, 1),
-    "source-relative": MessageWidth(2, 0),
-    "target-relative": MessageWidth(2, 0),
-    "full": MessageWidth(3, 1),
+PARTS = {
+    "source": ("source",),
+    "target": ("target",),
+    "relative": ("relative",),
+    "distance": ("distance",),
+    "source-relative": ("source", "relative"),
+    "target-relative": ("target", "relative"),
+    "full": ("target", "source", "relative", "distance"),
 }
-"""What a neighbour j sends to a point i: x_j; x_i; x_j - x_i; |x_j - x_i|; two of them side by side; of "full" x_i,
-x_j, x_j - x_i and the distance side by side."""
+"""What a neighbour j sends to a point i: x_j; x_i; x_j - x_i; |x_j - x_i|; several of them side by side."""
+MESSAGES = {
+    name: MessageWidth(sum(part != "distance" for part in parts), int("distance" in parts))
+    for name, parts in PARTS.items()
+}
+"""Widths of the messages, by name."""
 REDUCERS = ("sum", "min", "max", "mean")
 WIDTHS = (8, 16, 32, 64, 128, 256)
 SAMPLES = ("nearest", "random")

@@ -25,7 +25,7 @@ from fgnas.hardware.integer.combine import Combine as Product
 from fgnas.hardware.integer.concatenate import Concatenate
 from fgnas.hardware.integer.gather import Gather
 from fgnas.hardware.integer.graph import IntegerGraph
-from fgnas.hardware.integer.neighbourhood import Neighbourhood, Part, Reducer
+from fgnas.hardware.integer.neighbourhood import Neighbourhood, Reducer
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
 from fgnas.hardware.integer.operation import Operation as IntegerOperation
 from fgnas.hardware.integer.rescale import Rescale
@@ -33,6 +33,7 @@ from fgnas.hardware.integer.sample import Sample as IntegerSample
 from fgnas.hardware.integer.tables import activation_table
 from fgnas.networks.points.model import GRAPH_SEED, Dense, PointModel, State, readout, started, step
 from fgnas.networks.points.operations import (
+    PARTS,
     Aggregate,
     Combine,
     Connect,
@@ -56,12 +57,6 @@ SCALES = range(-8, 24)
 VALUES_SEEN = 65_536
 """Values of a tensor that choose its scale; a larger tensor is sampled evenly."""
 RUN_TOGETHER = 50
-PARTS: dict[str, tuple[Part, ...]] = {
-    "source": ("source",), "target": ("target",), "relative": ("relative",), "distance": ("distance",),
-    "source-relative": ("source", "relative"), "target-relative": ("target", "relative"),
-    "full": ("target", "source", "relative", "distance"),
-}  # fmt: skip
-"""What stands side by side in a message, in the order of `networks.points.graphs.message`."""
 
 
 def network_of(model: PointModel, data: GraphSet, bits: int = 8) -> IntegerNetwork:
@@ -206,7 +201,7 @@ class _Builder:
         for part in PARTS[one.message]:
             width = 1 if part == "distance" else columns
             reducer: Reducer = one.reducer  # type: ignore[assignment]
-            found = self.add(f"{name}.{part}", Neighbourhood(self.cloud.points, reducer, part), at, neighbours)
+            found = self.add(f"{name}.{part}", Neighbourhood(self.cloud.points, reducer, part), at, neighbours)  # type: ignore[arg-type]
             whole = f"{name}.{part}.rounded" if len(PARTS[one.message]) > 1 else name
             names.append(self.rounded(whole, found, self.numbers[at].fraction_bits, width, number))
         if len(names) > 1:

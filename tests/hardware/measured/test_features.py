@@ -31,7 +31,7 @@ def test_an_encoding_by_hand() -> None:
     hot = [{names[place] for place in np.flatnonzero(row)} for row in found.codes[0]]
     assert hot == [{"sample", "nearest"}, {"aggregate", "max", "full"}, {"combine", "8"}, {"connect", "skip"}]
     numbers = np.expm1(found.numbers[0]).round().astype(int).tolist()
-    assert numbers[0] == [3, 3, 300, 4 * 7 * 100, 100, 0, 0]
+    assert numbers[0] == [3, 3, 300, 4 * 3 * 100, 100, 0, 0]
     assert numbers[1] == [3, 10, 0, 4 * (10 * 10 + 40 * 13), 0, 40, 120]
     assert numbers[2] == [10, 8, 800, 320, 0, 0, 0]
     assert found.products.tolist() == [300 + 800 + 10 * 8 * 64, 10 * 3 * 64]
