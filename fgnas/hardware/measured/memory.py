@@ -93,11 +93,11 @@ def live(network: PointNetwork, cloud: Cloud) -> int:
 
 
 def _sampling(function: str, width: int, cloud: Cloud) -> int:
-    """Bytes of the tensors of a sample at its worst moment: distances and keys of all pairs."""
+    """Bytes of the tensors of a sample at its worst moment: distances and keys of all pairs, and what `topk` gives."""
     points, edges = cloud.points, cloud.points * cloud.neighbours
     if function == "random":
         return 2 * INDEX * edges
-    return points * points * (FLOAT + INDEX) + FLOAT * points
+    return points * points * (FLOAT + INDEX) + FLOAT * points + 2 * INDEX * edges
 
 
 def _work(alive: _Alive, one: Operation, width: int, behind: int) -> None:

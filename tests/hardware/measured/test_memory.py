@@ -59,11 +59,11 @@ def held(network: PointNetwork) -> int:
 
 def test_live_by_hand() -> None:
     """Two combines: the second's linear map and norm beside the first's output. A graph: distances in 4 bytes and
-    keys in 8 for each pair."""
+    keys in 8 for each pair, and values and places of the nearest."""
     small = Cloud(points=10, width=3, neighbours=4, classes=2)
     assert live(PointNetwork((Combine(256), Combine(256)), TAIL), small) == 4 * 10 * 3 * 256
     found = live(PointNetwork((Sample("nearest"), Aggregate("max", "source")), TAIL), Cloud(100, 3, 4, 2))
-    assert found == 100 * 100 * 12 + 4 * 100
+    assert found == 100 * 100 * 12 + 4 * 100 + 2 * 8 * 400
 
 
 def test_printed_by_hand() -> None:
