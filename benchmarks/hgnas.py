@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,14 @@ from predictors import FIRST, SECOND, device
 from scipy import stats
 
 import fgnas
+from fgnas import searchers
 from fgnas.api import Run
+from fgnas.engine.contracts import Composition
+from fgnas.engine.jobs import process_pool
+from fgnas.engine.run import Plan, configuration
+from fgnas.engine.run import search as engine_search
+from fgnas.engine.store import RunStore
+from fgnas.hardware.measured.device import DeviceFolder
 from fgnas.hardware.measured.measure import time_now
 from fgnas.networks.points import training
 from fgnas.networks.points.baselines import BASELINES, baseline
@@ -31,13 +40,15 @@ from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS, Combine, PointNetwork
 from fgnas.networks.points.work import widest
 from fgnas.pareto import hypervolume
+from fgnas.systems.hgnas import Options, compose
 from fgnas.systems.hgnas.composition import cloud_of
-from fgnas.systems.hgnas.space import point_space
+from fgnas.systems.hgnas.space import PointSpace, point_space
+from fgnas.systems.hgnas.target import MeasuredTarget
 from fgnas.tasks.points import EMBEDDED, load_graphs
 
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
-PARTS = ("canonical", "baselines", "found", "fast", "searchers", "rank")
+PARTS = ("canonical", "baselines", "found", "fast", "searchers", "rank", "timed")
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
     "tasks/points.py",
@@ -146,6 +157,56 @@ def ranked(supernet: str) -> dict[str, Any]:
     return run.rank(RANKED, RANK_SEEDS)
 
 
+class TimedTarget(MeasuredTarget):
+    """Prices whose times are measured when they are asked for: one block of every network, once."""
+
+    def __init__(self, space: PointSpace, folder: DeviceFolder) -> None:
+        super().__init__(space, folder)
+        one = folder.device()
+        self.data = load_graphs(one.dataset)
+        self.device = one
+        self.known: dict[str, float] = {}
+        self.seconds = 0.0
+
+    def of(self, networks: list[PointNetwork]) -> dict[str, Any]:
+        """As `MeasuredTarget.of`."""
+        begun = time.perf_counter()
+        for network in networks:
+            if network.hash not in self.known:
+                self.known[network.hash] = time_now(network, self.device, self.data, 1)[0]
+        self.seconds += time.perf_counter() - begun
+        share = np.array([self.known[one.hash] for one in networks])
+        return {**super().of(networks), "share": share, "latency": share * self.reference_ms}
+
+
+def beside_timing(seed: int) -> dict[str, Any]:
+    """A search whose target times every network that it prices, and one that predicts: the fronts of their leaders,
+    scored alike, with the times of both measured again."""
+    folder = device(FIRST)
+    options = Options(target=str(folder.path), seed=seed, leaders=10, retrain_seeds=1)
+    found = {}
+    for name in ("predicted", "timed"):
+        parts = compose(options)
+        target = TimedTarget(parts.space, folder) if name == "timed" else parts.target
+        best = engine_front(replace(parts, target=target), options, RUNS / f"{name}-{seed}")
+        points = [(val, -timed(network)["share"]) for val, network in best]
+        found[name] = {
+            "hypervolume": hypervolume(np.array(points), (0.5, -1.0)), "points": points,
+            "device_s": getattr(target, "seconds", 0.0), "networks": len(getattr(target, "known", ())),
+        }  # fmt: skip
+    spent = [line.milliseconds for line in folder.lines() if line.milliseconds is not None]
+    # A block of the network and one of the reference, of 20 runs and 20 ms at least.
+    return {**found, "measured_s": sum(2 * max(20.0, 20 * one) for one in spent) / 1000}
+
+
+def engine_front(parts: Composition, options: Options, folder: Path) -> list[tuple[float, PointNetwork]]:
+    """The leaders of a search, each with its accuracy when it is trained alone."""
+    shutil.rmtree(folder, ignore_errors=True)
+    store = RunStore.create(folder.parent, folder.name, configuration("hgnas", asdict(options), parts))
+    engine_search(parts, Plan.of(options), searchers.find(options.method), lambda: store, process_pool(2))
+    return [(one["retrained_val"]["mean"], PointNetwork.from_dict(one["design"])) for one in store.leaders()]
+
+
 def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """The name of every result, and what makes it."""
     if "canonical" in parts:
@@ -164,6 +225,8 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
                 f"fast-{seed}", seed=seed, latency_ms=limit)
         for method in METHODS if "searchers" in parts else ():
             yield f"method {method} {seed}", lambda m=method, s=seed: compared_methods(m, s)  # type: ignore[misc]
+    for seed in range(seeds) if "timed" in parts else ():
+        yield f"beside {seed}", lambda seed=seed: beside_timing(seed)  # type: ignore[misc]
     for supernet in SUPERNETS if "rank" in parts else ():
         yield f"rank {supernet}", lambda supernet=supernet: ranked(supernet)  # type: ignore[misc]
 
@@ -188,6 +251,7 @@ def page(record: dict[str, Any]) -> str:
         baselines={name: found for name in TRAINED if (found := starting(f"baseline {name} "))},
         found=starting("found "), fast=starting("fast "), least=FAST,
         methods={name: found for name in METHODS if (found := starting(f"method {name} "))},
+        beside=starting("beside "),
         ranks={name: record[f"rank {name}"] for name in SUPERNETS if f"rank {name}" in record}, interval=interval,
     )  # fmt: skip
 
