@@ -145,9 +145,9 @@ bench-methods: ## Tables III and IV by ways to search, at equal trainings, hours
 	@scripts/setup.sh
 	$(python) benchmarks/methods.py --workers $(or $(WORKERS),2) $(call options,ROWS METHODS ONLY)
 
-bench-targets: ## Tables III and IV by hardware: pipeline, array, either; hours in all, resumable: ROWS ONLY (prices or searches) SEEDS WORKERS
+bench-targets: ## Tables III and IV by hardware: pipeline, array, either; hours in all, resumable: ROWS ONLY (prices or searches) METHODS (array, either, pipeline) SEEDS WORKERS
 	@scripts/setup.sh
-	$(python) benchmarks/targets.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY SEEDS)
+	$(python) benchmarks/targets.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY METHODS SEEDS)
 
 bench-predictors: ## measured devices: predictors by number of networks, other devices, memory; hours in all, resumable: ROWS (devices) ONLY SEEDS
 	@scripts/setup.sh

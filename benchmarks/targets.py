@@ -103,10 +103,12 @@ def compared(ours: Costs, theirs: Costs, both: NDArray[np.bool_], scored: NDArra
     return {name: int(mask.sum()) for name, mask in counts.items()} | {"shares": shares}
 
 
-def searches(numbers: list[int], seeds: int, trainings: int) -> Iterator[tuple[str, int, Options]]:
+def searches(
+    numbers: list[int], kinds: list[str], seeds: int, trainings: int
+) -> Iterator[tuple[str, int, Options]]:
     """The key, the row and the options of every search, seed by seed."""
     size = {"children": MOST_CHILDREN, "trainings": trainings}
-    for seed, number, kind in itertools.product(range(seeds), numbers, SEARCHED):
+    for seed, number, kind in itertools.product(range(seeds), numbers, kinds):
         dataset, specification = ROWS[number - 1]
         options = options_of(dataset, specification, **HARDWARE[kind], **size, seed=seed)
         yield search_key(number, kind, seed, trainings), number, options
@@ -234,10 +236,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", metavar="N,N", help="1 to 12: Table IV; 13: CiteSeer of Table III; default: all")
     parser.add_argument("--only", metavar="PART", choices=PARTS, help="prices or searches; default: both")
+    parser.add_argument("--methods", metavar="KIND,KIND", help=f"of {', '.join(SEARCHED)}; default: all")
     parser.add_argument("--trainings", type=int, default=TRAININGS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
+    kinds = [kind for kind in SEARCHED if options.methods is None or kind in options.methods.split(",")]
     record = Record(NAME, version())
     record.note(options={"trainings": options.trainings, "seeds": options.seeds})
     asked = rows_of(options.rows)
@@ -251,7 +255,7 @@ def main() -> None:
             if known_key(number) not in record.results and (found := known(number)) is not None:
                 record.note(**{known_key(number): found})
         with Sharing(options.workers) as sharing:
-            for key, number, wanted in searches(numbers, options.seeds, options.trainings):
+            for key, number, wanted in searches(numbers, kinds, options.seeds, options.trainings):
                 record.fill(key, lambda number=number, wanted=wanted: with_others(run(wanted, sharing), number))
                 write_page(f"{NAME}.md", page(record.results))
 
