@@ -352,7 +352,7 @@ def _show_cheapest(
     for cost in quantities:
         values = [entry["costs"][cost["name"]] for entry in (best, cheapest)]
         share = f"{values[1] / values[0]:.1%}" if values[0] else "-"
-        rows.append((cost["label"], *(f"{value:,}" for value in values), share))
+        rows.append((cost["label"], *(_amount(value, cost) for value in values), share))
     _show_table(f"Within one standard error: --design cheapest (rank {cheapest['rank']})",
                 ("", "best", "cheapest", "of the best"), rows)  # fmt: skip
 
@@ -364,12 +364,17 @@ def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], 
         value, limit = used[cost["name"]], limits.get(cost["name"])
         share = f"{value / limit:.2%}" if limit else "-"
         unit = f" ({cost['unit']})" if cost["unit"] else ""
-        rows.append((f"{cost['label']}{unit}", f"{value:,}", "-" if limit is None else f"{limit:,g}", share))
+        rows.append((f"{cost['label']}{unit}", _amount(value, cost), "-" if limit is None else f"{limit:,g}", share))
         if cost["shown_unit"]:
             shown = [f"{number * cost['scale']:.4f}" for number in (value, limit) if number is not None]
             label = f"{cost['label']} ({cost['shown_unit']})"
             rows.append((label, shown[0], shown[1] if len(shown) > 1 else "-", share))
     _show_table("Utilisation", ("", "Used", "Available", "Util%"), rows)
+
+
+def _amount(value: float, cost: dict[str, Any]) -> str:
+    """A cost as it is; of one that is predicted, no more digits of a fraction than it has a meaning."""
+    return f"{value:,}" if cost["exact"] or value == int(value) else f"{value:,.4g}"
 
 
 def _show_price(prices: dict[str, Any], specification: Specification) -> None:

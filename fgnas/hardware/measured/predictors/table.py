@@ -16,6 +16,8 @@ from fgnas.networks.points.work import Cloud
 
 RARE = 3
 """An entry that fewer networks have gets no time of its own beside its operation's line."""
+RANK = 1e-6
+"""Directions of the samples that are shorter than this share of the longest say nothing."""
 SHRINK = 0.3
 """How much an entry's own time, beside the line, counts as an error while the table is fitted."""
 
@@ -43,7 +45,11 @@ class Table:
         shrunk = np.zeros((len(keys), given.shape[1]))
         shrunk[:, given.shape[1] - len(keys) :] = weight * np.eye(len(keys))
         wanted = np.concatenate([np.ones(len(values)), np.zeros(len(keys))])
-        times = np.linalg.lstsq(np.concatenate([given, shrunk]), wanted, rcond=None)[0]
+        rows = np.concatenate([given, shrunk])
+        # Columns of one length: where samples are few, the smallest solution then favours none.
+        lengths = np.linalg.norm(rows, axis=0)
+        lengths[lengths == 0] = 1
+        times = np.linalg.lstsq(rows / lengths, wanted, rcond=RANK)[0] / lengths
         return cls(cloud, keys, times, float(values.min()))
 
     @classmethod
