@@ -55,7 +55,7 @@ def far(model: PointModel, data: GraphSet, bits: int) -> float:
     """The largest difference of logits to the float network's, relative to the largest logit, on the clouds that
     calibrate, whose values no format cuts off."""
     clouds, _ = data.clouds("train")
-    integers = network_of(model, data, bits)
+    integers = network_of(model, data, bits, passes=0)
     found = integers.output.number.value(logits(integers, clouds))
     with torch.no_grad():
         wanted = model(torch.from_numpy(clouds).flatten(end_dim=1), Batch((16,) * len(clouds), data.neighbours)).numpy()
@@ -124,13 +124,29 @@ def test_the_format_of_the_smallest_error() -> None:
     assert chosen(np.array([100.0, 3.0]), 8).fraction_bits == 0
 
 
+def test_changed_scales_bring_the_classes_closer(data: GraphSet) -> None:
+    """On the clouds that calibrate: the cross entropy below the float network's classes."""
+    model = warmed(PointNetwork((Sample("nearest"), Aggregate("max", "full"), Combine(16)), TAIL), data)
+    clouds, _ = data.clouds("train")
+    with torch.no_grad():
+        wanted = torch.softmax(model(torch.from_numpy(clouds).flatten(end_dim=1), Batch((16,) * 24, 8)), dim=1)
+
+    def entropy(passes: int) -> float:
+        integers = network_of(model, data, 6, passes)
+        values = torch.from_numpy(integers.output.number.value(logits(integers, clouds)))
+        return float(-(wanted * torch.log_softmax(values, dim=1)).sum(dim=1).mean())
+
+    before, after, further = entropy(0), entropy(1), entropy(2)
+    assert after < before and further <= after
+
+
 @pytest.mark.slow
 def test_8_bits_on_digits() -> None:
-    """A network with a graph of computed features, trained: within three points of its float accuracy."""
+    """A network with a graph of computed features, trained: within a point of its float accuracy."""
     found = load_graphs("digit-points")
     network = PointNetwork((Sample("nearest"), Aggregate("max", "target-relative"), Combine(32), Sample("nearest"),
                             Aggregate("mean", "source"), Combine(64)), TAIL)  # fmt: skip
     model = training.train(network, found, Recipe(15, scale=0.1, jitter=0.02), 0)
     exact = training.accuracy(model, found, "val")
     assert exact > 0.9
-    assert accuracy(network_of(model, found, 8), found, "val") > exact - 0.03
+    assert accuracy(network_of(model, found, 8), found, "val") > exact - 0.0101

@@ -1,7 +1,8 @@
 """The front end of networks of operations: trained weights, and clouds that calibrate, become an integer network.
 
-Every tensor has a power-of-two scale of its own, the one with the smallest squared error on the training clouds. A
-dense layer takes the statistics of its norm into weights and bias. Graphs of nearest neighbours are made from codes.
+Every tensor has a power-of-two scale of its own: first the one with the smallest squared error on the training clouds,
+then its neighbour as long as that brings the classes closer to the float network's. A dense layer takes the statistics
+of its norm into weights and bias. Graphs of nearest neighbours are made from codes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from fgnas.hardware.integer.operation import Operation as IntegerOperation
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.hardware.integer.sample import Sample as IntegerSample
 from fgnas.hardware.integer.tables import activation_table
+from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import GRAPH_SEED, Dense, PointModel, State, readout, started, step
 from fgnas.networks.points.operations import (
     PARTS,
@@ -54,24 +56,69 @@ CALIBRATED_ON = 64
 """Training clouds from which scales are taken."""
 SCALES = range(-8, 24)
 """Fraction bits that a tensor may have."""
+PASSES = 2
+"""Passes over all scales."""
 VALUES_SEEN = 65_536
 """Values of a tensor that choose its scale; a larger tensor is sampled evenly."""
 RUN_TOGETHER = 50
 
 
-def network_of(model: PointModel, data: GraphSet, bits: int = 8) -> IntegerNetwork:
-    """The integers of a trained network in formats of so many bits. Raises UserError for clouds of unequal numbers of
-    points and for data with edges."""
+Numbers = dict[str, FixedPoint]
+"""The format of each tensor, by its name."""
+
+
+def network_of(model: PointModel, data: GraphSet, bits: int = 8, passes: int = PASSES) -> IntegerNetwork:
+    """The integers of a trained network in formats of so many bits, whose scales are changed in so many passes.
+
+    Raises UserError for clouds of unequal numbers of points and for data with edges.
+    """
+    cloud, given = _calibrating(data)
+    with torch.no_grad():
+        wanted = torch.softmax(model(given.x, given.batch), dim=1).numpy()
+        numbers: Numbers = {}
+        found = _built(model, cloud, given, bits, numbers)
+        least = _distance(found, given.clouds, wanted)
+        for name in list(numbers) * passes:
+            for step_by in (-1, 1):
+                moved = FixedPoint(bits, numbers[name].fraction_bits + step_by)
+                other = _built(model, cloud, given, bits, numbers | {name: moved})
+                if (distance := _distance(other, given.clouds, wanted)) < least:
+                    found, least, numbers[name] = other, distance, moved
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Clouds [B, N, F] that choose scales, and the same as points of a batch."""
+
+    clouds: NDArray[np.float32]
+    x: Tensor
+    batch: Batch
+
+
+def _calibrating(data: GraphSet) -> tuple[Cloud, _Given]:
+    """What networks are for, and the first training clouds."""
     if data.points is None or data.edge_index is not None:
         raise UserError(f"{data.name} has no clouds of equal numbers of points: hardware makes graphs of those alone")
     cloud = Cloud(data.points, data.width_in, data.neighbours, data.classes)
     x, batch, _ = graphs_of(data, np.flatnonzero(data.train)[:CALIBRATED_ON])
-    with torch.no_grad():
-        builder = _Builder(cloud, bits, chosen(x.numpy(), bits))
-        state = started(x, batch)
-        for place, one in enumerate(model.network.operations):
-            builder.operation(place, one, state, model)
-        return _tail(builder, model, state)
+    return cloud, _Given(x.numpy().reshape(-1, data.points, data.width_in), x, batch)
+
+
+def _built(model: PointModel, cloud: Cloud, given: _Given, bits: int, numbers: Numbers) -> IntegerNetwork:
+    """The network with these formats; a tensor that has none gets the one of the smallest error."""
+    builder = _Builder(cloud, bits, numbers)
+    builder.numbers[FEATURES] = builder.format(FEATURES, given.x.numpy())
+    state = started(given.x, given.batch)
+    for place, one in enumerate(model.network.operations):
+        builder.operation(place, one, state, model)
+    return _tail(builder, model, state)
+
+
+def _distance(integers: IntegerNetwork, clouds: NDArray[np.float32], wanted: NDArray[np.float32]) -> float:
+    """The cross entropy of the classes that integers say, below those of the float network."""
+    found = torch.from_numpy(integers.output.number.value(logits(integers, clouds)))
+    return float(-(torch.from_numpy(wanted) * torch.log_softmax(found, dim=1)).sum(dim=1).mean())
 
 
 def chosen(values: Reals | NDArray[np.float32], bits: int) -> FixedPoint:
@@ -88,7 +135,7 @@ class _Builder:
     """Appends the steps of a network, and works the float network beside them to see what its tensors hold.
 
     Attributes:
-        number: format of the value at hand.
+        formats: of tensors, by name; further ones are added.
         at, before: names of the value at hand, and of the one before the last change.
         sampled: the sample that aggregates read, made when the first of them asks.
         joined: values behind EdgeConvs.
@@ -96,7 +143,7 @@ class _Builder:
 
     cloud: Cloud
     bits: int
-    features: FixedPoint
+    formats: Numbers
     steps: list[Step] = field(default_factory=list)
     at: str = FEATURES
     before: str | None = None
@@ -105,8 +152,11 @@ class _Builder:
     joined: list[str] = field(default_factory=list)
     numbers: dict[str, FixedPoint] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.numbers[FEATURES] = self.features
+    def format(self, name: str, values: Reals | NDArray[np.float32]) -> FixedPoint:
+        """The format of a tensor with these values: the one that it has, or that of the smallest error."""
+        if name not in self.formats:
+            self.formats[name] = chosen(values, self.bits)
+        return self.formats[name]
 
     def add(self, name: str, operation: IntegerOperation, *inputs: str, graph: int = CLOUDS) -> str:
         """Append a step; returns the name of its value."""
@@ -161,13 +211,14 @@ class _Builder:
         weight, bias = layer.folded()
         product = functional.linear(x, weight)
         output = functional.relu(product + bias)
-        value = chosen(np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()]), self.bits)
+        seen = np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()])
+        value = self.format(f"{name}.product", seen)
         h = self.product(f"{name}.product", weight, at, value, graph)
-        return self.activated(name, h, bias, value, chosen(output.numpy(), self.bits), graph)
+        return self.activated(name, h, bias, value, self.format(name, output.numpy()), graph)
 
     def product(self, name: str, weight: Tensor, at: str, value: FixedPoint, graph: int = CLOUDS) -> str:
         """Append a product with [outputs, inputs] weights, rounded to a format; returns its name."""
-        number = chosen(weight.numpy(), self.bits)
+        number = self.format(f"{name}.weight", weight.numpy())
         shift = self.numbers[at].fraction_bits + number.fraction_bits - value.fraction_bits
         self.numbers[name] = value
         return self.add(name, Product(number.quantise(weight.numpy().T), number, shift, value), at, graph=graph)
@@ -196,7 +247,7 @@ class _Builder:
         return self.sampled
 
     def _aggregate(self, name: str, one: Aggregate, x: Tensor) -> None:
-        number, neighbours, at = chosen(x.numpy(), self.bits), self.neighbours(), self.at
+        number, neighbours, at = self.format(name, x.numpy()), self.neighbours(), self.at
         names, columns = list[str](), self._columns(at)
         for part in PARTS[one.message]:
             width = 1 if part == "distance" else columns
@@ -211,13 +262,13 @@ class _Builder:
 
     def _columns(self, name: str) -> int:
         """Columns of a value."""
-        return IntegerNetwork(self.cloud.width, self.features, tuple(self.steps)).values[name].columns if (
+        return IntegerNetwork(self.cloud.width, self.numbers[FEATURES], tuple(self.steps)).values[name].columns if (
             self.steps) else self.cloud.width  # fmt: skip
 
     def _skip(self, name: str, x: Tensor) -> None:
         """The value at hand and the one before it, added in the finer of their fraction bits, then rounded."""
         assert self.before is not None, "a canonical form has a skip where there is something to add"
-        self.change(self._added(name, self.at, self.before, chosen(x.numpy(), self.bits)))
+        self.change(self._added(name, self.at, self.before, self.format(name, x.numpy())))
 
     def _added(self, name: str, one: str, other: str, number: FixedPoint) -> str:
         """Append one + other in a format; returns its name."""
@@ -233,19 +284,20 @@ class _Builder:
         mine, theirs = functional.linear(state.x, own - other), functional.linear(state.x, other)
         largest = graph.reduce(Aggregate("max", "source"), theirs) if graph is not None else theirs
         both = mine + largest
-        value = chosen(np.concatenate([one.numpy().ravel() for one in (mine, theirs, both, both + bias)]), self.bits)
+        seen = np.concatenate([one.numpy().ravel() for one in (mine, theirs, both, both + bias)])
+        value = self.format(f"{name}.sum", seen)
         first = self.product(f"{name}.own", own - other, self.at, value)
         second = self.product(f"{name}.other", other, self.at, value)
         found = self.add(f"{name}.max", Neighbourhood(self.cloud.points, "max", "source"), second, self.neighbours())
         total = self.add(f"{name}.sum", Add(0, value), first, found)
         output = functional.relu(both + bias)
-        self.change(self.activated(name, total, bias, value, chosen(output.numpy(), self.bits)))
+        self.change(self.activated(name, total, bias, value, self.format(name, output.numpy())))
         self.joined.append(name)
         state.change(output)
         state.joined.append(output)
 
     def _join(self, name: str, x: Tensor) -> None:
-        number = chosen(x.numpy(), self.bits)
+        number = self.format(name, x.numpy())
         names = [
             self.rounded(f"{name}.{one}", one, self.numbers[one].fraction_bits, self._columns(one), number)
             for one in self.joined
@@ -273,7 +325,7 @@ def _tail(builder: _Builder, model: PointModel, state: State) -> IntegerNetwork:
         x = layer(x)
     weight, bias = tail.logits.weight, tail.logits.bias
     product = functional.linear(x, weight)
-    value = chosen(np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()]), builder.bits)
+    value = builder.format("logits", np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()]))
     extra = wire.logit_extra_bits(value.width)
     logit = FixedPoint(wire.LOGIT_BITS, value.fraction_bits + extra)
     h = builder.product("logits.product", weight, at, value, READOUT)
@@ -281,7 +333,7 @@ def _tail(builder: _Builder, model: PointModel, state: State) -> IntegerNetwork:
         h = builder.add("logits.shifted", Rescale(-extra), h, graph=READOUT)
     codes = value.quantise(bias.numpy())
     builder.add("logits", Apply(codes, extra, logit, "linear", None, logit), h, graph=READOUT)
-    return IntegerNetwork(builder.cloud.width, builder.features, tuple(builder.steps))
+    return IntegerNetwork(builder.cloud.width, builder.numbers[FEATURES], tuple(builder.steps))
 
 
 _MEAN_SHIFT = wire.COEFFICIENT_FRACTION_BITS
