@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from memory import SCORING, Sharing, digest
 from pages import RESULTS, read_record, write_record
+from scipy import stats
 
 from fgnas import searchers
 from fgnas.design import Design
@@ -209,3 +210,12 @@ class Record:
         """Store facts, such as the options of the benchmark, beside the results."""
         self.results = dict(sorted((self.results | facts).items()))
         write_record(self.name, self.results)
+
+
+def interval(values: Any, scale: float = 100.0, digits: int = 2) -> str:
+    """Mean and 95 % interval of values, by default as per cent."""
+    found = scale * np.asarray(values, float)
+    if len(found) < 2:
+        return f"{found.mean():.{digits}f}"
+    half = float(stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    return f"{found.mean():.{digits}f} ± {half:.{digits}f}"

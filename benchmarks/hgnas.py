@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Record
+from common import Record, interval
 from memory import PACKAGE, digest
 from pages import read_record, render, write_page
 from predictors import FIRST, SECOND, device
-from scipy import stats
 
 import fgnas
 from fgnas import searchers
@@ -229,15 +228,6 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
         yield f"beside {seed}", lambda seed=seed: beside_timing(seed)  # type: ignore[misc]
     for supernet in SUPERNETS if "rank" in parts else ():
         yield f"rank {supernet}", lambda supernet=supernet: ranked(supernet)  # type: ignore[misc]
-
-
-def interval(values: Any, scale: float = 100.0, digits: int = 2) -> str:
-    """Mean and 95 % interval of values, by default as per cent."""
-    found = scale * np.asarray(values, float)
-    if len(found) < 2:
-        return f"{found.mean():.{digits}f}"
-    half = float(stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
-    return f"{found.mean():.{digits}f} ± {half:.{digits}f}"
 
 
 def page(record: dict[str, Any]) -> str:

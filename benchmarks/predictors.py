@@ -11,10 +11,9 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from common import Record
+from common import Record, interval
 from memory import PACKAGE, digest
 from pages import read_record, render, write_page
-from scipy import stats
 
 import fgnas
 from fgnas.hardware.measured.device import JUDGED, LATENCY, DeviceFolder
@@ -83,12 +82,8 @@ def continued(seed: int) -> dict[str, Any]:
 
 
 def over(found: Sequence[dict[str, Any]], name: str, what: str = "mape") -> str:
-    """Mean and 95 % interval of a predictor's error over the seeds, in per cent."""
-    values = 100 * np.array([one[name][what] if what == "mape" else one[name]["within"][2] for one in found])
-    if len(values) < 2:
-        return f"{values.mean():.2f}"
-    half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return f"{values.mean():.2f} ± {half:.2f}"
+    """Mean and 95 % interval of a predictor's error, or of its share within 10 %, over the seeds, in per cent."""
+    return interval([one[name]["mape"] if what == "mape" else one[name]["within"][2] for one in found])
 
 
 def page(record: dict[str, Any]) -> str:

@@ -20,12 +20,18 @@ def measure(
     """Time random networks on this processor, fit predictors, and write both and a page to the folder `out`.
 
     `start` is another device's folder, whose predictors are continued. Options are those of `fgnas measure`: dataset,
-    tail, threads, networks, rounds, memory, seed. With `resume` a measurement goes on where it stopped.
+    tail, threads, networks, rounds, memory, seed. With `resume` a measurement goes on where it stopped; an interrupted
+    one raises KeyboardInterrupt with the command that continues it.
     """
+    from fgnas.hardware.measured.device import DeviceFolder
     from fgnas.report.make import report_device
     from fgnas.systems.hgnas.measuring import measure_device
 
-    folder = measure_device(options, Path(out), None if start is None else Path(start), resume)
+    try:
+        folder = measure_device(options, Path(out), None if start is None else Path(start), resume)
+    except KeyboardInterrupt:
+        command = f"; continue with: fgnas measure --out {os.fspath(out)} --resume"
+        raise KeyboardInterrupt(command if DeviceFolder(Path(out)).begun else "") from None
     report_device(folder)
     return folder
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from killing import killed, lines, same
+from point_clouds import write_clouds
 
 import fgnas
 from fgnas.cli import main
@@ -30,13 +31,7 @@ SPACE = point_space(CLOUD, TAILS["small"])
 
 @pytest.fixture(scope="module")
 def clouds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Balls and flat discs, 60 of 10 points."""
-    rng, place = np.random.default_rng(0), tmp_path_factory.mktemp("clouds") / "clouds.npz"
-    y = np.arange(60) % 2
-    points = rng.normal(size=(60, 10, 3)) * np.where(y[:, None, None] == 1, [1, 1, 0.2], 1)
-    masks = {f"{split}_mask": np.arange(60) // 20 == one for one, split in enumerate(("train", "val", "test"))}
-    np.savez(place, points=points, y=y, **masks)
-    return place
+    return write_clouds(tmp_path_factory.mktemp("clouds"))
 
 
 def row_of(space: PointSpace, **values: object) -> np.typing.NDArray[np.int16]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from killing import killed, lines
+from point_clouds import write_clouds
 
 import fgnas
 from fgnas.cli import main
@@ -27,13 +28,7 @@ SMALL = ["--networks", "24", "--rounds", "2", "--quiet"]
 
 @pytest.fixture(scope="module")
 def clouds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Balls and flat discs, 60 of 10 points."""
-    rng, place = np.random.default_rng(0), tmp_path_factory.mktemp("clouds") / "clouds.npz"
-    y = np.arange(60) % 2
-    points = rng.normal(size=(60, 10, 3)) * np.where(y[:, None, None] == 1, [1, 1, 0.2], 1)
-    masks = {f"{split}_mask": np.arange(60) // 20 == one for one, split in enumerate(("train", "val", "test"))}
-    np.savez(place, points=points, y=y, **masks)
-    return place
+    return write_clouds(tmp_path_factory.mktemp("clouds"))
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +145,18 @@ def test_another_device_starts_from_it(device: Path, clouds: Path, tmp_path: Pat
         found = fgnas.measure(tmp_path / "two", start=device, dataset=str(clouds), tail="small", networks=20, rounds=1,
                               threads=2)  # fmt: skip
     assert found.device().threads == 2 and found.verdict().floor is None
+
+
+def test_an_interrupted_measurement_says_how_to_continue(
+    clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fgnas.systems.hgnas.measuring.measure", interrupted)
+    out = str(tmp_path / "here")
+    assert main(["measure", "--dataset", str(clouds), "--tail", "small", "--out", out, *SMALL]) == 130
+    assert f"continue with: fgnas measure --out {out} --resume" in capsys.readouterr().err
 
 
 def test_what_is_refused(device: Path, clouds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
