@@ -18,7 +18,7 @@ from pages import read_record, render, write_page
 import fgnas
 from fgnas.hardware.measured.device import JUDGED, LATENCY, DeviceFolder
 from fgnas.hardware.measured.judge import judged
-from fgnas.hardware.measured.predictors import PREDICTORS, split
+from fgnas.hardware.measured.predictors import PREDICTORS, find, split
 from fgnas.hardware.measured.predictors.ours import Ours
 
 NAME = "predictors"
@@ -62,8 +62,8 @@ def learned_from(name: str, size: int, seed: int) -> dict[str, Any]:
     networks = [one.network for one in measured]
     mine, unseen = [networks[place] for place in places], [networks[place] for place in held]
     return {
-        kind: asdict(judged(made.fit(mine, values[places], cloud, seed).values(unseen), values[held]))
-        for kind, made in PREDICTORS.items()
+        kind: asdict(judged(find(kind).fit(mine, values[places], cloud, seed).values(unseen), values[held]))
+        for kind in PREDICTORS
     }
 
 

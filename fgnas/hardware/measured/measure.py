@@ -145,9 +145,9 @@ def fit(
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for name, kind in PREDICTORS.items():
+        for name in PREDICTORS:
             mine = [networks[place] for place in places]
-            found[name] = kind.fit(mine, values[places], device.cloud, device.seed, begun.get(name))
+            found[name] = predictors.find(name).fit(mine, values[places], device.cloud, device.seed, begun.get(name))
             on_fitted(len(found))
     finally:
         torch.set_num_threads(before)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fgnas.hardware.measured.predictors import PREDICTORS
 from fgnas.networks.points.operations import TAILS
 from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, POSITIVE, TEXT, SearchOptions, option
-
-PREDICTORS = ("flops", "table", "trees", "ours", "paper")
-"""The names of `fgnas.hardware.measured.predictors`, whose import takes seconds; a test compares them."""
 
 
 @dataclass(frozen=True)

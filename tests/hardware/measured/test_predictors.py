@@ -12,7 +12,6 @@ from fgnas.hardware.measured.predictors.ours import Ours
 from fgnas.hardware.measured.predictors.paper import EPOCHS, Paper
 from fgnas.hardware.measured.predictors.table import Table
 from fgnas.hardware.measured.predictors.trees import Trees
-from fgnas.systems.hgnas import options
 
 NETWORKS = drawn(260)
 VALUES = made_times(NETWORKS)
@@ -25,7 +24,7 @@ BOUNDS = {"flops": 0.5, "table": 1e-4, "trees": 0.1, "ours": 0.1, "paper": 0.25}
 def fitted() -> dict[str, Predictor]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fgnas.hardware.measured.predictors.paper.EPOCHS", EPOCHS // 10)
-        return {name: kind.fit(NETWORKS[FITTED], VALUES[FITTED], CLOUD, 0) for name, kind in PREDICTORS.items()}
+        return {name: find(name).fit(NETWORKS[FITTED], VALUES[FITTED], CLOUD, 0) for name in PREDICTORS}
 
 
 def error(predictor: Predictor) -> float:
@@ -33,8 +32,8 @@ def error(predictor: Predictor) -> float:
     return float(np.abs(predictor.values(NETWORKS[HELD]) / VALUES[HELD] - 1).mean())
 
 
-def test_the_options_name_the_predictors() -> None:
-    assert tuple(PREDICTORS) == options.PREDICTORS == tuple(BOUNDS)
+def test_they_are_found_by_name() -> None:
+    assert tuple(PREDICTORS) == tuple(BOUNDS) and all(name == find(name).NAME for name in PREDICTORS)
     with pytest.raises(UserError, match="unknown predictor 'x'; known: flops, table"):
         find("x")
 
@@ -46,7 +45,7 @@ def test_it_learns_times_that_add_up(name: str, fitted: dict[str, Predictor]) ->
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_its_arrays_are_all_it_learned(name: str, fitted: dict[str, Predictor]) -> None:
-    again = PREDICTORS[name].of(fitted[name].arrays(), CLOUD)
+    again = find(name).of(fitted[name].arrays(), CLOUD)
     assert np.array_equal(again.values(NETWORKS[HELD]), fitted[name].values(NETWORKS[HELD]))
 
 

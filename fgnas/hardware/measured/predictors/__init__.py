@@ -1,4 +1,4 @@
-"""Predictors of a device's times, each learned from measured networks: one class in one file each.
+"""Predictors of a device's times, each learned from measured networks: one class in one file each, found by name.
 
 A predictor is fitted to networks and their values above zero, such as ratios to a reference's time, and gives the
 values of others. Its arrays hold all that it learned.
@@ -6,19 +6,15 @@ values of others. Its arrays hold all that it learned.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.hardware.measured.features import Floats
-from fgnas.hardware.measured.predictors.flops import Flops
-from fgnas.hardware.measured.predictors.ours import Ours
-from fgnas.hardware.measured.predictors.paper import Paper
-from fgnas.hardware.measured.predictors.table import Table
-from fgnas.hardware.measured.predictors.trees import Trees
 from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.points.work import Cloud
 
@@ -53,14 +49,15 @@ class Predictor(Protocol):
         ...
 
 
-PREDICTORS: dict[str, type[Predictor]] = {one.NAME: one for one in (Flops, Table, Trees, Ours, Paper)}
+PREDICTORS = {"flops": "Flops", "table": "Table", "trees": "Trees", "ours": "Ours", "paper": "Paper"}
+"""Module of this package -> its class. Nothing is imported before it is asked for: torch takes seconds."""
 
 
 def find(name: str) -> type[Predictor]:
     """A kind of predictor by its name. Raises UserError for an unknown one."""
     if name not in PREDICTORS:
         raise UserError(f"unknown predictor {name!r}; known: {', '.join(PREDICTORS)}")
-    return PREDICTORS[name]
+    return cast("type[Predictor]", getattr(importlib.import_module(f"{__name__}.{name}"), PREDICTORS[name]))
 
 
 def split(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
