@@ -471,18 +471,19 @@ def with_edges(data: GraphData, ends: np.ndarray) -> GraphData:
 
 @pytest.mark.slow
 def test_few_block_rams_on_citeseer(citeseer: GraphData, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """64 hidden features in 6 bits and 80 block RAMs: too few for any array of one pass, enough for four passes."""
+    """64 hidden features in 6 bits and 80 block RAMs: too few for these arrays, of which one unit holds no weights and
+    two take two passes; enough for four passes."""
     gcn = {"attention": "gcn", "aggregation": "add", "k": 1, "t_in": 1, "t_out": 1, "t_attn": None, "t_aggr": 1,
            "ai": 1, "af": 4, "wi": 1, "wf": 4}  # fmt: skip
     layers = [{**gcn, "d": 64, "activation": "relu", "t_act": 1}, {**gcn, "d": None, "activation": None, "t_act": None}]
     design = {"schema": 1, "layers": layers, "dsp": 16}
-    one_pass = [{"units": units, "columns": [n], "beat_bits": 128} for units, n in ((1, 1), (2, 1), (2, 2))]
-    lines = [json.dumps(design | {"array": array}) for array in one_pass]
-    (tmp_path / "one-pass.jsonl").write_text("\n".join(lines))
+    named = [{"units": units, "columns": [n], "beat_bits": 128} for units, n in ((1, 1), (2, 1), (2, 2))]
+    lines = [json.dumps(design | {"array": array}) for array in named]
+    (tmp_path / "named.jsonl").write_text("\n".join(lines))
     (tmp_path / "design.json").write_text(json.dumps(design))
-    assert main(["price", str(tmp_path / "one-pass.jsonl"), "--dataset", "citeseer", "--bram36", "80"]) == 0
+    assert main(["price", str(tmp_path / "named.jsonl"), "--dataset", "citeseer", "--bram36", "80"]) == 0
     for row in map(json.loads, capsys.readouterr().out.splitlines()):
-        assert not row["feasible"] and row["bram36"] >= 125 and row["violations"][0].endswith("is over 80")
+        assert not row["feasible"] and row["violations"][0] == f"bram36 {row['bram36']} is over 80"
 
     project = str(tmp_path / "p")
     sized = ["--target", "array", "--multipliers", "16", "--bram36", "80", "--out", project]
