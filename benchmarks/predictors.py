@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from common import Record, interval
@@ -17,9 +17,12 @@ from pages import read_record, render, write_page
 
 import fgnas
 from fgnas.hardware.measured.device import JUDGED, LATENCY, DeviceFolder
+from fgnas.hardware.measured.features import Floats
 from fgnas.hardware.measured.judge import judged
-from fgnas.hardware.measured.predictors import PREDICTORS, find, split
+from fgnas.hardware.measured.predictors import PREDICTORS, Predictor, find, split
 from fgnas.hardware.measured.predictors.ours import Ours
+from fgnas.networks.points.operations import PointNetwork
+from fgnas.networks.points.work import Cloud
 
 NAME = "predictors"
 FOLDER = PACKAGE.parent / "build" / "devices"
@@ -52,33 +55,43 @@ def described(name: str) -> dict[str, Any]:
     return {"device": folder.device().to_dict(), **folder.verdict().to_dict()}
 
 
-def learned_from(name: str, size: int, seed: int) -> dict[str, Any]:
-    """Errors of every predictor on the networks held out, from `size` random others."""
+class Samples(NamedTuple):
+    """Networks of a device to learn from and those held out, each with their ratios; and what they are for."""
+
+    networks: list[PointNetwork]
+    values: Floats
+    unseen: list[PointNetwork]
+    wanted: Floats
+    cloud: Cloud
+
+
+def samples(name: str, size: int, seed: int) -> Samples:
+    """`size` random networks of a device that are not held out, and those that are."""
     folder = device(name)
-    measured, cloud = folder.measured(), folder.device().cloud
+    measured = folder.measured()
     *known, held = split(len(measured))
     places = np.random.default_rng([seed, size]).permutation(np.concatenate(known))[:size]
-    values = np.array([one.ratio for one in measured])
-    networks = [one.network for one in measured]
+    values, networks = np.array([one.ratio for one in measured]), [one.network for one in measured]
     mine, unseen = [networks[place] for place in places], [networks[place] for place in held]
-    return {
-        kind: asdict(judged(find(kind).fit(mine, values[places], cloud, seed).values(unseen), values[held]))
-        for kind in PREDICTORS
-    }
+    return Samples(mine, values[places], unseen, values[held], folder.device().cloud)
+
+
+def learned_from(name: str, size: int, seed: int) -> dict[str, Any]:
+    """Errors of every predictor on the networks held out, from `size` random others."""
+    given = samples(name, size, seed)
+    return {kind: error(find(kind), given, seed) for kind in PREDICTORS}
 
 
 def continued(seed: int) -> dict[str, Any]:
     """Errors on the second device from few of its networks: continued from the first device's predictor, and not."""
-    folder, start = device(SECOND), device(FIRST).predictor(LATENCY, Ours.NAME)
-    measured, cloud = folder.measured(), folder.device().cloud
-    *known, held = split(len(measured))
-    places = np.random.default_rng([seed, FEW]).permutation(np.concatenate(known))[:FEW]
-    values, networks = np.array([one.ratio for one in measured]), [one.network for one in measured]
-    mine, unseen = [networks[place] for place in places], [networks[place] for place in held]
-    return {
-        name: asdict(judged(Ours.fit(mine, values[places], cloud, seed, before).values(unseen), values[held]))
-        for name, before in (("continued", start), ("from nothing", None))
-    }
+    given, start = samples(SECOND, FEW, seed), device(FIRST).predictor(LATENCY, Ours.NAME)
+    return {name: error(Ours, given, seed, before) for name, before in (("continued", start), ("from nothing", None))}
+
+
+def error(kind: type[Predictor], given: Samples, seed: int, start: Predictor | None = None) -> dict[str, Any]:
+    """Errors of a predictor on the networks held out."""
+    fitted = kind.fit(given.networks, given.values, given.cloud, seed, start)
+    return asdict(judged(fitted.values(given.unseen), given.wanted))
 
 
 def over(found: Sequence[dict[str, Any]], name: str, what: str = "mape") -> str:

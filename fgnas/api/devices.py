@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fgnas.hardware.measured.device import DeviceFolder
     from fgnas.networks.points.operations import PointNetwork
 
+
 def measure(
     out: str | os.PathLike[str], *, start: str | os.PathLike[str] | None = None, resume: bool = False, **options: Any
 ) -> DeviceFolder:

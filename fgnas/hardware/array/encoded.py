@@ -12,17 +12,10 @@ import numpy as np
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
-from fgnas.hardware.array.lowering import (
-    ArrayAccelerator,
-)
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.placing import Dealt
-from fgnas.hardware.array.programme import (
-    Beats,
-    Descriptor,
-    Target,
-    descriptor_beats,
-)
+from fgnas.hardware.array.programme import Beats, Descriptor, Target, descriptor_beats
 from fgnas.hardware.integer.graph import IntegerGraph
 
 

@@ -62,8 +62,7 @@ class Device:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Device:
         """The device of plain values."""
-        tail = Tail(content["tail"]["embedding"], tuple(content["tail"]["hidden"]))
-        return cls(**{**content, "cloud": Cloud(**content["cloud"]), "tail": tail})
+        return cls(**{**content, "cloud": Cloud(**content["cloud"]), "tail": Tail.from_dict(content["tail"])})
 
 
 @dataclass(frozen=True)

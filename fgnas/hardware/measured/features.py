@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,12 +121,17 @@ def _class(one: Operation) -> str:
     raise UserError(f"a predictor knows no {one.KIND}: time the network itself, with --measure")
 
 
-def _hot(one: Any) -> list[int]:
+def _hot(one: Operation) -> list[int]:
     """The places of an operation's codes that are one."""
-    names = {
-        Connect: lambda: (one.function,), Sample: lambda: (one.function,), Combine: lambda: (str(one.features),),
-        Aggregate: lambda: (one.reducer, one.message),
-    }[type(one)]()  # fmt: skip
+    match one:
+        case Aggregate():
+            names: tuple[str, ...] = (one.reducer, one.message)
+        case Combine():
+            names = (str(one.features),)
+        case Connect() | Sample():
+            names = (one.function,)
+        case _:
+            names = ()
     return [KINDS.index(one.KIND), *(len(KINDS) + FUNCTIONS.index(name) for name in names)]
 
 

@@ -122,17 +122,21 @@ def _fit(folder: DeviceFolder, device: Device, measured: Sequence[Measured], sta
     labels = {LATENCY: np.array([one.ratio for one in measured])}
     if device.memory:
         labels[MEMORY] = np.array([float(one.memory or 0) for one in measured])
-    fitted, validation, held_out = {}, {}, {}
+    fitted, validation, held_out = dict[str, dict[str, Predictor]](), {}, {}
     with progress.counted("fit predictors", len(labels) * len(PREDICTORS), "predictors") as bar:
         for what, values in labels.items():
             begun = {name: start.predictor(what, name) for name in PREDICTORS} if start is not None else {}
-            fitted[what] = fit(networks, values, device, begun, lambda done: bar.show(done))
+            fitted[what] = fit(networks, values, device, begun, _counting(bar, len(fitted) * len(PREDICTORS)))
             validation[what], held_out[what] = _judge(networks, values, fitted[what])
     chosen = {what: min(found, key=lambda name: found[name].mape) for what, found in validation.items()}
     reference_ms = float(np.median([one.milliseconds / one.ratio for one in measured]))
     held = measured[-len(predictors.split(len(measured))[2]) :]
     verdict = Verdict(reference_ms, chosen, validation, held_out, noise_floor(held), _estimates(held, device))
     folder.finish(verdict, fitted)
+
+
+def _counting(bar: progress.Count, before: int) -> Callable[[int], None]:
+    return lambda done: bar.show(before + done)
 
 
 def fit(

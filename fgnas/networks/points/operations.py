@@ -153,6 +153,11 @@ class Tail:
         if min(self.embedding, *self.hidden, 1) < 1:
             raise UserError(f"a tail has layers of 1 feature or more, not {self.embedding} and {self.hidden}")
 
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Tail:
+        """The tail of plain values."""
+        return cls(content["embedding"], tuple(content["hidden"]))
+
 
 TAILS = {"small": Tail(64, (64,)), "middle": Tail(256, (128,)), "paper": Tail(1024, (512, 256))}
 """Tails by name: of digit-points, of other data, and DGCNN's."""
@@ -181,7 +186,7 @@ class PointNetwork:
     def from_dict(cls, content: dict[str, Any]) -> PointNetwork:
         """The record of plain values. Raises UserError for a wrong one."""
         try:
-            tail = Tail(content["tail"]["embedding"], tuple(content["tail"]["hidden"]))
+            tail = Tail.from_dict(content["tail"])
             return cls(tuple(_operation(dict(one)) for one in content["operations"]), tail)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"not a network of operations: {error!r}") from None

@@ -32,6 +32,7 @@ from fgnas.hardware.integer.operation import Operation as IntegerOperation
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.hardware.integer.sample import Sample as IntegerSample
 from fgnas.hardware.integer.tables import activation_table
+from fgnas.hardware.integer.value import Rows, Value
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import GRAPH_SEED, Dense, PointModel, State, readout, started, step
 from fgnas.networks.points.operations import (
@@ -108,7 +109,7 @@ def _calibrating(data: GraphSet) -> tuple[Cloud, _Given]:
 def _built(model: PointModel, cloud: Cloud, given: _Given, bits: int, numbers: Numbers) -> IntegerNetwork:
     """The network with these formats; a tensor that has none gets the one of the smallest error."""
     builder = _Builder(cloud, bits, numbers)
-    builder.numbers[FEATURES] = builder.format(FEATURES, given.x.numpy())
+    builder.values[FEATURES] = Value(Rows.NODES, cloud.width, builder.format(FEATURES, given.x.numpy()))
     state = started(given.x, given.batch)
     for place, one in enumerate(model.network.operations):
         builder.operation(place, one, state, model)
@@ -150,7 +151,7 @@ class _Builder:
     sampled: tuple[str, str] | str | None = None
     drawn: int = 0
     joined: list[str] = field(default_factory=list)
-    numbers: dict[str, FixedPoint] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
 
     def format(self, name: str, values: Reals | NDArray[np.float32]) -> FixedPoint:
         """The format of a tensor with these values: the one that it has, or that of the smallest error."""
@@ -161,17 +162,15 @@ class _Builder:
     def add(self, name: str, operation: IntegerOperation, *inputs: str, graph: int = CLOUDS) -> str:
         """Append a step; returns the name of its value."""
         self.steps.append(Step(name, operation, inputs, graph, graph))
+        self.values[name] = operation.value([self.values[one] for one in inputs])
         return name
 
-    def rounded(
-        self, name: str, at: str, fraction_bits: int, columns: int, number: FixedPoint, graph: int = CLOUDS
-    ) -> str:
-        """Append a change of an exact value with so many fraction bits to a format; returns its name."""
-        if shift := fraction_bits - number.fraction_bits:
+    def rounded(self, name: str, at: str, number: FixedPoint, graph: int = CLOUDS) -> str:
+        """Append a change of a value to a format; returns its name."""
+        columns = self.values[at].columns
+        if shift := self.values[at].number.fraction_bits - number.fraction_bits:
             at = self.add(f"{name}.shifted", Rescale(shift), at, graph=graph)
-        linear = Apply(np.zeros(columns, np.int64), 0, number, "linear", None, number)
-        self.numbers[name] = number
-        return self.add(name, linear, at, graph=graph)
+        return self.add(name, Apply(np.zeros(columns, np.int64), 0, number, "linear", None, number), at, graph=graph)
 
     def change(self, name: str) -> None:
         """Other features."""
@@ -219,8 +218,7 @@ class _Builder:
     def product(self, name: str, weight: Tensor, at: str, value: FixedPoint, graph: int = CLOUDS) -> str:
         """Append a product with [outputs, inputs] weights, rounded to a format; returns its name."""
         number = self.format(f"{name}.weight", weight.numpy())
-        shift = self.numbers[at].fraction_bits + number.fraction_bits - value.fraction_bits
-        self.numbers[name] = value
+        shift = self.values[at].number.fraction_bits + number.fraction_bits - value.fraction_bits
         return self.add(name, Product(number.quantise(weight.numpy().T), number, shift, value), at, graph=graph)
 
     def activated(
@@ -229,7 +227,6 @@ class _Builder:
         """Append a bias and a relu from one format to another; returns its name."""
         table = activation_table("relu", value, output)
         codes = value.quantise(bias.numpy())
-        self.numbers[name] = output
         return self.add(name, Apply(codes, 0, value, "relu", table, output), at, graph=graph)
 
     def neighbours(self) -> str:
@@ -248,22 +245,15 @@ class _Builder:
 
     def _aggregate(self, name: str, one: Aggregate, x: Tensor) -> None:
         number, neighbours, at = self.format(name, x.numpy()), self.neighbours(), self.at
-        names, columns = list[str](), self._columns(at)
-        for part in PARTS[one.message]:
-            width = 1 if part == "distance" else columns
+        names, parts = list[str](), PARTS[one.message]
+        for part in parts:
             reducer: Reducer = one.reducer  # type: ignore[assignment]
-            found = self.add(f"{name}.{part}", Neighbourhood(self.cloud.points, reducer, part), at, neighbours)  # type: ignore[arg-type]
-            whole = f"{name}.{part}.rounded" if len(PARTS[one.message]) > 1 else name
-            names.append(self.rounded(whole, found, self.numbers[at].fraction_bits, width, number))
+            made = Neighbourhood(self.cloud.points, reducer, part)  # type: ignore[arg-type]
+            found = self.add(f"{name}.{part}", made, at, neighbours)
+            names.append(self.rounded(f"{name}.{part}.rounded" if len(parts) > 1 else name, found, number))
         if len(names) > 1:
-            self.numbers[name] = number
             self.add(name, Concatenate(), *names)
         self.change(name)
-
-    def _columns(self, name: str) -> int:
-        """Columns of a value."""
-        return IntegerNetwork(self.cloud.width, self.numbers[FEATURES], tuple(self.steps)).values[name].columns if (
-            self.steps) else self.cloud.width  # fmt: skip
 
     def _skip(self, name: str, x: Tensor) -> None:
         """The value at hand and the one before it, added in the finer of their fraction bits, then rounded."""
@@ -272,9 +262,9 @@ class _Builder:
 
     def _added(self, name: str, one: str, other: str, number: FixedPoint) -> str:
         """Append one + other in a format; returns its name."""
-        first = self.rounded(f"{name}.first", one, self.numbers[one].fraction_bits, self._columns(one), number)
-        self.numbers[name] = number
-        return self.add(name, Add(self.numbers[other].fraction_bits - number.fraction_bits, number), first, other)
+        first = self.rounded(f"{name}.first", one, number)
+        shift = self.values[other].number.fraction_bits - number.fraction_bits
+        return self.add(name, Add(shift, number), first, other)
 
     def _edgeconv(self, name: str, layer: Dense, state: State) -> None:
         """(W1 - W2) x_i + max_j W2 x_j + b: the maximum of products of points, whatever the float network does."""
@@ -298,11 +288,7 @@ class _Builder:
 
     def _join(self, name: str, x: Tensor) -> None:
         number = self.format(name, x.numpy())
-        names = [
-            self.rounded(f"{name}.{one}", one, self.numbers[one].fraction_bits, self._columns(one), number)
-            for one in self.joined
-        ]
-        self.numbers[name] = number
+        names = [self.rounded(f"{name}.{one}", one, number) for one in self.joined]
         self.change(self.add(name, Concatenate(), *names))
 
 
@@ -311,13 +297,12 @@ def _tail(builder: _Builder, model: PointModel, state: State) -> IntegerNetwork:
     tail = model.tail
     x = tail.embedding(state.x)
     at = builder.dense("embedding", tail.embedding, builder.at, state.x)
-    columns, number = x.shape[1], builder.numbers[at]
+    number = builder.values[at].number
     x = readout(x, state.batch)
     names = []
     for reducer, gather in (("max", Gather("max")), ("mean", Gather(mean="rounded", shift=_MEAN_SHIFT))):
         exact = builder.add(f"readout.{reducer}.exact", gather, at, graph=READOUT)
-        names.append(builder.rounded(f"readout.{reducer}", exact, number.fraction_bits, columns, number, READOUT))
-    builder.numbers["readout"] = number
+        names.append(builder.rounded(f"readout.{reducer}", exact, number, READOUT))
     at = builder.add("readout", Concatenate(), *names, graph=READOUT)
     for place, layer in enumerate(tail.hidden):
         assert isinstance(layer, Dense)
@@ -333,7 +318,7 @@ def _tail(builder: _Builder, model: PointModel, state: State) -> IntegerNetwork:
         h = builder.add("logits.shifted", Rescale(-extra), h, graph=READOUT)
     codes = value.quantise(bias.numpy())
     builder.add("logits", Apply(codes, extra, logit, "linear", None, logit), h, graph=READOUT)
-    return IntegerNetwork(builder.cloud.width, builder.numbers[FEATURES], tuple(builder.steps))
+    return IntegerNetwork(builder.cloud.width, builder.values[FEATURES].number, tuple(builder.steps))
 
 
 _MEAN_SHIFT = wire.COEFFICIENT_FRACTION_BITS

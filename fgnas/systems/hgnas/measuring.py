@@ -22,8 +22,6 @@ from fgnas.systems.hgnas.target import MeasuredTarget
 from fgnas.tasks.points import GraphSet, load_graphs
 
 DRAWN_AT_ONCE = 500
-PREDICTED = OPERATIONS
-"""Operations of the space, which predictors know; those of baselines are others."""
 ROUNDS_NOW = 5
 """How often a network is timed when its price is measured, too."""
 FRUITLESS = 20
@@ -97,7 +95,8 @@ def priced(network: PointNetwork, folder: DeviceFolder, measured: bool) -> dict[
     device = folder.device()
     target = MeasuredTarget(point_space(device.cloud, device.tail), folder)
     found: dict[str, Any] = {"network": network.hash, "device": str(folder.path), "predictor": target.latency.NAME}
-    if all(one.KIND in PREDICTED for one in network.operations):
+    # Predictors know the operations of the space; those of some baselines are others.
+    if all(one.KIND in OPERATIONS for one in network.operations):
         found |= plain(target.of([network]), 0)
     elif not measured:
         raise UserError("no predictor knows this network's operations: time it with --measure")
