@@ -3,6 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import torch
+
+from fgnas.networks.points import training
+from fgnas.networks.points.model import PointModel
+from fgnas.networks.points.operations import PointNetwork
+from fgnas.tasks.points import GraphSet
 
 
 def write_clouds(folder: Path) -> Path:
@@ -13,3 +19,14 @@ def write_clouds(folder: Path) -> Path:
     masks = {f"{split}_mask": np.arange(60) // 20 == one for one, split in enumerate(("train", "val", "test"))}
     np.savez(place, points=points, y=y, **masks)
     return place
+
+
+def warmed(network: PointNetwork, data: GraphSet, seed: int = 0) -> PointModel:
+    """Random weights, with statistics of the training clouds."""
+    torch.manual_seed(seed)
+    model = PointModel(network, data.width_in, data.classes)
+    x, batch, _ = training.graphs_of(data, np.flatnonzero(data.train))
+    with torch.no_grad():
+        for _ in range(30):
+            model(x, batch)
+    return model.eval()

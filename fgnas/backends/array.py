@@ -31,6 +31,7 @@ from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.points.encoded import EncodedPoints, PointArray
 from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.memories import reader_buffer
@@ -57,6 +58,8 @@ OPTIONAL: dict[str, Callable[[Engine], bool]] = {
     "array_unit_parts": lambda engine: engine.parts > 1,
     "array_unit_collect": lambda engine: engine.parts > 1,
     "array_unit_residual": lambda engine: engine.residual,
+    "array_chain": lambda engine: engine.neighbours is not None,
+    "array_neighbours": lambda engine: engine.neighbours is not None,
 }
 """Modules that not every engine has, and which do."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
@@ -100,6 +103,16 @@ def write_encoded(
     return replace_project(
         directory, lambda built: _fill(encoded.accelerator, encoded, predicted, built, given, network)
     )
+
+
+def write_points(encoded: EncodedPoints, directory: Path, specification: Specification) -> None:
+    """The RTL, the vectors of a cloud and the reports of a network of points, into a new folder."""
+    write_rtl(encoded.accelerator, directory)
+    write_vectors(encoded, directory / "vectors")
+    write_json(directory / "report" / "accelerator.json", summary(encoded.accelerator))
+    phases = _phases(encoded, ["fetch", *encoded.names], [0, *encoded.multiplications])
+    price = _priced(encoded.engine, phases, sum(encoded.multiplications), specification)
+    write_json(directory / "report" / "price.json", price)
 
 
 def write_calls(
@@ -248,7 +261,7 @@ def _priced(
     }
 
 
-def write_rtl(accelerator: OnEngine, directory: Path) -> list[Path]:
+def write_rtl(accelerator: OnEngine | PointArray, directory: Path) -> list[Path]:
     """Write `rtl/` below `directory`: the files in compile order, which files.f lists."""
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
@@ -281,7 +294,7 @@ def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
     return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits)
 
 
-def _kernel(accelerator: OnEngine) -> str:
+def _kernel(accelerator: OnEngine | PointArray) -> str:
     engine = accelerator.engine
     return render(
         "rtl/array/array_kernel.sv.j2",
@@ -332,7 +345,7 @@ def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
     return sizes
 
 
-def summary(accelerator: OnEngine) -> dict[str, Any]:
+def summary(accelerator: OnEngine | PointArray) -> dict[str, Any]:
     """The accelerator and its kernel interface as plain JSON values."""
     return {
         **accelerator.summary(),

@@ -20,7 +20,15 @@ from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.placing import fit, readout
-from fgnas.hardware.array.programme import PORT_WIDTHS, STATUS_BITS, Descriptor, Operation, Target, programme_beats
+from fgnas.hardware.array.programme import (
+    PORT_WIDTHS,
+    STATUS_BITS,
+    Descriptor,
+    Operation,
+    Region,
+    Target,
+    programme_beats,
+)
 from fgnas.tools.csim import run_bench, run_csim
 from fgnas.tools.lint import lint
 from fgnas.tools.simulate import run_simulation
@@ -132,7 +140,10 @@ def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
         "scores of partial sums": (bad, goes_on, {"operation": Operation.ATTEND}),
         "a load of partial sums": (bad, lambda d: d.operation == Operation.LOAD, {"target": Target.PARTIAL}),
         "a load that goes on": (bad, lambda d: d.operation == Operation.LOAD, {"accumulate": 1}),
-        "a pair": (bad, sums, {"pair": 1}), "spare bits": (bad, sums, {"spare_high": 8}),
+        "a pair": (bad, sums, {"pair": 1}), "spare bits": (bad, sums, {"spare_high": 1}),
+        "nearest points of no chain": (bad, sums, {"region": Region.NEIGHBOURS}),
+        "a sample of no chain": (bad, sums, {"sample": 1}), "a negated sum": (bad, sums, {"negate": 1}),
+        "a subtracted row": (bad, sums, rows | {"minus": 1}),
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from point_clouds import warmed
 
 from fgnas.hardware.integer import interpreter
 from fgnas.hardware.integer.network import IntegerNetwork
@@ -38,17 +39,6 @@ def data() -> GraphSet:
     clouds = rng.integers(-512, 512, (40, 16, 3)) / 256
     place = np.arange(40)
     return of_clouds("made", clouds, place % 4, [place < 24, (place >= 24) & (place < 32), place >= 32])
-
-
-def warmed(network: PointNetwork, data: GraphSet, seed: int = 0) -> PointModel:
-    """Random weights, with statistics of the training clouds."""
-    torch.manual_seed(seed)
-    model = PointModel(network, data.width_in, data.classes)
-    x, batch, _ = training.graphs_of(data, np.flatnonzero(data.train))
-    with torch.no_grad():
-        for _ in range(30):
-            model(x, batch)
-    return model.eval()
 
 
 def far(model: PointModel, data: GraphSet, bits: int) -> float:

@@ -175,6 +175,7 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
         "shift": {"shift": len(engine.shifts)}, "maximum": {"reduce": 1}, "bits": {"bits": 17},
         "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
         "pair": {"pair": 1}, "residual": {"residual": 1}, "spare bits": {"spare_high": 1},
+        "sample": {"sample": 1}, "negate": {"negate": 1}, "minus": {"minus": 1},
         "function": {"activation": 3},
     }  # fmt: skip
     if bench.scored:

@@ -39,6 +39,7 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.programme import (
+    STREAMED,
     Attention,
     Beats,
     Descriptor,
@@ -304,7 +305,7 @@ def filled(call: EncodedCall) -> EncodedCall:
     """The call with what it reads."""
     engine, half, chunk = call.engine, call.part.half, call.part.chunk
     assert isinstance(half.value, np.ndarray), "the call before it has run"
-    regions = {one.name.lower(): no_beats(engine) for one in Region}
+    regions = {one.name.lower(): no_beats(engine) for one in STREAMED}
     if call.programme:
         images = [image_beats(image[None], engine) for image in _images(call.part)]
         regions[Region.PARAMETERS.name.lower()] = np.concatenate(images)

@@ -38,6 +38,10 @@ COEFFICIENT_CYCLES = 3
 """What an engine with attention takes longer, in every phase: an entry's coefficient is worked out."""
 QUOTIENT_CYCLES = 3
 """What a quotient takes beside a cycle for each of its bits."""
+GATHER_CYCLES = 3
+"""What the address of a nearest point takes longer than that of an entry of a stream."""
+SAMPLE_CYCLES = 8
+"""From the issue of a row's last word of differences to the first of its indices."""
 RESIDUAL_CYCLES = 1
 """What an engine that adds own rows takes longer, in every phase."""
 PARTIAL_CYCLES = 1
@@ -95,6 +99,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     takers, sparse = mode.takers, descriptor.streams
     messages = descriptor.is_step(Attention.MESSAGES)
     before = descriptor.entries - 1 if descriptor.scores_edges else int(messages)
+    further = GATHER_CYCLES if descriptor.gathers else 0
     return Stream(
         Target(descriptor.target),
         descriptor.tiles,
@@ -107,7 +112,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         before,
         result_cycles(
             engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0, engine.parts
-        ),
+        ) + further,
         engine.parts,
     )
 
@@ -141,6 +146,12 @@ def load_cycles(
     return read_latency + FETCH_CYCLES + int(load_steps(count, places, engine.loaded_together, banks)) + DECODE_CYCLES
 
 
+def sample_cycles(descriptor: Descriptor) -> int:
+    """Cycles of a search for nearest points: every row meets every point, and the last row's indices leave behind."""
+    met = descriptor.count * descriptor.entries * descriptor.tiles
+    return met + SAMPLE_CYCLES + descriptor.bias_base + DECODE_CYCLES
+
+
 def row_ends(entries: int, groups: int) -> NDArray[np.bool_]:
     """[entries, m] where a row of so many entries ends in every group: a phase of such rows repeats it."""
     return np.broadcast_to(np.arange(entries)[:, None] == entries - 1, (entries, groups))
@@ -162,6 +173,9 @@ def phase_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> list[int
         mode = engine.modes[descriptor.mode]
         if not descriptor.computes:
             found.append(load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency))
+            continue
+        if descriptor.sample:
+            found.append(sample_cycles(descriptor))
             continue
         ends, times = _ends(encoded, number, descriptor, mode)
         found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency, times))
@@ -234,7 +248,7 @@ def _work(descriptor: Descriptor) -> str:
 
 def _ends(encoded: Encoded, number: int, descriptor: Descriptor, mode: Mode) -> tuple[NDArray[np.bool_], int]:
     """[slot rows, m] where rows end, and how many times the phase issues these slot rows."""
-    if not descriptor.streams:
+    if not descriptor.streams:  # dense rows, or gathers
         return row_ends(descriptor.entries, mode.m), descriptor.count
     if descriptor.scores_edges:
         return row_ends(1, mode.m), descriptor.count

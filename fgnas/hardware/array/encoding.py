@@ -43,6 +43,7 @@ from fgnas.hardware.array.placing import (
     rows_ahead,
 )
 from fgnas.hardware.array.programme import (
+    STREAMED,
     Activation,
     Attention,
     Beats,
@@ -156,7 +157,7 @@ class _Encoder:
         self.programme: list[Descriptor] = []
         self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
-        self.streams: dict[Region, list[Beats]] = {region: [] for region in Region}
+        self.streams: dict[Region, list[Beats]] = {region: [] for region in STREAMED}
         self.placed = placed(accelerator.plans, dealt)
         held = memories(self.placed)
         self.maxima_base = int(held.own)

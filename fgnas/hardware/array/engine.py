@@ -53,12 +53,18 @@ SHARED = array_sizes.SHARED
 BANKS_OF_READER = 2
 """Banks of a shared table for each unit that reads it: with one, 6 to 17 % of the cycles on Cora and CiteSeer are lost
 to takers that wait, with two less than 1 % (up to eight readers)."""
+MOST_PLACES = 32
+"""Nearest points of a row that a chain may hold."""
+MOST_INDICES = MOST_OWN_WORDS
+"""Indices of nearest points that a unit may hold."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows, or of partial sums, that are built in LUTRAM; more of them take block RAM."""
 
 
-EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared")
+EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared", "neighbours")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
+PARTS = ("softmax", "neighbours")
+"""Of them those that have sizes of their own."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,19 @@ class Softmax:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """What an engine that finds nearest points has beside: a chain of sorted places for each unit, and a memory.
+
+    Attributes:
+        places: nearest points of a row, at most.
+        words: indices that a unit holds.
+    """
+
+    places: int
+    words: int
+
+
+@dataclass(frozen=True)
 class Engine:
     """An array as it is built: S units of LANES multipliers, their memories and their modes.
 
@@ -153,6 +172,7 @@ class Engine:
         partial_words: depth of a unit's partial sums, words of LANES sums; 0 for an engine that keeps none.
         finished: lanes of a total that a unit's epilogue finishes in a cycle: fewer take fewer LUTs.
         shared: units that read one copy of the table: see `copy_of`.
+        neighbours: what nearest points take; None for an engine that finds none.
     """
 
     units: int
@@ -175,6 +195,7 @@ class Engine:
     partial_words: int = 0
     finished: int = LANES
     shared: int = 1
+    neighbours: Neighbours | None = None
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -206,6 +227,15 @@ class Engine:
             f"{self.units} units, {self.places} of them side by side, are not whole groups of {self.shared} that hold "
             f"the same columns": self.shared == 1 or self.units % (self.places * self.shared) == 0,
             "an engine with attention shares no tables": self.shared == 1 or self.softmax is None,
+            "an engine that finds nearest points has neither shared tables nor attention": self.neighbours is None
+            or (self.shared == 1 and self.softmax is None),
+            f"nearest points are 1 to {MOST_PLACES}, and take 2 to {MOST_INDICES:,} indices of a unit":
+            self.neighbours is None or (1 <= self.neighbours.places <= MOST_PLACES
+                                        and 2 <= self.neighbours.words <= MOST_INDICES),
+            "squares of differences have numbers that are narrower than an entry's value": self.neighbours is None
+            or self.bits < self.entry.place("value")[1],
+            "nearest points are reduced by the maximum, and added to own rows": self.neighbours is None
+            or (self.maximum and self.residual),
             "attention looks for the maximum": self.softmax is None or self.maximum,
             "queries of two nodes are for scores of edges": self.softmax is None or self.softmax.dot
             or not self.softmax.pair,
@@ -311,7 +341,9 @@ class Engine:
         defaults = {one.name: one.default for one in fields(self)}
         plain = {name: value for name, value in vars(self).items() if name not in EXTRAS or value != defaults[name]}
         softmax = {} if self.softmax is None else {"softmax": self.softmax.summary()}
-        return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax}
+        neighbours = {} if self.neighbours is None else {"neighbours": vars(self.neighbours)}
+        return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax,
+                **neighbours}  # fmt: skip
 
     @classmethod
     def of(cls, content: Any) -> Engine:
@@ -320,12 +352,13 @@ class Engine:
             given = {
                 one.name: content[one.name]
                 for one in fields(cls)
-                if one.init and one.name != "softmax" and (one.name in content or one.name not in EXTRAS)
+                if one.init and one.name not in PARTS and (one.name in content or one.name not in EXTRAS)
             }
             modes = tuple(Mode(**mode) for mode in content["modes"])
             softmax = Softmax(**content["softmax"]) if "softmax" in content else None
             given |= {"shifts": tuple(content["shifts"]), "finished": content.get("finished", LANES)}
-            return cls(**{**given, "modes": modes, "softmax": softmax})
+            neighbours = Neighbours(**content["neighbours"]) if "neighbours" in content else None
+            return cls(**{**given, "modes": modes, "softmax": softmax, "neighbours": neighbours})
         except (KeyError, TypeError):
             raise UserError(OTHER_VERSION) from None
 

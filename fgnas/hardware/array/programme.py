@@ -54,6 +54,12 @@ class Region(IntEnum):
     PARAMETERS = 0
     FEATURES = 1
     EDGES = 2
+    NEIGHBOURS = 3
+    """No beats: the indices that a sample found."""
+
+
+STREAMED = (Region.PARAMETERS, Region.FEATURES, Region.EDGES)
+"""The regions that have beats."""
 
 
 class Target(IntEnum):
@@ -65,6 +71,7 @@ class Target(IntEnum):
     BIAS = 3
     ACTIVATION = 4
     PARTIAL = 5
+    NEIGHBOURS = 6
 
 
 class Activation(IntEnum):
@@ -89,16 +96,17 @@ COLUMN_BITS = (LARGEST_UNITS.bit_length() - 1).bit_length()
 DESCRIPTOR = Layout((
     Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 elements of own rows, 3 attend"),
     Field("mode", 3, "number of the kernel mode (m, k, n)"),
-    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges"),
-    Field("offset", 28, "first beat, counted from the start of the region"),
-    Field("beats", 28, "beats to read"),
+    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges; 3 none: entries are nearest points"),
+    Field("offset", 28, "first beat, counted from the start of the region; of nearest points the value of each"),
+    Field("beats", 28, "beats to read; of nearest points the value of the row itself, which follows them; 0 none"),
     Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
-    Field("entries", 12, "dense: elements of a row that a unit multiplies; scores: words of vectors, or of a query"),
+    Field("entries", 12, "dense: elements of a row that a unit multiplies, or points; of nearest points entries of "
+          "a row; scores: words of vectors, or of a query; a stream: words of an own row that is added"),
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
-    Field("limit", 15, "words of the table that an entry may name"),
+    Field("limit", 15, "words of the table that an entry may name; of nearest points the words of a row"),
     Field("own_base", 14, "first own word that is read: of rows, vectors, queries, scores of edges, largest scores"),
-    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums"),
+    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums, 6 nearest points"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
     Field("target_columns", COLUMN_BITS, "log2 of the units that hold a result's row side by side"),
@@ -109,13 +117,16 @@ DESCRIPTOR = Layout((
     Field("pair", 1, "queries: a row adds the products of two nodes' rows of H, each with a vector of its own"),
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
-    Field("bias_base", 6, "first word of the bias"),
+    Field("bias_base", 6, "first word of the bias; of a sample the nearest points of a row"),
     Field("residual", 1, "add the unit's own row to the finished one"),
     Field("activation", 2, "0 none, 1 relu, 2 table"),
     Field("activation_base", 8, "first word of the activation table"),
     Field("bits", 5, "width that results saturate to"),
     Field("residual_shift", 4, "number of the right shift of the row that is added"),
-    Field("spare_high", 4, "must be 0"),
+    Field("sample", 1, "dense: the nearest points of every row are found"),
+    Field("minus", 1, "the own row is subtracted"),
+    Field("negate", 1, "the sum is negated in front of the bias"),
+    Field("spare_high", 1, "must be 0"),
     Field("attention", 2, "attention: 0 scores, 1 the largest of every row, 2 messages weighted by them, 3 queries"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
@@ -192,6 +203,9 @@ class Descriptor:
     activation_base: int = 0
     bits: int = 8
     residual_shift: int = 0
+    sample: int = 0
+    minus: int = 0
+    negate: int = 0
     spare_high: int = 0
     attention: int = 0
     head_tiles: int = 0
@@ -212,9 +226,14 @@ class Descriptor:
         return self.operation != Operation.LOAD
 
     @property
+    def gathers(self) -> bool:
+        """Whether the entries are the nearest points of every row."""
+        return self.operation == Operation.SPARSE and self.region == Region.NEIGHBOURS
+
+    @property
     def streams(self) -> bool:
         """Whether the entries are those of a stream."""
-        return self.operation == Operation.SPARSE or (
+        return (self.operation == Operation.SPARSE and not self.gathers) or (
             self.operation == Operation.ATTEND and (self.attention != Attention.SCORES or self.dot != 0)
         )
 

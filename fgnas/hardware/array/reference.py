@@ -16,6 +16,7 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoded import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
 from fgnas.hardware.array.programme import (
+    NARROW_BITS,
     Activation,
     Attention,
     Beats,
@@ -36,6 +37,7 @@ class Machine:
         engine: the array.
         table, own: [S, words, LANES].
         bias, activation: [S, words, LANES].
+        neighbours: [S, words] indices of nearest points.
         partial: [S, words, LANES] sums of rows that are not finished.
         logits: [words, LANES] in the order in which they leave.
     """
@@ -46,22 +48,28 @@ class Machine:
     bias: Codes = field(init=False)
     activation: Codes = field(init=False)
     partial: Codes = field(init=False)
+    neighbours: Codes = field(init=False)
     logits: Codes = field(init=False)
 
     def __post_init__(self) -> None:
         for name in ("table", "own", "bias", "activation", "partial"):
             depth = getattr(self.engine, f"{name}_words")
             setattr(self, name, np.zeros((self.engine.units, depth, LANES), np.int64))
+        chain = self.engine.neighbours
+        self.neighbours = np.zeros((self.engine.units, chain.words if chain else 0), np.int64)
         self.logits = np.zeros((0, LANES), np.int64)
 
     def execute(self, programme: Sequence[Descriptor], regions: dict[str, Beats]) -> Codes:
         """Run a programme; returns the words of logits, [words, LANES]."""
         for descriptor in programme:
-            region = regions[Region(descriptor.region).name.lower()]
-            beats = region[descriptor.offset : descriptor.offset + descriptor.beats]
+            beats = _beats(descriptor, regions)
             mode = self.engine.modes[descriptor.mode]
             if descriptor.operation == Operation.LOAD:
                 self._load(descriptor, mode, beats)
+            elif descriptor.gathers:
+                self._gather(descriptor, mode)
+            elif descriptor.sample:
+                self._sample(descriptor)
             elif descriptor.operation == Operation.SPARSE:
                 self._sparse(descriptor, mode, beats)
             elif descriptor.operation == Operation.DENSE:
@@ -100,6 +108,31 @@ class Machine:
             products = value[goes, taker][entries][:, None, None] * words
             reduce = np.maximum if d.reduce else np.add
             sums.append(reduce.reduceat(products, starts, axis=0))
+        self._finish(d, mode, sums)
+
+    def _sample(self, d: Descriptor) -> None:
+        """The nearest points of every row of a unit: those with the smallest keys {squared distance, index}."""
+        word, point = np.arange(d.tiles), np.arange(d.entries)
+        for unit in range(self.engine.units):
+            rows = self.own[unit][d.own_base + np.arange(d.count)[:, None] * d.tiles + word].reshape(d.count, -1)
+            points = self.table[unit][d.table_base + point[:, None] * d.tiles + word].reshape(d.entries, -1)
+            keys = ((rows[:, None] - points) ** 2).sum(axis=2) * len(point) + point
+            found = np.sort(keys, axis=1)[:, : d.bias_base] % len(point)
+            self.neighbours[unit, : found.size] = found.ravel()
+
+    def _gather(self, d: Descriptor, mode: Mode) -> None:
+        """Rows of the table that the nearest points name, and behind them the row itself where it has a value."""
+        value, own = _signed(d.offset), _signed(d.beats)
+        named = d.entries - (own != 0)
+        sums: list[Codes] = []
+        for unit in range(self.engine.units):
+            index = self.neighbours[unit][: d.count * named].reshape(d.count, named)
+            itself = np.arange(d.count)[:, None] * mode.m + unit
+            index = np.concatenate([index, itself[:, : d.entries - named]], axis=1)
+            words = self.table[unit][d.table_base + index[:, :, None] * d.limit + np.arange(d.tiles)]
+            values = np.where(np.arange(d.entries) < named, value, own)
+            messages = values[:, None, None] * words
+            sums.append(messages.max(axis=1) if d.reduce else messages.sum(axis=1))
         self._finish(d, mode, sums)
 
     def _scores(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
@@ -269,6 +302,7 @@ class Machine:
     def _epilogue(self, d: Descriptor, unit: int, total: Codes, divisor: Codes | None) -> Codes:
         """[rows, tiles, LANES] results: shift, quotient, bias, saturation, activation, and the unit's own rows."""
         y = shift_right_even(total, self.engine.shifts[d.shift])
+        y = -y if d.negate else y
         if divisor is not None:
             y = divide_even(y, divisor[:, :, None])
         if d.bias:
@@ -284,12 +318,28 @@ class Machine:
         if not d.residual:
             return u
         own = shift_right_even(self._own_rows(d, unit, len(u)), self.engine.shifts[d.residual_shift])
-        return np.clip(u + own, -largest - 1, largest)
+        return np.clip(u - own if d.minus else u + own, -largest - 1, largest)
 
     def _own_rows(self, d: Descriptor, unit: int, rows: int) -> Codes:
         """[rows, tiles, LANES] the unit's own rows that are added to as many finished ones, in their order."""
-        place = d.own_base + np.arange(rows)[:, None] * d.target_tiles + np.arange(d.tiles)
+        words = d.target_tiles
+        if self.engine.neighbours is not None:
+            words = d.limit if d.gathers else d.entries or d.target_tiles
+        place = d.own_base + np.arange(rows)[:, None] * words + np.arange(d.tiles)
         return self.own[unit, place]
+
+
+def _beats(d: Descriptor, regions: dict[str, Beats]) -> Beats:
+    """The beats that a descriptor reads; none of nearest points."""
+    if d.region == Region.NEIGHBOURS:
+        return next(iter(regions.values()))[:0]
+    return regions[Region(d.region).name.lower()][d.offset : d.offset + d.beats]
+
+
+def _signed(code: int) -> int:
+    """The value of an entry that a descriptor holds."""
+    sign = 1 << (NARROW_BITS - 1)
+    return (code ^ sign) - sign
 
 
 def _fivefold(z: Codes) -> Codes:

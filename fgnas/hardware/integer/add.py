@@ -1,4 +1,4 @@
-"""Add: the rows of two values added, as a skip around a layer does."""
+"""Add: the rows of two values added or subtracted, as a skip around a layer does."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from dataclasses import dataclass
 
 from fgnas.fixedpoint import Codes, FixedPoint, shift_right_even
 from fgnas.hardware.integer.graph import IntegerGraph
-from fgnas.hardware.integer.operation import Given, Operation, check_shift
+from fgnas.hardware.integer.operation import Given, Operation, check_shift, dense
 from fgnas.hardware.integer.value import Value
 
 
 @dataclass(frozen=True)
 class Add(Operation):
-    """Z = saturate(A + RNE(B / 2**shift)): A has Z's fraction bits, B is shifted to them.
+    """Z = saturate(A ± RNE(B / 2**shift)): A has Z's fraction bits, B is shifted to them.
 
     Attributes:
         shift: right shift of B; may be negative.
         output: format of Z.
+        minus: whether B is subtracted.
     """
 
     shift: int
     output: FixedPoint
+    minus: bool = False
 
     def value(self, given: Sequence[Value]) -> Value:
         """[rows, columns] in Z's format."""
@@ -34,5 +36,6 @@ class Add(Operation):
 
     def run(self, given: Sequence[Given], graph: IntegerGraph) -> Codes:
         """[rows, columns] codes."""
-        a, b = given
-        return self.output.saturate(a + shift_right_even(b, self.shift))
+        a, b = map(dense, given)
+        aligned = shift_right_even(b, self.shift)
+        return self.output.saturate(a - aligned if self.minus else a + aligned)

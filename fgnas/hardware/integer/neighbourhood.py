@@ -11,8 +11,8 @@ import numpy as np
 from fgnas.fixedpoint import Codes, shift_right_even
 from fgnas.hardware.integer.gather import readout_fraction
 from fgnas.hardware.integer.graph import IntegerGraph
-from fgnas.hardware.integer.operation import Given, Operation
-from fgnas.hardware.integer.sample import PLACES, dense
+from fgnas.hardware.integer.operation import Given, Operation, dense
+from fgnas.hardware.integer.sample import PLACES
 from fgnas.hardware.integer.value import Rows, Value, exact
 
 Reducer = Literal["sum", "mean", "max", "min"]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
 import scipy.sparse as sp
 
 from fgnas.fixedpoint import Codes, FixedPoint
@@ -35,6 +36,11 @@ def one_of(given: Sequence[Value], work: str, columns: int | None = None) -> Val
     if columns is not None and given[0].columns != columns:
         raise ValueError(f"{work} reads rows of {columns} numbers, not of {given[0].columns}")
     return given[0]
+
+
+def dense(codes: Given) -> Codes:
+    """[rows, columns] codes that may be sparse."""
+    return codes if isinstance(codes, np.ndarray) else np.asarray(codes.todense())
 
 
 def check_shift(work: str, fraction_bits: int, shift: int, output: FixedPoint) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware.integer.graph import IntegerGraph
-from fgnas.hardware.integer.operation import Given, Operation, one_of
+from fgnas.hardware.integer.operation import Given, Operation, dense, one_of
 from fgnas.hardware.integer.value import Rows, Value
 from fgnas.tasks.neighbours import hashed_neighbours
 
@@ -66,11 +66,6 @@ def nearest(cloud: Codes, k: int) -> Codes:
     keys = (distances << INDEX_BITS) + np.arange(len(cloud))
     found = np.sort(np.partition(keys, k - 1, axis=1)[:, :k], axis=1)
     return found & ((1 << INDEX_BITS) - 1)
-
-
-def dense(codes: Given) -> Codes:
-    """[rows, columns] codes that may be sparse."""
-    return codes if isinstance(codes, np.ndarray) else np.asarray(codes.todense())
 
 
 def _refused(x: Value) -> Value:

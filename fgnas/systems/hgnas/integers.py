@@ -7,7 +7,7 @@ of its norm into weights and bias. Graphs of nearest neighbours are made from co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,7 @@ from fgnas.hardware.integer.operation import Operation as IntegerOperation
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.hardware.integer.sample import Sample as IntegerSample
 from fgnas.hardware.integer.tables import activation_table
-from fgnas.hardware.integer.value import Rows, Value
+from fgnas.hardware.integer.value import EXACT_BITS, Rows, Value
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import GRAPH_SEED, Dense, PointModel, State, readout, started, step
 from fgnas.networks.points.operations import (
@@ -208,12 +208,11 @@ class _Builder:
     def dense(self, name: str, layer: Dense, at: str, x: Tensor, graph: int = CLOUDS) -> str:
         """Append relu(W x + b) with a norm in W and b; returns the name of its value."""
         weight, bias = layer.folded()
-        product = functional.linear(x, weight)
-        output = functional.relu(product + bias)
-        seen = np.concatenate([product.numpy().ravel(), (product + bias).numpy().ravel()])
-        value = self.format(f"{name}.product", seen)
-        h = self.product(f"{name}.product", weight, at, value, graph)
-        return self.activated(name, h, bias, value, self.format(name, output.numpy()), graph)
+        output = functional.relu(functional.linear(x, weight) + bias)
+        number = self.format(name, np.concatenate([output.numpy().ravel(), bias.numpy()]))
+        # Products are saturated behind the bias alone, so that one pass through a unit makes the result.
+        h = self.product(f"{name}.product", weight, at, FixedPoint(EXACT_BITS, number.fraction_bits), graph)
+        return self.activated(name, h, bias, number, number, graph)
 
     def product(self, name: str, weight: Tensor, at: str, value: FixedPoint, graph: int = CLOUDS) -> str:
         """Append a product with [outputs, inputs] weights, rounded to a format; returns its name."""
@@ -244,13 +243,23 @@ class _Builder:
         return self.sampled
 
     def _aggregate(self, name: str, one: Aggregate, x: Tensor) -> None:
-        number, neighbours, at = self.format(name, x.numpy()), self.neighbours(), self.at
-        names, parts = list[str](), PARTS[one.message]
+        neighbours, at, parts = self.neighbours(), self.at, PARTS[one.message]
+        number = given = self.values[at].number
+        if one.reducer == "sum" or set(parts) - {"source", "target"}:  # else they have no larger numbers
+            # Never finer than x, which is subtracted from what is rounded to this format.
+            number = replace(number, fraction_bits=min(given.fraction_bits, self.format(name, x.numpy()).fraction_bits))
+        names = list[str]()
         for part in parts:
             reducer: Reducer = one.reducer  # type: ignore[assignment]
-            made = Neighbourhood(self.cloud.points, reducer, part)  # type: ignore[arg-type]
-            found = self.add(f"{name}.{part}", made, at, neighbours)
-            names.append(self.rounded(f"{name}.{part}.rounded" if len(parts) > 1 else name, found, number))
+            whole = f"{name}.{part}.rounded" if len(parts) > 1 else name
+            if part == "relative" and reducer != "sum":
+                made = Neighbourhood(self.cloud.points, reducer, "source")
+                found = self.rounded(f"{whole}.source", self.add(f"{name}.{part}", made, at, neighbours), number)
+                less = Add(given.fraction_bits - number.fraction_bits, number, minus=True)
+                names.append(self.add(whole, less, found, at))
+            else:
+                made = Neighbourhood(self.cloud.points, reducer, part)  # type: ignore[arg-type]
+                names.append(self.rounded(whole, self.add(f"{name}.{part}", made, at, neighbours), number))
         if len(names) > 1:
             self.add(name, Concatenate(), *names)
         self.change(name)

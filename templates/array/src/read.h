@@ -69,7 +69,8 @@ inline bool can_run(const Descriptor& d) {
     const bool sized = d.count != 0 && d.tiles != 0 && d.tiles <= TILES && d.target_tiles != 0 && d.bits >= 2 &&
                        d.bits <= WORD_BITS && (1 << d.target_columns) <= SIDE_BY_SIDE &&
                        (d.operation != OPERATION_DENSE || d.entries != 0);
-    const bool spare = d.spare_high != 0;
+    // Nearest points are found by the RTL alone.
+    const bool spare = d.spare_high != 0 || d.sample != 0 || d.minus != 0 || d.negate != 0;
     const bool pairs = d.pair == 0 || (PAIR && is_step(d, ATTENTION_QUERIES));
     const bool accumulates = d.accumulate == 0 || (PARTIAL_WORDS > 0 && (d.operation == OPERATION_SPARSE ||
                                                                          d.operation == OPERATION_DENSE));

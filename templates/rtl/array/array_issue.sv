@@ -14,7 +14,8 @@ module array_issue #(
   parameter int unsigned Parts    = 2,  // beats of the longest slot row
   parameter bit          Softmax  = 1'b0,  // attention with scores
   parameter bit          Dot      = 1'b0,  // edges can have scores of their own
-  parameter bit          Shared   = 1'b0  // units share tables: an entry of the value 0 reads none
+  parameter bit          Shared   = 1'b0,  // units share tables: an entry of the value 0 reads none
+  parameter bit          Neighbours = 1'b0  // nearest points are found, and gathered
 ) (
   input  wire                                clk_i,
   input  wire                                rst_i,
@@ -42,6 +43,7 @@ module array_issue #(
   output logic [array_pkg::AddressBits-1:0]  own_address_o,
   output logic [$clog2(array_pkg::Lanes)-1:0] lane_o,       // of an own word, or of a word of scores
   output logic                               score_o,      // the word is one of scores, which no value meets
+  output logic                               own_o,        // the entry of a gather is the row's own
   output logic [Units-1:0]                   ends_o,       // scores of edges: the row's last entry has met its query
   // Registered: words for every unit that loads some, from an address on.
   output logic [Units-1:0]                   load_o,
@@ -60,7 +62,7 @@ module array_issue #(
   localparam int unsigned BankBits = $clog2(Banks) + 1;
   localparam int unsigned StepBits = ($clog2(Units) > 8) ? $clog2(Units) : 8;  // of a step of a group's loads
 
-  logic active_q, loads, sparse, dense, attends, dots, of_edges, scores, messages;
+  logic active_q, loads, sparse, dense, attends, dots, of_edges, scores, messages, gathers, samples;
   logic [CountBits-1:0] left_q;      // words of a place, slot rows, or rows
   logic [TileBits-1:0] tile_q;
   logic [PartBits-1:0] part_q;
@@ -71,8 +73,10 @@ module array_issue #(
   assign of_edges   = dots && d_i.attention == 2'(AttentionScores);
   assign scores     = attends && d_i.attention == 2'(AttentionScores) && !of_edges;
   assign messages   = attends && d_i.attention == 2'(AttentionMessages);
-  assign sparse     = d_i.operation == 2'(OperationSparse) || (attends && !scores);
-  assign dense      = d_i.operation == 2'(OperationDense) || scores;
+  assign gathers    = Neighbours && d_i.operation == 2'(OperationSparse) && d_i.region == 2'(RegionNeighbours);
+  assign samples    = Neighbours && d_i.operation == 2'(OperationDense) && d_i.sample != '0;
+  assign sparse     = (d_i.operation == 2'(OperationSparse) && !gathers) || (attends && !scores);
+  assign dense      = d_i.operation == 2'(OperationDense) || scores || gathers;
   assign finished_o = !active_q;
   assign hungry_o   = active_q && !dense;
 
@@ -133,15 +137,16 @@ module array_issue #(
   logic [EntriesBits-1:0] element_q;
   logic [LaneBits-1:0] lane_q;
   logic [AddressBits-1:0] own_q, step_q;
-  logic row_last;
-  assign row_last = element_q == d_i.entries - 1'b1;
+  logic row_last, own_entry;
+  assign row_last  = element_q == d_i.entries - 1'b1;
+  assign own_entry = gathers && row_last && d_i.beats != '0;  // behind the neighbours, with a value of its own
 
   // An own word that all units read; where edges have scores, a word of the query of each unit's row.
   logic [AddressBits-1:0] own_place;
   if (Dot) begin : gen_query_place
     assign own_place = of_edges ? AddressBits'(tile_q) : own_q;
   end else begin : gen_own_place
-    assign own_place = own_q;
+    assign own_place = samples ? own_q + AddressBits'(tile_q) : own_q;
   end
 
   // Scores: the groups' rows take turns in the tables; each meets the vectors of the sources, then of the targets.
@@ -267,7 +272,7 @@ module array_issue #(
       last[u]      = dense ? row_last : entry[u].last;
       wrong[u]     = signed'((LimitBits + 1)'(entry[u].index)) > largest;
       absent[u]    = Shared && sparse && entry[u].value == '0;
-      reserve_o[u] = slot_done && (last[u] || of_edges);
+      reserve_o[u] = slot_done && (last[u] || of_edges) && !samples;
     end
   end
 
@@ -282,11 +287,12 @@ module array_issue #(
     first_o        <= of_edges ? {Units{tile_q == '0}} : fresh_q;
     last_o         <= of_edges ? {Units{tile_last}} : last;
     ends_o         <= (of_edges && slot_done) ? last : '0;
+    own_o          <= own_entry;
     for (int unsigned u = 0; u < Units; u++) begin
       address_o[u] <= scores ? group_base[u] + row_q + AddressBits'(word_q)
                     : dense  ? d_i.table_base + step_q
                              : d_i.table_base + AddressBits'(entry[u].index) + AddressBits'(tile_q);
-      value_o[u]   <= entry[u].value;
+      value_o[u]   <= own_entry ? ValueBits'(d_i.beats) : gathers ? ValueBits'(d_i.offset) : entry[u].value;
     end
 
     if (go) tile_q <= tile_last ? '0 : tile_q + 1'b1;
@@ -308,6 +314,7 @@ module array_issue #(
       element_q <= row_last ? '0 : element_q + 1'b1;
       lane_q    <= row_last ? '0 : lane_q + 1'b1;
       if (scores) own_q <= row_last ? d_i.own_base : own_q + 1'b1;
+      else if (samples) own_q <= row_last ? own_q + AddressBits'(d_i.tiles) : own_q;
       else if (row_last || &lane_q) own_q <= own_q + 1'b1;
     end
     if (slot_done && dots) own_q <= own_q + 1'b1;  // scores of edges are own words, one for each slot row

@@ -8,6 +8,7 @@ module array_sequencer #(
   parameter int unsigned Units     = 8,    // side by side, at most
   parameter int unsigned Modes     = 2,
   parameter logic [Modes-1:0][3:0] LogN = '0,
+  parameter logic [Modes-1:0][3:0] LogK = '0,  // for nearest points
   parameter int unsigned Tiles     = 1,
   parameter int unsigned Shifts    = 2,
   parameter bit          Maximum   = 1'b0,
@@ -17,7 +18,8 @@ module array_sequencer #(
   parameter bit          Partial   = 1'b0, // sums that are not finished are kept
   parameter bit          Symmetric = 1'b0, // with scores of both ways round
   parameter bit          Dot       = 1'b0, // with scores of edges
-  parameter bit          Pair      = 1'b0  // which can be made of functions of two nodes' features
+  parameter bit          Pair      = 1'b0, // which can be made of functions of two nodes' features
+  parameter int unsigned Neighbours = 0    // nearest points of a row, at most; none are found without
 ) (
   input  wire               clk_i,
   input  wire               rst_i,
@@ -53,6 +55,7 @@ module array_sequencer #(
   input  wire               hungry_i,         // the descriptor needs more beats
   input  wire               finished_i,       // everything is issued
   input  wire               empty_i,          // every result is written
+  input  wire               searching_i,      // nearest points are to come
   input  wire               broken_i,
   input  wire               index_error_i,
   input  wire               over_i,
@@ -94,13 +97,15 @@ module array_sequencer #(
     assign next = whole[place_q[PlaceBits-2:0]];
   end
 
-  logic streams, logits, attends, dots, scores, messages;
+  logic streams, logits, attends, dots, scores, messages, gathers, samples;
   logic [63:0] base, address_q;
   assign attends  = Softmax && d_q.operation == 2'(OperationAttend);
   assign dots     = Dot && d_q.dot != '0;
   assign scores   = attends && d_q.attention == 2'(AttentionScores) && !dots;  // of nodes
   assign messages = attends && d_q.attention == 2'(AttentionMessages);
-  assign streams  = d_q.operation != 2'(OperationDense) && !scores;
+  assign gathers  = Neighbours > 0 && d_q.operation == 2'(OperationSparse) && d_q.region == 2'(RegionNeighbours);
+  assign samples  = Neighbours > 0 && d_q.operation == 2'(OperationDense) && d_q.sample != '0;
+  assign streams  = d_q.operation != 2'(OperationDense) && !scores && !gathers;
   assign logits   = streams && (d_q.operation == 2'(OperationSparse) || messages) &&
                     d_q.target == 3'(TargetLogits);
   always_comb begin
@@ -112,11 +117,16 @@ module array_sequencer #(
   end
 
   // A descriptor that this engine cannot run.
-  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_pair, bad_residual, sums, narrow;
+  logic bad_q, loads, bad_target, bad_mode, bad_step, bad_pair, bad_residual, bad_neighbours, sums, narrow, whole_words;
   logic [3:0] log_n;
+  logic alone;  // every unit is a group
   always_comb begin
     log_n = '0;
-    for (int unsigned m = 0; m < Modes; m++) if (d_q.mode == ModeBits'(m)) log_n = LogN[m];
+    alone = 1'b0;
+    for (int unsigned m = 0; m < Modes; m++) begin
+      if (d_q.mode == ModeBits'(m)) log_n = LogN[m];
+      if (d_q.mode == ModeBits'(m)) alone = LogN[m] == '0 && LogK[m] == '0;
+    end
   end
   // A row takes more words of a unit that reads it than it has place for.
   assign narrow     = (d_q.tiles - 1'b1) >> (4'(d_q.target_columns) - log_n) >= d_q.target_tiles;
@@ -137,22 +147,31 @@ module array_sequencer #(
   assign sums       = Partial && (d_q.operation == 2'(OperationSparse) || d_q.operation == 2'(OperationDense));
   // A unit finishes the rows of a stream in the order in which it holds its own.
   assign bad_residual = d_q.operation != 2'(OperationSparse) || 32'(d_q.residual_shift) >= Shifts ||
-                        (d_q.target != 3'(TargetOwn) && d_q.target != 3'(TargetLogits));
+                        (d_q.target != 3'(TargetOwn) && d_q.target != 3'(TargetLogits) &&
+                         !(Neighbours > 0 && d_q.target == 3'(TargetTable)));
+  // Chains stand alone: each unit has whole rows, and its own neighbours.
+  assign bad_neighbours = (gathers || samples) ? 32'(d_q.entries) == 0 || !alone ||
+                              (samples && (d_q.target != 3'(TargetNeighbours) || 32'(d_q.bias_base) > Neighbours || d_q.bias_base == '0 ||
+                                           32'(d_q.bias_base) > 32'(d_q.entries)))
+                          : d_q.region == 2'(RegionNeighbours) || d_q.sample != '0;
+  assign whole_words  = samples || 32'(d_q.tiles) <= Tiles;
   assign bad_target = loads ? (d_q.target != 3'(TargetTable) && d_q.target != 3'(TargetBias) &&
                                !(Softmax && d_q.target == 3'(TargetOwn)) &&
                                !(Tables && d_q.target == 3'(TargetActivation)))
-                            : ((d_q.target > 3'(TargetLogits) && !(sums && d_q.target == 3'(TargetPartial))) ||
+                            : ((d_q.target > 3'(TargetLogits) && !(sums && d_q.target == 3'(TargetPartial)) &&
+                                !(samples && d_q.target == 3'(TargetNeighbours))) ||
                                (d_q.target == 3'(TargetLogits) && (log_n != '0 || !streams)) ||
                                (d_q.target == 3'(TargetOwn) && d_q.target_tiles < d_q.tiles) ||
                                (d_q.target == 3'(TargetTable) && (log_n > 4'(d_q.target_columns) || narrow)));
   always_ff @(posedge clk_i) begin
     address_q <= base + (64'(d_q.offset) << fgnas_pkg::AlignBits);
-    bad_q     <= bad_mode || bad_target || d_q.region == 2'd3 || d_q.count == '0 ||
+    bad_q     <= bad_mode || bad_target || bad_neighbours || d_q.count == '0 ||
                  (d_q.operation == 2'(OperationAttend) && (!Softmax || bad_step || d_q.head_tiles == '0)) ||
                  (attends && !Symmetric && d_q.symmetric != '0) || (attends && !Dot && d_q.dot != '0) ||
-                 d_q.tiles == '0 || 32'(d_q.tiles) > Tiles || d_q.target_tiles == '0 ||
+                 d_q.tiles == '0 || !whole_words || d_q.target_tiles == '0 ||
                  32'(d_q.shift) >= Shifts || (d_q.reduce != '0 && !Maximum) || d_q.bits < 5'd2 || d_q.bits > 5'd16 ||
                  (d_q.accumulate != '0 && !sums) || (d_q.pair != '0 && bad_pair) || d_q.spare_high != '0 ||
+                 (Neighbours == 0 && {d_q.minus, d_q.negate} != '0) || (d_q.minus != '0 && d_q.residual == '0) ||
                  (Residual ? d_q.residual != '0 && bad_residual : {d_q.residual, d_q.residual_shift} != '0) ||
                  d_q.activation == 2'd3 || (d_q.activation == 2'(ActivationTable) && !Tables) ||
                  (d_q.operation == 2'(OperationDense) && d_q.entries == '0) || (1 << d_q.target_columns) > Units ||
@@ -172,7 +191,7 @@ module array_sequencer #(
                          features_i[fgnas_pkg::AlignBits-1:0] | edges_i[fgnas_pkg::AlignBits-1:0] |
                          logits_i[fgnas_pkg::AlignBits-1:0];
   assign refused       = descriptors_i > Programme || unaligned != '0;
-  assign phase_done    = state_q == Run && finished_i && empty_i && (!logits || write_done_i);
+  assign phase_done    = state_q == Run && finished_i && empty_i && !searching_i && (!logits || write_done_i);
   assign starved       = state_q == Run && read_drained_i && hungry_i;
   assign broken        = state_q == Run && broken_i;
   assign failed        = starved || broken || index_error_i || over_i || read_error_i;

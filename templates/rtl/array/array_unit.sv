@@ -35,6 +35,7 @@ module array_unit #(
   parameter bit          Symmetric       = 1'b0,  // scores of both ways round
   parameter bit          Dot             = 1'b0,  // scores of edges
   parameter bit          Pair            = 1'b0,  // which can be made of functions of two nodes' features
+  parameter int unsigned Neighbours      = 0,   // nearest points of a row, at most; none are found without
   /* verilator lint_on UNUSEDPARAM */
   localparam int unsigned WordBits = array_pkg::Lanes * Bits
 ) (
@@ -74,10 +75,15 @@ module array_unit #(
   output logic                                     ready_o,
   output logic [array_pkg::ResultBits-1:0]         head_o,
   input  wire                                      pop_i,
-  output logic                                     over_o
+  output logic                                     over_o,
+  // Nearest points, one after the other.
+  output logic                                     index_valid_o,
+  output logic [array_pkg::IndexBits-1:0]          index_o,
+  output logic                                     row_done_o
 );
   import array_pkg::*;
-  localparam int unsigned ProductBits = Bits + ValueBits;
+  localparam int unsigned LeftBits = Bits + ((Neighbours > 0) ? 1 : 0);  // of a word's lane, or of a difference
+  localparam int unsigned ProductBits = LeftBits + ValueBits;
   localparam int unsigned YBits = SumBits + MostLeft + 1;
   localparam int unsigned ResultWidth = fgnas_pkg::WordBits;
   localparam int unsigned Wait = Softmax ? 3 : 0;  // cycles in which a coefficient is worked out
@@ -146,7 +152,7 @@ module array_unit #(
   // Cycle 3: operands.
   logic dense;
   logic [$clog2(Lanes)-1:0] lane_q;
-  logic [WordBits-1:0] word_q;
+  logic [Lanes*LeftBits-1:0] word_q;
   logic signed [ValueBits-1:0] stream_q, value_q;
   logic signed [Bits-1:0] element;
   assign dense = d_i.operation == 2'(OperationDense);
@@ -157,12 +163,34 @@ module array_unit #(
   always_ff @(posedge clk_i) begin
     lane_q   <= lane_i;
     stream_q <= value_i;
-    word_q   <= table_word;
+    word_q   <= left;
     value_q  <= dense ? ValueBits'(element) : stream_q;
   end
 
+  // With nearest points a word is the lanes' differences, which are squared.
+  logic samples;
+  logic [Lanes*LeftBits-1:0] left;
+  if (Neighbours > 0) begin : gen_differences
+    assign samples = dense && d_i.sample != '0;
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      logic signed [LeftBits-1:0] here, there;
+      assign here  = samples ? LeftBits'(signed'(own_word[l*Bits+:Bits])) : '0;
+      assign there = LeftBits'(signed'(table_word[l*Bits+:Bits]));
+      assign left[l*LeftBits+:LeftBits] = samples ? here - there : there;
+    end
+    array_chain #(.ProductBits(ProductBits), .Places(Neighbours)) u_chain (
+      .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .places_i(d_i.bias_base), .square_i(product),
+      .valid_i(valid && samples), .first_i(tile_q[2+Wait] == '0), .ends_i(tile_q[2+Wait] == d_i.tiles - 1'b1),
+      .last_i(last), .valid_o(index_valid_o), .index_o(index_o), .done_o(row_done_o)
+    );
+  end else begin : gen_words
+    assign samples = 1'b0;
+    assign left    = table_word;
+    assign {index_valid_o, index_o, row_done_o} = '0;
+  end
+
   // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
-  logic [WordBits-1:0] multiplied;
+  logic [Lanes*LeftBits-1:0] multiplied;
   logic [Lanes-1:0][ValueBits-1:0] values;
   /* verilator lint_off UNUSEDSIGNAL */  // without attention there are no scores
   logic [Lanes-1:0][ProductBits-1:0] product;
@@ -184,17 +212,19 @@ module array_unit #(
     );
   end else begin : gen_value
     assign multiplied = word_q;
-    assign values     = {Lanes{value_q}};
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      assign values[l] = samples ? ValueBits'(signed'(word_q[l*LeftBits+:LeftBits])) : value_q;
+    end
     assign {scored, score, best, divisor} = '0;
   end
 
   // Cycle 4: products meet the sums.
   array_unit_sums #(
-    .Bits(Bits), .SumBits(SumBits), .Tiles(Tiles), .Maximum(Maximum), .Softmax(Softmax), .Symmetric(Symmetric)
+    .Bits(LeftBits), .SumBits(SumBits), .Tiles(Tiles), .Maximum(Maximum), .Softmax(Softmax), .Symmetric(Symmetric)
   ) u_sums (
     .clk_i(clk_i), .rst_i(rst_i), .d_i(d_i), .word_i(multiplied), .values_i(values), .product_o(product),
-    .valid_i(valid), .first_i(first), .last_i(last), .tile_i(tile_q[2+Wait]), .scores_i(scores), .maxima_i(maxima),
-    .scored_i(scored), .score_i(score), .best_i(best), .row_o(row_o), .sum_o(sum_o)
+    .valid_i(valid && !samples), .first_i(first), .last_i(last), .tile_i(tile_q[2+Wait]), .scores_i(scores),
+    .maxima_i(maxima), .scored_i(scored), .score_i(score), .best_i(best), .row_o(row_o), .sum_o(sum_o)
   );
 
   // Cycle 6 of an engine that keeps partial sums.
@@ -252,7 +282,7 @@ module array_unit #(
   logic [Finished-1:0][ResultWidth-1:0] u_q, z_q;
   array_unit_finish #(
     .Bits(Bits), .SumBits(SumBits), .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .BiasWords(BiasWords),
-    .Finished(Finished), .Softmax(Softmax), .DenominatorBits(DenominatorBits)
+    .Finished(Finished), .Softmax(Softmax), .DenominatorBits(DenominatorBits), .Negates(Neighbours > 0)
   ) u_finish (
     .clk_i(clk_i), .rst_i(rst_i), .d_i(d_i), .load_i(load_i), .load_address_i(load_address_i),
     .load_word_i(load_word_i[0]), .valid_i(lanes_valid), .lanes_i(lanes), .tile_i(lanes_tile), .part_i(lanes_part),
@@ -272,7 +302,7 @@ module array_unit #(
   logic [Lanes-1:0][ResultWidth-1:0] result;
   if (Residual) begin : gen_residual
     array_unit_residual #(
-      .Bits(Bits), .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .OwnWords(OwnWords)
+      .Bits(Bits), .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .OwnWords(OwnWords), .Subtracts(Neighbours > 0)
     ) u_residual (
       .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .d_i(d_i), .next_i(quotient_valid), .adds_o(adds),
       .address_o(added_address), .own_i(own_word), .valid_i(z_valid_q), .word_i(z_q), .largest_i(largest),

@@ -61,7 +61,7 @@ def test_a_wide_entry_by_hand() -> None:
 
 def test_descriptors_come_back() -> None:
     first = Descriptor(operation=1, mode=2, tiles=3, count=12345, offset=77, beats=99, limit=16384, bits=16)
-    second = replace(first, operation=2, entries=4095, target=2, result_beats=(1 << 28) - 1, residual=1, spare_high=15)
+    second = replace(first, operation=2, entries=4095, target=2, result_beats=(1 << 28) - 1, residual=1, spare_high=1)
     for beat_bits, beats in zip(programme.PORT_WIDTHS, (2, 1, 1), strict=True):
         assert read_programme(programme_beats([first, second], beat_bits)) == [first, second]
         assert len(programme_beats([first], beat_bits)) == programme.descriptor_beats(beat_bits) == beats

@@ -1,0 +1,1 @@
+"""Networks of points on an array: a cloud enters, its nearest points are found, logits leave."""
