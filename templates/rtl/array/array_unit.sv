@@ -160,13 +160,6 @@ module array_unit #(
     element = '0;
     for (int unsigned l = 0; l < Lanes; l++) if (32'(lane_q) == l) element = own_word[l*Bits+:Bits];
   end
-  always_ff @(posedge clk_i) begin
-    lane_q   <= lane_i;
-    stream_q <= value_i;
-    word_q   <= left;
-    value_q  <= dense ? ValueBits'(element) : stream_q;
-  end
-
   // With nearest points a word is the lanes' differences, which are squared.
   logic samples;
   logic [Lanes*LeftBits-1:0] left;
@@ -178,15 +171,15 @@ module array_unit #(
       assign there = LeftBits'(signed'(table_word[l*Bits+:Bits]));
       assign left[l*LeftBits+:LeftBits] = samples ? here - there : there;
     end
-    array_chain #(.ProductBits(ProductBits), .Places(Neighbours)) u_chain (
-      .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .places_i(d_i.bias_base), .square_i(product),
-      .valid_i(valid && samples), .first_i(tile_q[2+Wait] == '0), .ends_i(tile_q[2+Wait] == d_i.tiles - 1'b1),
-      .last_i(last), .valid_o(index_valid_o), .index_o(index_o), .done_o(row_done_o)
-    );
   end else begin : gen_words
     assign samples = 1'b0;
     assign left    = table_word;
-    assign {index_valid_o, index_o, row_done_o} = '0;
+  end
+  always_ff @(posedge clk_i) begin
+    lane_q   <= lane_i;
+    stream_q <= value_i;
+    word_q   <= left;
+    value_q  <= dense ? ValueBits'(element) : stream_q;
   end
 
   // With attention a coefficient takes Wait cycles more, and its word waits for it; scores have products of their own.
@@ -226,6 +219,16 @@ module array_unit #(
     .valid_i(valid && !samples), .first_i(first), .last_i(last), .tile_i(tile_q[2+Wait]), .scores_i(scores),
     .maxima_i(maxima), .scored_i(scored), .score_i(score), .best_i(best), .row_o(row_o), .sum_o(sum_o)
   );
+
+  if (Neighbours > 0) begin : gen_chain
+    array_chain #(.ProductBits(ProductBits), .Places(Neighbours)) u_chain (
+      .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .places_i(d_i.bias_base), .square_i(product),
+      .valid_i(valid && samples), .first_i(tile_q[2+Wait] == '0), .ends_i(tile_q[2+Wait] == d_i.tiles - 1'b1),
+      .last_i(last), .valid_o(index_valid_o), .index_o(index_o), .done_o(row_done_o)
+    );
+  end else begin : gen_no_chain
+    assign {index_valid_o, index_o, row_done_o} = '0;
+  end
 
   // Cycle 6 of an engine that keeps partial sums.
   logic total_valid;
