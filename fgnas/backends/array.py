@@ -106,12 +106,15 @@ def write_encoded(
 
 
 def write_points(encoded: EncodedPoints, directory: Path, specification: Specification) -> None:
-    """The RTL, the vectors of a cloud and the reports of a network of points, into a new folder."""
+    """The RTL, the vectors of a cloud and the reports of a network of points, into a new folder.
+
+    Resources are not among them: no model has chains of nearest points yet.
+    """
     write_rtl(encoded.accelerator, directory)
     write_vectors(encoded, directory / "vectors")
     write_json(directory / "report" / "accelerator.json", summary(encoded.accelerator))
     phases = _phases(encoded, ["fetch", *encoded.names], [0, *encoded.multiplications])
-    price = _priced(encoded.engine, phases, sum(encoded.multiplications), specification)
+    price = _timed(encoded.engine, phases, sum(encoded.multiplications), specification)
     write_json(directory / "report" / "price.json", price)
 
 
@@ -249,6 +252,13 @@ def _phases(encoded: Encoded, names: Sequence[str], needed: Sequence[int]) -> li
 def _priced(
     engine: Engine, phases: list[dict[str, Any]], multiplications: int, specification: Specification
 ) -> dict[str, Any]:
+    timed = _timed(engine, phases, multiplications, specification)
+    return {**timed, **engine_resources(engine, specification.family)}
+
+
+def _timed(
+    engine: Engine, phases: list[dict[str, Any]], multiplications: int, specification: Specification
+) -> dict[str, Any]:
     total = sum(phase["cycles"] for phase in phases)
     return {
         "latency_cycles": total,
@@ -257,7 +267,6 @@ def _priced(
         "multipliers": engine.multipliers,
         "multiplications": multiplications,
         "busy": multiplications / (engine.multipliers * total),
-        **engine_resources(engine, specification.family),
     }
 
 

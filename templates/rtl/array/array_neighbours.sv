@@ -70,12 +70,18 @@ module array_neighbours #(
 
   // An index times the words of a row, from the first row on. The row's own index is that of its place.
   logic [IndexBits-1:0] row_q, index;
-  logic [AddressBits-1:0] first_word_q, address_q;
+  logic [AddressBits-1:0] first_word, first_word_q, address_q;
   logic [Wait-1:0] valid_q, first_q, last_q;
   logic own_q;
   logic [Wait-1:0][TileBits-1:0] tile_q;
   logic [Wait-1:0][ValueBits-1:0] value_q;
   assign index = own_q ? row_q : read;
+  always_comb begin
+    first_word = '0;
+    for (int unsigned b = 0; b < TileBits; b++) begin
+      if (d_i.limit[b]) first_word = first_word + (AddressBits'(index) << b);
+    end
+  end
   always_ff @(posedge clk_i) begin
     valid_q <= rst_i ? '0 : {valid_q[Wait-2:0], valid_i && gathers};
     first_q <= {first_q[Wait-2:0], first_i};
@@ -85,7 +91,7 @@ module array_neighbours #(
     own_q   <= own_i;
     if (valid_q[0] && last_q[0] && tile_q[0] == d_i.tiles - 1'b1) row_q <= row_q + IndexBits'(Units);
     if (start_i) row_q <= IndexBits'(Unit);
-    first_word_q <= AddressBits'(index * IndexBits'(d_i.limit[TileBits-1:0]));
+    first_word_q <= first_word;
     address_q    <= d_i.table_base + first_word_q + AddressBits'(tile_q[1]);
   end
   assign valid_o   = gathers ? valid_q[Wait-1] : valid_i;

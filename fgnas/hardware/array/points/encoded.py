@@ -24,7 +24,7 @@ from fgnas.hardware.array.engine import (
 )
 from fgnas.hardware.array.lowering import LEAST_PROGRAMME
 from fgnas.hardware.array.packing import Schedule
-from fgnas.hardware.array.points.lowering import OWN, TABLE, Lowering, Planned
+from fgnas.hardware.array.points.lowering import OWN, TABLE, Lowering, Planned, words_of
 from fgnas.hardware.array.programme import (
     NARROW_BITS,
     STREAMED,
@@ -40,6 +40,9 @@ from fgnas.hardware.integer.combine import Combine
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork
 from fgnas.hardware.integer.sample import Sample
 from fgnas.hardware.numbers import ceil_div, ceil_log2
+
+LOADS = 3
+"""Descriptors that load a network: weights, those of the classifier, biases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +77,9 @@ def lowered(source: PointSource, units: int, beat_bits: int = wire.BEAT_BITS) ->
 
     Raises UserError where it does not fit.
     """
-    first = Lowering(source.integers, source.points, units, 0)
+    first = Lowering(source.integers, source.points, units)
     first.run()
-    weights = sum(one.shape[1] for one in first.weights)
-    plan = Lowering(source.integers, source.points, units, weights)
+    plan = Lowering(source.integers, source.points, units, words_of(first.common), words_of(first.apart))
     plan.run()
     engine = _engine(plan, beat_bits)
     return EncodedPoints(PointArray(source, engine), *_encoded(plan, engine))
@@ -90,7 +92,7 @@ def _engine(plan: Lowering, beat_bits: int) -> Engine:
                     if name in one.fields}  # fmt: skip
     tiles = max(one.fields["tiles"] for one in plan.planned if not one.fields.get("sample"))
     sums = max(_sum_bits(one, plan, bits) for one in plan.planned)
-    descriptors = len(plan.planned) + 2
+    descriptors = len(plan.planned) + LOADS
     needed = {
         "descriptors": (descriptors, MOST_PROGRAMME), "words of biases": (len(plan.biases), MOST_BIASES),
         "words of a table": (plan.rooms[TABLE].most, MOST_TABLE_WORDS),
@@ -142,13 +144,18 @@ def _encoded(plan: Lowering, engine: Engine) -> tuple[Any, ...]:
         parts[region].append(beats)
         return {"region": region, "offset": offset, "beats": len(beats)}
 
-    images = [("weights", np.concatenate(plan.weights, axis=1), TABLE, plan.spread)]
-    if plan.biases:
-        images.append(("biases", np.array(plan.biases)[None], Target.BIAS, plan.single))
+    biases = [word[None, None] for word in plan.biases]
+    loads: list[tuple[str, list[Codes], Target, int, Mode]] = [
+        ("weights", plan.common, TABLE, 0, plan.single), ("biases", biases, Target.BIAS, 0, plan.single),
+        ("classifier", plan.apart, TABLE, plan.before_apart, plan.spread),
+    ]  # fmt: skip
     programme, names, schedules, needed = [], [], dict[int, Schedule](), []
-    for name, image, target, mode in images:
+    for name, words, target, base, mode in loads:
+        if not words:
+            continue
+        image = np.concatenate(words, axis=1)
         programme.append(Descriptor(operation=Operation.LOAD, mode=engine.mode_number(mode), tiles=1,
-                                    count=image.shape[1], target=target,
+                                    count=image.shape[1], target=target, target_base=base,
                                     **appended(Region.PARAMETERS, image_beats(image, engine))))  # fmt: skip
         names.append(f"load {name}")
         needed.append(0)

@@ -88,9 +88,13 @@ class Planned:
 
 
 class Lowering:
-    """The programme of a network for one cloud, as planned descriptors, words to load and streams."""
+    """The programme of a network for one cloud, as planned descriptors, words to load and streams.
 
-    def __init__(self, network: IntegerNetwork, points: int, units: int, weights: int) -> None:
+    `common` and `apart` are the words of weights that a run before found: those of all units, and those of the units of
+    a group.
+    """
+
+    def __init__(self, network: IntegerNetwork, points: int, units: int, common: int = 0, apart: int = 0) -> None:
         self.network, self.points, self.units = network, points, units
         self.made = parsed(network)
         self.depth = int(ceil_div(points, units))
@@ -98,10 +102,12 @@ class Lowering:
         self.single, self.spread = Mode(units, 1, 1), Mode(units // self.wide, 1, self.wide)
         self.together = Mode(units // self.wide, self.wide, 1)
         self.planned: list[Planned] = []
-        self.weights: list[Codes] = []  # [places, words, LANES]
+        self.common: list[Codes] = []  # [1, words, LANES] weights of all units
+        self.apart: list[Codes] = []  # [places, words, LANES] those of the units of a group
+        self.before_apart = common
         self.biases: list[Codes] = []
         self.streams: list[tuple[Ints, Ints, Ints, int]] = []  # index, value, last, takers
-        self.rooms = {TABLE: _Room(weights), OWN: _Room()}
+        self.rooms = {TABLE: _Room(common + apart), OWN: _Room()}
         self.values: dict[str, _Value] = {}
         self.needs = self._needed()
         self.last_use = self._last_uses()
@@ -303,9 +309,9 @@ class Lowering:
 
     def _weight(self, images: Sequence[Codes]) -> int:
         """Words of weights, the same in all units or one image for each unit of a group; returns the first."""
-        base = sum(one.shape[1] for one in self.weights)
-        image = np.stack([images[place % len(images)] for place in range(self.wide)])
-        self.weights.append(image)
+        held, base = (self.common, 0) if len(images) == 1 else (self.apart, self.before_apart)
+        base += words_of(held)
+        held.append(np.stack(images))
         return base
 
     def _gather(self, name: str, made: Gathered, memory: Target, base: int, pitch: int) -> None:
@@ -455,6 +461,11 @@ class Lowering:
         finish = self._finish(epilogue._replace(bias=bias), 0, words) | {"bits": wire.LOGIT_BITS}
         self._one_row("logits", self.single, value, target=Target.LOGITS, bias_fine=int(extra > 0 and bias is not None),
                       logits=words, **finish)  # fmt: skip
+
+
+def words_of(images: Sequence[Codes]) -> int:
+    """Words that a unit holds of images, [places, words, LANES] each."""
+    return sum(one.shape[1] for one in images)
 
 
 def _image(combine: Combine, element: Ints, first: int, tiles: int) -> Codes:
