@@ -50,6 +50,8 @@ SHARED = (
 """Modules that the array shares with the pipeline."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
+RENDERED = ("array_issue", "array_sequencer", "array_unit")
+"""The modules that are rendered: what nearest points take is in those of no other engine."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
 OPTIONAL: dict[str, Callable[[Engine], bool]] = {
@@ -277,17 +279,19 @@ def write_rtl(accelerator: OnEngine | PointArray, directory: Path) -> list[Path]
     templates = templates_directory() / "rtl"
     beat_bits = accelerator.engine.beat_bits
     files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
-    files[-1].write_text(package_text(beat_bits, accelerator.engine.bits), encoding="utf-8")
-    softmax = accelerator.engine.softmax
+    softmax, neighbours = accelerator.engine.softmax, accelerator.engine.neighbours is not None
+    package = package_text(beat_bits, accelerator.engine.bits, neighbours)
+    files[-1].write_text(package, encoding="utf-8")
     left = {name for name, has in OPTIONAL.items() if not has(accelerator.engine)}
     own = sorted(source for source in (templates / "array").glob("*.sv") if source.stem not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
     for source in [*(templates / f"{name}.sv" for name in shared), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
-    for name in RENDERED_OF_SOFTMAX if softmax else ():
+    for name in (*RENDERED, *(RENDERED_OF_SOFTMAX if softmax else ())):
         files.append(target / f"{name}.sv")
-        files[-1].write_text(render(f"rtl/array/{name}.sv.j2", softmax=softmax), encoding="utf-8")
+        text = render(f"rtl/array/{name}.sv.j2", softmax=softmax, neighbours=neighbours)
+        files[-1].write_text(text, encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")
     top = render(f"rtl/{TOP}.v.j2", accelerator=accelerator.source, kernel_ports=ports_of(beat_bits))
@@ -297,10 +301,11 @@ def write_rtl(accelerator: OnEngine | PointArray, directory: Path) -> list[Path]
     return [*files, listing]
 
 
-def package_text(beat_bits: int, bits: int = programme.NARROW_BITS) -> str:
+def package_text(beat_bits: int, bits: int = programme.NARROW_BITS, neighbours: bool = False) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
-    entries for numbers of so many bits."""
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits)
+    entries for numbers of so many bits, with or without nearest points."""
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
+                  neighbours=neighbours)  # fmt: skip
 
 
 def _kernel(accelerator: OnEngine | PointArray) -> str:

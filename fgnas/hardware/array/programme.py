@@ -8,7 +8,7 @@ package and the tables of the documentation read it. What the array shares with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
@@ -143,6 +143,8 @@ def values_of(name: str) -> int:
 
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
+OF_NEIGHBOURS = ("sample", "minus", "negate")
+"""Fields for nearest points, in front of the spare ones."""
 SPARE = ("spare_high",)
 """Bits that mean nothing: a programme that sets one is refused."""
 
@@ -258,6 +260,17 @@ def stored_fields(attention: bool) -> tuple[Field, ...]:
     """The fields of a descriptor that an engine with or without attention stores."""
     names = [field.name for field in DESCRIPTOR.fields]
     return DESCRIPTOR.fields if attention else DESCRIPTOR.fields[: names.index(FIRST_OF_ATTENTION)]
+
+
+def named_fields(neighbours: bool) -> tuple[Field, ...]:
+    """The fields of a descriptor by the names that an engine with or without nearest points has for them: what says
+    something of these is spare without."""
+    if neighbours:
+        return DESCRIPTOR.fields
+    names = [field.name for field in DESCRIPTOR.fields]
+    first, last = names.index(OF_NEIGHBOURS[0]), names.index(SPARE[0])
+    spare = replace(DESCRIPTOR.fields[last], bits=sum(field.bits for field in DESCRIPTOR.fields[first : last + 1]))
+    return (*DESCRIPTOR.fields[:first], spare, *DESCRIPTOR.fields[last + 1 :])
 
 
 def stored_bits(attention: bool) -> int:

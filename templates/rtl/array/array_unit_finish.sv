@@ -13,7 +13,6 @@ module array_unit_finish #(
   parameter int unsigned Finished        = array_pkg::Lanes,  // lanes of a part of a total
   parameter bit          Softmax         = 1'b0,  // attention with scores
   parameter int unsigned DenominatorBits = 16,    // of a row's sum of coefficients
-  parameter bit          Negates         = 1'b0,  // a result can be negated before its bias
   localparam int unsigned WordBits = array_pkg::Lanes * Bits,
   localparam int unsigned Parts = array_pkg::Lanes / Finished,
   localparam int unsigned PartBits = (Parts > 1) ? $clog2(Parts) : 1
@@ -112,12 +111,7 @@ module array_unit_finish #(
     logic signed [YBits:0] u;
     assign bias = (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits])) <<< Fine
                                         : (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits]));
-    if (Negates) begin : gen_negate
-      assign u = (YBits + 1)'(bias) + ((d_i.negate != '0) ? -(YBits + 1)'(signed'(quotient[l]))
-                                                          : (YBits + 1)'(signed'(quotient[l])));
-    end else begin : gen_plain
-      assign u = (YBits + 1)'(signed'(quotient[l])) + (YBits + 1)'(bias);
-    end
+    assign u    = (YBits + 1)'(signed'(quotient[l])) + (YBits + 1)'(bias);
     always_ff @(posedge clk_i) begin
       if (u > (YBits + 1)'(largest_o)) lanes_o[l] <= largest_o;
       else if (u < (YBits + 1)'(~largest_o)) lanes_o[l] <= ~largest_o;

@@ -9,7 +9,6 @@ module array_unit_residual #(
   parameter int unsigned Shifts   = 2,
   parameter logic signed [Shifts-1:0][7:0] ShiftBy = '0,
   parameter int unsigned OwnWords = 512,
-  parameter bit          Subtracts = 1'b0,  // an own row can be subtracted
   localparam int unsigned ResultWidth = fgnas_pkg::WordBits
 ) (
   input  wire                                              clk_i,
@@ -35,11 +34,6 @@ module array_unit_residual #(
   logic adds, row_ends, result_valid_q;
   logic [Lanes-1:0][YBits-1:0] own_d, own_q;
   logic [Lanes-1:0][ResultWidth-1:0] result_q;
-  // Own rows are laid out as the results are, unless a descriptor says otherwise.
-  logic [TileBits-1:0] words;
-  assign words     = !Subtracts                             ? d_i.target_tiles
-                   : d_i.region == 2'(RegionNeighbours)     ? d_i.limit[TileBits-1:0]
-                   : d_i.entries[TileBits-1:0] != '0        ? d_i.entries[TileBits-1:0] : d_i.target_tiles;
   assign adds      = d_i.residual != '0;
   assign row_ends  = at_tile_q == d_i.tiles - 1'b1;
   assign adds_o    = adds;
@@ -50,7 +44,7 @@ module array_unit_residual #(
   always_ff @(posedge clk_i) begin
     if (next_i) begin
       at_tile_q <= row_ends ? '0 : at_tile_q + 1'b1;
-      own_at_q  <= own_at_q + (row_ends ? AddressBits'(words - d_i.tiles) : '0) + 1'b1;
+      own_at_q  <= own_at_q + (row_ends ? AddressBits'(d_i.target_tiles - d_i.tiles) : '0) + 1'b1;
     end
     if (start_i) begin
       at_tile_q <= '0;
@@ -66,12 +60,7 @@ module array_unit_residual #(
     ) u_align (
       .value_i(YBits'(signed'(own_i[l*Bits+:Bits]))), .number_i(d_i.residual_shift), .value_o(own_d[l])
     );
-    if (Subtracts) begin : gen_either
-      assign both = BothBits'(signed'(word_i[l])) + ((d_i.minus != '0) ? -BothBits'(signed'(own_q[l]))
-                                                                       : BothBits'(signed'(own_q[l])));
-    end else begin : gen_sum
-      assign both = BothBits'(signed'(word_i[l])) + BothBits'(signed'(own_q[l]));
-    end
+    assign both = BothBits'(signed'(word_i[l])) + BothBits'(signed'(own_q[l]));
     always_ff @(posedge clk_i) begin
       own_q[l] <= adds ? own_d[l] : '0;
       if (both > BothBits'(largest_i)) result_q[l] <= largest_i;

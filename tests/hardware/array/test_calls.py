@@ -25,7 +25,7 @@ from fgnas.hardware.array.halves import Half, Rows, halves_of
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.parts import parts_of
 from fgnas.hardware.array.placing import fit, readout
-from fgnas.hardware.array.programme import Activation, Operation, Region, Target
+from fgnas.hardware.array.programme import STREAMED, Activation, Operation, Target
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
@@ -139,7 +139,7 @@ def assert_same(source: ArrayNetwork, data: GraphData, encoded: EncodedArray, rn
     for call, before in zip(calls, array.laid_out(), strict=True):
         assert call.programme == before.programme, "no value changes a programme"
         assert total_cycles(call) == total_cycles(before)
-        for region in Region:
+        for region in STREAMED:
             read = sum(one.beats for one in call.programme if one.region == region)
             assert len(call.regions[region.name.lower()]) == read
         assert len(call.logit_region(np.zeros((call.logit_rows * call.part.tiles, LANES)))) == (

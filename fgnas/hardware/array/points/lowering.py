@@ -213,7 +213,8 @@ class Lowering:
             case Gathered() if last:
                 self._logits(name, made)
             case Gathered():
-                found = self._value(name, value.columns)
+                source = self.values[made.source]  # whose rows the results are laid out as
+                found = self._value(name, value.columns, source.words, source.columns)
                 for memory in found.base:
                     self._gather(name, made, memory, found.base[memory], found.words)
             case _:
@@ -223,21 +224,20 @@ class Lowering:
         return isinstance(self.made.get(name), Read)
 
     def _join(self, name: str, made: Joined) -> None:
-        """Parts are written side by side, each in whole words."""
-        widths = [self.network.values[part].columns for part in made.parts]
-        words = [int(ceil_div(width, LANES)) for width in widths]
-        firsts = np.cumsum([0, *widths])
-        layout = np.concatenate([
-            np.where(np.arange(held * LANES) < width, first + np.arange(held * LANES), -1)
-            for width, held, first in zip(widths, words, firsts, strict=False)
-        ])  # fmt: skip
-        value = self._value(name, sum(widths), sum(words), layout)
-        for part, first in zip(made.parts, np.cumsum([0, *words]), strict=False):
-            one = self.made[part]
-            if not isinstance(one, Gathered):
-                raise UserError(f"{name}: an array of points joins what it gathers")
+        """Parts are written side by side, each in whole words, laid out as the rows that it gathers."""
+        parts = [(part, one) for part in made.parts if isinstance(one := self.made[part], Gathered)]
+        if len(parts) < len(made.parts):
+            raise UserError(f"{name}: an array of points joins what it gathers")
+        layouts, firsts, words, columns = list[Ints](), list[int](), 0, 0
+        for part, one in parts:
+            source = self.values[one.source]
+            firsts.append(words)
+            layouts.append(np.where(source.columns < 0, -1, source.columns + columns))
+            words, columns = words + source.words, columns + self.network.values[part].columns
+        value = self._value(name, columns, words, np.concatenate(layouts))
+        for (part, one), first in zip(parts, firsts, strict=True):
             for memory, base in value.base.items():
-                self._gather(part, one, memory, base + int(first), value.words)
+                self._gather(part, one, memory, base + first, value.words)
 
     # Phases.
 
