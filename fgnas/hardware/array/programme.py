@@ -100,8 +100,8 @@ DESCRIPTOR = Layout((
     Field("offset", 28, "first beat, counted from the start of the region; of nearest points the value of each"),
     Field("beats", 28, "beats to read; of nearest points the value of the row itself, which follows them; 0 none"),
     Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
-    Field("entries", 12, "dense: elements of a row that a unit multiplies, or points; of nearest points entries of "
-          "a row; scores: words of vectors, or of a query; a stream: words of an own row that is added"),
+    Field("entries", 12,
+          "dense: elements of a row, or points; a gather: entries of a row; words of vectors, queries, added rows"),
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
     Field("limit", 15, "words of the table that an entry may name; of nearest points the words of a row"),
