@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform measure hls csim sim synth timing report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-cpp bench-array-random bench-array-space bench-gcos bench-mapping bench-tiers bench-methods bench-targets bench-predictors bench-hgnas bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform measure hls csim sim synth timing board run report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-parts bench-array-cpp bench-array-random bench-array-space bench-neighbours bench-points bench-gcos bench-mapping bench-tiers bench-whole bench-methods bench-targets bench-predictors bench-hgnas bench-hgnas-array bench-imports bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -15,13 +15,13 @@ options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)
 flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
 kernels = $(foreach kernel,$(KERNELS),--kernel '$(kernel)')
 target_options := FPGA CLOCK_MHZ
-search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS BEAT_BITS RESULTS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
-	PLATFORM GRANULARITY TAIL SUPERNET PRODUCTS PREDICTOR MEMORY_MB OWN_EPOCHS ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER RUN
+search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS MULTIPLIERS BITS BEAT_BITS RESULTS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
+	PLATFORM METRIC GRANULARITY TAIL SUPERNET PRODUCTS PREDICTOR MEMORY_MB OWN_EPOCHS ENERGY_MJ POWER_W $(target_options) CHILDREN TRAININGS FINALISTS LEADERS RETRAIN_SEEDS EPOCHS RETRAIN_EPOCHS CHECKPOINT SEED WORKERS DEVICE EXECUTOR SCHEDULER TRACK RUN
 search_flags := NORMALISE RESUME DISTINCT
-map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED
+map_options := GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD EVALUATIONS SEED MULTIPLIERS BEAT_BITS BITS CLOCK_MHZ START_US INTERRUPT_US OUT
 
 # Without this check a misspelt variable would be ignored silently.
-known := $(sort $(search_options) $(search_flags) $(map_options)) SHORTCUTS MODEL OUT THREADS NETWORKS ROUNDS FROM MEMORY RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS ONLY METHODS COUNT SECONDS PYTHON
+known := $(sort $(search_options) $(search_flags) $(map_options)) BOARD MEMORY_KB SDRAM SIM PORT BAUD SHORTCUTS MODEL OUT THREADS NETWORKS ROUNDS FROM MEMORY RUNS WATTS IDLE_WATTS CPU KERNELS DESIGN RTL SPEED SEEDS ROWS GRAPHS ONLY METHODS COUNT SECONDS PYTHON
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 $(foreach name,$(filter-out $(known) SHELL OBJCACHE MAKEFLAGS,$(given)),$(error $(name) is not a variable of this Makefile; \
 	known: $(known)))
@@ -31,24 +31,28 @@ ifneq ($(shell command -v ccache),)
 export OBJCACHE ?= ccache
 endif
 
-all: ## the main job: search, generate the best design, check its C++ and its RTL, write their pages
-	@$(MAKE) --no-print-directory search
+# On the embedded digits a search of these sizes is as good as one of the default's, in a quarter of the time.
+sizes := CHILDREN=120 LEADERS=6 RETRAIN_SEEDS=3
+named = $(firstword $(subst =, ,$(1)))
+small = $(if $(DATASET)$(SYSTEM)$(RESUME),,$(foreach size,$(sizes),$(if $($(call named,$(size))),,$(size))))
+
+all: ## the main job: search, generate the best design, check its C++ and its RTL, write their pages; the search is small unless DATASET is given
+	@$(MAKE) --no-print-directory search $(small)
 	@$(MAKE) --no-print-directory hls
-	@$(MAKE) --no-print-directory csim
-	@$(MAKE) --no-print-directory sim
-	@$(MAKE) --no-print-directory report
+	@set -o pipefail; $(MAKE) --no-print-directory -j2 csim sim 2>&1 | cat  # two moving lines would fight over a row
+	@$(fgnas) report 'hls/$(DESIGN)'
 
 search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and every other option of `fgnas search`; RESUME=1 continues a run
 	@scripts/setup.sh
 	$(fgnas) search $(call options,$(search_options)) $(call flags,$(search_flags))
 
-map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD; SHORTCUTS=1
+map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD; SHORTCUTS=1; with a device's folder: MULTIPLIERS BEAT_BITS BITS CLOCK_MHZ START_US INTERRUPT_US OUT
 	@scripts/setup.sh
 	$(fgnas) map '$(PLATFORM)' '$(MODEL)' $(call options,$(map_options)) $(call flags,SHORTCUTS)
 
 platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) KERNELS DATASET RUNS WATTS IDLE_WATTS; CPU=1
 	@scripts/setup.sh
-	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call flags,CPU) $(kernels) $(call options,DATASET RUNS WATTS IDLE_WATTS)
+	$(fgnas) platform --out '$(or $(OUT),platform.toml)' $(call flags,CPU) $(kernels) $(call options,DATASET METRIC RUNS WATTS IDLE_WATTS)
 
 measure: ## time random networks here and fit predictors: OUT (default: devices/here) DATASET TAIL THREADS NETWORKS ROUNDS SEED FROM; MEMORY=1 RESUME=1
 	@scripts/setup.sh
@@ -73,6 +77,14 @@ synth: ## count the LUTs, flip-flops, DSPs and block RAMs of hls/DESIGN with Yos
 timing: ## place and route hls/DESIGN on an ECP5 and report the clock it reaches: SEEDS SPEED
 	@scripts/setup.sh router
 	$(fgnas) timing 'hls/$(DESIGN)' $(call options,SEEDS SPEED)
+
+board: ## the bitstream of hls/DESIGN for a board with an ECP5: BOARD MEMORY_KB CLOCK_MHZ SEED; SDRAM=1; SIM=1 simulates the whole system
+	@scripts/setup.sh compiler simulator board
+	$(fgnas) board 'hls/$(DESIGN)' $(call options,BOARD MEMORY_KB CLOCK_MHZ SEED) $(call flags,SDRAM SIM)
+
+run: ## run the graph of hls/DESIGN on a board: PORT (such as /dev/ttyUSB0) BAUD
+	@scripts/setup.sh board
+	$(fgnas) run 'hls/$(DESIGN)' --port '$(PORT)' $(call options,BAUD)
 
 report: ## write the page of a search and of hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
 	@scripts/setup.sh
@@ -157,6 +169,10 @@ bench-hgnas: ## HGNAS on a measured device: canonical forms, baselines, searches
 	@scripts/setup.sh
 	$(python) benchmarks/hgnas.py $(call options,ONLY SEEDS)
 
+bench-hgnas-array: ## HGNAS for the multiplier array: searches, their RTL, beside a thread: SEEDS
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/hgnas_array.py $(call options,SEEDS)
+
 bench-recipe: ## recipes of training on random splits
 	@scripts/setup.sh
 	$(python) benchmarks/recipe.py --workers $(or $(WORKERS),2)
@@ -177,6 +193,10 @@ bench-array-area: ## compare the array's resource model with synthesis of held-o
 	@scripts/setup.sh
 	$(python) benchmarks/array_area.py $(call option,COUNT,count)
 
+bench-array-parts: ## LUTs of the array's modules, and engines with nearest points beside the model, an hour, resumable: COUNT
+	@scripts/setup.sh
+	$(python) benchmarks/array_parts.py $(call option,COUNT,count)
+
 bench-array-cpp: ## the array's C++: random networks on whole graphs, several on each build; resumable
 	@scripts/setup.sh compiler
 	OMP_NUM_THREADS=1 $(python) benchmarks/array_cpp.py
@@ -189,6 +209,19 @@ bench-array-space: ## random designs of the search space on the array, whole gra
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/array_space.py --workers $(or $(WORKERS),2) $(call options,COUNT SEED)
 
+bench-imports: ## 24 models of PyG on Cora and on molecules of ESOL: C++, of molecules the RTL, too; trained models; hours, resumable: GRAPHS
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/imports.py $(call option,GRAPHS,graphs)
+	OMP_NUM_THREADS=1 $(python) benchmarks/imports_trained.py
+
+bench-points: ## a found network and DGCNN for 1,024 points, whole on the array; RTL; an hour, resumable: ROWS (such as "found-like") SEED
+	@scripts/setup.sh simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/points_array.py $(call options,ROWS SEED)
+
+bench-neighbours: ## 40 random arrays, five random networks of points on each build: interpreter, C++, RTL, cycles; resumable: COUNT (of arrays) SEED
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/array_neighbours.py $(call options,COUNT SEED)
+
 bench-gcos: ## G-CoS: its figures, other ways to search, rank of the supernet, designs delivered; hours in all, resumable: ROWS (such as "figure 1,ranked") ONLY WORKERS
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/gcos.py --workers $(or $(WORKERS),2) $(call options,ROWS ONLY SEEDS)
@@ -200,6 +233,10 @@ bench-mapping: ## exact fronts of mappings, and the published figures computed a
 bench-tiers: ## two tiers on digits: four ways at equal scores, and the supernet; resumable: EPOCHS CHILDREN SEEDS WORKERS
 	@scripts/setup.sh
 	OMP_NUM_THREADS=1 $(python) benchmarks/two_tiers.py --workers $(or $(WORKERS),2) $(call options,EPOCHS CHILDREN SEEDS)
+
+bench-whole: ## whole vision subnets on the array: integers, reference, RTL, latency beside mapped ones; resumable: COUNT
+	@scripts/setup.sh
+	OMP_NUM_THREADS=1 $(python) benchmarks/whole_subnets.py $(call options,COUNT)
 
 bench-bambu: ## ten random designs through bambu on the whole of Cora, if it is on PATH, resumable
 	@scripts/setup.sh compiler simulator

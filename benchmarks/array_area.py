@@ -16,7 +16,7 @@ import numpy as np
 from hardware_model import NAMES, figure, summary
 from pages import read_record, render, write_page, write_record
 
-from fgnas.backends.array import write_rtl
+from fgnas.backends.array import AnyOnEngine, write_rtl
 from fgnas.backends.rtl import KERNEL
 from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -52,7 +52,7 @@ def held_out() -> list[ArrayAccelerator]:
     return found + [draw_sharing(further, shared, max(FEW_UNITS, shared)) for shared in SHARING]
 
 
-def measure(array: ArrayAccelerator, family: str, folder: Path) -> dict[str, Any]:
+def measure(array: AnyOnEngine, family: str, folder: Path) -> dict[str, Any]:
     """Synthesised resources of a whole engine."""
     project = folder / "project"
     files = write_rtl(array, project)

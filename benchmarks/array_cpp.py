@@ -131,7 +131,7 @@ def version() -> str:
 def sources() -> list[Path]:
     """The C++ and what makes it."""
     templates = templates_directory()
-    own = [*sorted((templates / "array" / "src").iterdir()), templates / "array" / "tb" / "testbench.cpp"]
+    own = [*sorted((templates / "array" / "src").iterdir()), templates / "array" / "tb" / "testbench.cpp.j2"]
     return [*own, *(templates / "hls" / "src" / name for name in SHARED_HEADERS)]
 
 

@@ -185,22 +185,28 @@ def behaviour() -> str:
     return found.hexdigest()[:12]
 
 
+def listed(best: dict[str, Any]) -> list[str]:
+    """The operations of a delivered network of points, in words."""
+    return [" ".join((one["operation"], *(str(value) for name, value in sorted(one.items()) if name != "operation")))
+            for one in best["design"]["operations"]]  # fmt: skip
+
+
 class Record:
     """Results by name in docs/results/NAME.json, written after each one, so that an interrupted benchmark can continue.
+
+    Parts of a benchmark may run beside each other: what another has written meanwhile stays.
 
     Results that other code gave are dropped: a table must not mix two versions. `version` names the code; by default
     it is that of the whole search.
     """
 
     def __init__(self, name: str, version: str | None = None) -> None:
-        self.name, version = name.removesuffix(".json"), version or code_version()
-        exists = (RESULTS / f"{self.name}.json").is_file()
-        self.results: dict[str, Any] = read_record(self.name) if exists else {}
-        if self.results.get("code") != version:
-            self.results = {"code": version}
+        self.name, self.version = name.removesuffix(".json"), version or code_version()
+        self.results: dict[str, Any] = {"code": self.version} | self._written()
 
     def fill(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of that name, made if it is missing."""
+        self.results = self.results | self._written()
         if key not in self.results:
             print(key, flush=True)
             self.note(**{key: make()})
@@ -208,8 +214,13 @@ class Record:
 
     def note(self, **facts: Any) -> None:
         """Store facts, such as the options of the benchmark, beside the results."""
-        self.results = dict(sorted((self.results | facts).items()))
+        self.results = dict(sorted((self.results | self._written() | facts).items()))
         write_record(self.name, self.results)
+
+    def _written(self) -> dict[str, Any]:
+        """The results on disk, where the same code gave them."""
+        written = read_record(self.name) if (RESULTS / f"{self.name}.json").is_file() else {}
+        return written if written.get("code") == self.version else {}
 
 
 def interval(values: Any, scale: float = 100.0, digits: int = 2) -> str:

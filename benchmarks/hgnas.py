@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,18 +18,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Record, interval
+from common import Record, interval, listed
 from memory import PACKAGE, digest
 from pages import read_record, render, write_page
-from predictors import FIRST, SECOND, device
+from predictors import FIRST, MIDDLE, SECOND, device
 
 import fgnas
 from fgnas import searchers
 from fgnas.api import Run
 from fgnas.engine.contracts import Composition
-from fgnas.engine.jobs import process_pool
+from fgnas.engine.jobs import Workers, process_pool
 from fgnas.engine.run import Plan, configuration
 from fgnas.engine.run import search as engine_search
+from fgnas.engine.statistics import difference
 from fgnas.engine.store import RunStore
 from fgnas.hardware.measured.device import DeviceFolder
 from fgnas.hardware.measured.measure import time_now
@@ -47,7 +49,7 @@ from fgnas.tasks.points import EMBEDDED, load_graphs
 
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
-PARTS = ("canonical", "baselines", "found", "fast", "searchers", "rank", "timed")
+PARTS = ("canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "timed", "shapes")
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
     "tasks/points.py",
@@ -59,9 +61,21 @@ TRAINED = ("dgcnn", "dgcnn-static", "pointnet")
 ROUNDS = 15
 FAST = 6.0
 """How many times as fast as fused DGCNN a network of the part "fast" is at least."""
+ACCURATE = 0.02
+"""`--weight` of the part "accurate"."""
 METHODS = ("staged", "evolution", "random")
 RANKED, RANK_SEEDS = 100, 2
+SHAPES: dict[str, Any] = {
+    "dataset": "shapes", "epochs": 24, "own_epochs": 8, "children": 600, "leaders": 5, "finalists": 1,
+    "retrain_seeds": 2, "retrain_epochs": 24,
+}  # fmt: skip
+"""Budget of a search for `shapes`, 256 points: clouds are four times as large, and there are 1.6 times as many."""
+SHAPES_SEEDS = 2
 SUPERNETS = ("sliced", "aligned")
+SHARED = "supernet-shared.pt"
+SEARCHES = ("found", "accurate", "fast")
+ALIKE = ("seed", "dataset", "tail", "supernet", "epochs", "own_epochs", "retrain_epochs")
+"""Options on which supernets depend."""
 
 
 def canonical() -> dict[str, Any]:
@@ -94,12 +108,15 @@ def same_outputs(row: PointNetwork, short: PointNetwork, seed: int) -> bool:
         return torch.equal(before(x, batch), after(x, batch))
 
 
-def trained(name: str, seed: int) -> dict[str, Any]:
+def trained(
+    name: str, seed: int, dataset: str = EMBEDDED, tail: str = "small", epochs: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """A baseline trained as winners are: accuracy on validation and test."""
-    data, torch_threads = load_graphs(EMBEDDED), 1
+    data, torch_threads = load_graphs(dataset), 1
     torch.set_num_threads(torch_threads)
     begun = time.process_time()
-    model = training.train(baseline(name, TAILS["small"]), data, training.recipe_of(data), seed)
+    recipe = training.recipe_of(data)
+    model = training.train(baseline(name, TAILS[tail]), data, replace(recipe, epochs=epochs or recipe.epochs), seed)
     found = {split: training.accuracy(model, data, split) for split in ("val", "test")}
     return found | {"cpu_s": time.process_time() - begun}
 
@@ -111,25 +128,60 @@ def timed(network: PointNetwork, name: str = FIRST) -> dict[str, float]:
     return {"share": share, "ms": milliseconds}
 
 
-def search(name: str, **options: Any) -> Run:
-    """A search on the device, continued where it was stopped."""
-    begun = (RUNS / name / "config.json").is_file()
-    given = {} if begun else {"system": "hgnas", "target": str(device(FIRST).path), **options}
-    return fgnas.search(runs=RUNS, run=name, resume=begun, **given)
+def search(name: str, target: str = FIRST, **options: Any) -> Run:
+    """A search on a device, continued where it was stopped; with its seed's supernet."""
+    if not (RUNS / name / "config.json").is_file():
+        begin(name, Options(target=str(device(target).path), **options))
+    return fgnas.search(runs=RUNS, run=name, resume=True, workers=1)
 
 
-def searched(name: str, **options: Any) -> dict[str, Any]:
-    """The delivered network of a search, with its accuracies, predicted and measured time; and the seconds it took."""
-    begun = time.perf_counter()
-    run = search(name, **options)
-    best = run.best
+def begin(name: str, options: Options, parts: Composition | None = None) -> RunStore:
+    """A new run, which has the supernets of its seed that are trained already: searches of one seed have equal ones."""
+    parts = parts or compose(options)
+    store = RunStore.create(RUNS, name, configuration("hgnas", asdict(options), parts))
+    for done in (path.parent for path in RUNS.glob("*/best.json")):
+        theirs = RunStore(done).config()["options"]
+        if all(theirs[one] == getattr(options, one) for one in ALIKE):
+            for path in done.glob("supernet-*.pt"):
+                shutil.copy(path, store.folder)
+    shutil.copy(supernet(options) / SHARED, store.folder)
+    return store
+
+
+def supernet(options: Options) -> Path:
+    """The folder of the shared supernet of a search's seed and kind, trained as far as it is not."""
+    folder = RUNS / "supernets" / f"{options.dataset}-{options.supernet}-{options.seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with Workers(process_pool(1)) as workers:
+        alone = Options(**{one: getattr(options, one) for one in ALIKE})
+        compose(alone).trainer.prepare(RunStore(folder), workers)
+    return folder
+
+
+def prepared(kind: str, seed: int) -> dict[str, Any]:
+    """Processor seconds of a shared supernet's training."""
+    begun = processor_seconds()
+    supernet(Options(supernet=kind, seed=seed))
+    return {"cpu_s": processor_seconds() - begun}
+
+
+def processor_seconds() -> float:
+    """Of this process and of its workers that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def searched(name: str, target: str = FIRST, **options: Any) -> dict[str, Any]:
+    """The delivered network of a search, with its accuracies, predicted and measured time; and processor seconds."""
+    begun = processor_seconds()
+    run = search(name, target, **options)
+    best, seconds = run.best, processor_seconds() - begun
     network = PointNetwork.from_dict(best["design"])
     return {
         "val": best["retrained_val"]["values"], "test": best["retrained"]["float"]["test"]["values"],
-        "predicted": best["costs"]["share"], "measured": timed(network), "memory": best["costs"]["memory"],
-        "products": best["costs"]["products"], "seconds": time.perf_counter() - begun,
-        "operations": [one["operation"] + " " + " ".join(str(value) for key, value in one.items() if key != "operation")
-                       for one in best["design"]["operations"]],
+        "predicted": best["costs"]["share"], "measured": timed(network, target), "memory": best["costs"]["memory"],
+        "products": best["costs"]["products"], "cpu_s": seconds,
+        "operations": listed(best),
         "on": {other: timed(network, other) for other in (SECOND,) if (device_path(other) / "judged.json").is_file()},
     }  # fmt: skip
 
@@ -140,13 +192,16 @@ def device_path(name: str) -> Path:
 
 
 def compared_methods(method: str, seed: int) -> dict[str, Any]:
-    """The front of a method's leaders, each trained alone: its hypervolume over (accuracy, share of the time)."""
-    begun = time.process_time()
-    run = search(f"{method}-{seed}", method=method, seed=seed, retrain_seeds=1, workers=1)
-    points = [(one["retrained_val"]["mean"], -one["costs"]["share"]) for one in run.store.leaders()]
+    """The front of a method's leaders, each trained alone with one seed: its hypervolume over (accuracy, share of the
+    time). The default method's are those of the part "found"."""
+    begun = processor_seconds()
+    default = method == METHODS[0]
+    run = search(f"found-{seed}", seed=seed) if default else search(
+        f"{method}-{seed}", method=method, seed=seed, retrain_seeds=1)  # fmt: skip
+    points = [(one["retrained_val"]["values"][0], -one["costs"]["share"]) for one in run.store.leaders()]
     return {
         "hypervolume": hypervolume(np.array(points), (0.5, -1.0)), "points": points,
-        "cpu_s": time.process_time() - begun, "trials": len(run.trials()),
+        "cpu_s": None if default else processor_seconds() - begun, "trials": len(run.trials()),
     }  # fmt: skip
 
 
@@ -182,7 +237,7 @@ def beside_timing(seed: int) -> dict[str, Any]:
     """A search whose target times every network that it prices, and one that predicts: the fronts of their leaders,
     scored alike, with the times of both measured again."""
     folder = device(FIRST)
-    options = Options(target=str(folder.path), seed=seed, leaders=10, retrain_seeds=1)
+    options = Options(target=str(folder.path), seed=seed, retrain_seeds=1)
     found = {}
     for name in ("predicted", "timed"):
         parts = compose(options)
@@ -201,8 +256,8 @@ def beside_timing(seed: int) -> dict[str, Any]:
 def engine_front(parts: Composition, options: Options, folder: Path) -> list[tuple[float, PointNetwork]]:
     """The leaders of a search, each with its accuracy when it is trained alone."""
     shutil.rmtree(folder, ignore_errors=True)
-    store = RunStore.create(folder.parent, folder.name, configuration("hgnas", asdict(options), parts))
-    engine_search(parts, Plan.of(options), searchers.find(options.method), lambda: store, process_pool(2))
+    store = begin(folder.name, options, parts)
+    engine_search(parts, Plan.of(options), searchers.find(options.method), lambda: store, process_pool(1))
     return [(one["retrained_val"]["mean"], PointNetwork.from_dict(one["design"])) for one in store.leaders()]
 
 
@@ -216,8 +271,13 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
         for seed, name in itertools.product(range(seeds), TRAINED):
             yield f"baseline {name} {seed}", lambda name=name, seed=seed: trained(name, seed)  # type: ignore[misc]
     for seed in range(seeds):
+        if {"found", "accurate", "fast", "searchers", "timed"} & set(parts):
+            yield f"supernet {seed}", lambda seed=seed: prepared("sliced", seed)  # type: ignore[misc]
         if "found" in parts:
             yield f"found {seed}", lambda seed=seed: searched(f"found-{seed}", seed=seed)  # type: ignore[misc]
+        if "accurate" in parts:
+            yield f"accurate {seed}", lambda seed=seed: searched(  # type: ignore[misc]
+                f"accurate-{seed}", seed=seed, weight=ACCURATE)
         if "fast" in parts:
             limit = device(FIRST).verdict().reference_ms / FAST
             yield f"fast {seed}", lambda seed=seed, limit=limit: searched(  # type: ignore[misc]
@@ -226,8 +286,30 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
             yield f"method {method} {seed}", lambda m=method, s=seed: compared_methods(m, s)  # type: ignore[misc]
     for seed in range(seeds) if "timed" in parts else ():
         yield f"beside {seed}", lambda seed=seed: beside_timing(seed)  # type: ignore[misc]
+    if "shapes" in parts:
+        yield "shapes timed", lambda: timed(baseline("dgcnn-fused", TAILS["middle"]), MIDDLE)
+        for seed in range(min(seeds, SHAPES_SEEDS)):
+            yield f"shapes found {seed}", lambda seed=seed: searched(  # type: ignore[misc]
+                f"shapes-{seed}", MIDDLE, seed=seed, **SHAPES)
+            yield f"shapes dgcnn {seed}", lambda seed=seed: trained(  # type: ignore[misc]
+                "dgcnn", seed, "shapes", "middle", SHAPES["retrain_epochs"])
     for supernet in SUPERNETS if "rank" in parts else ():
         yield f"rank {supernet}", lambda supernet=supernet: ranked(supernet)  # type: ignore[misc]
+
+
+def gap(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
+    """Points of test accuracy by which delivered networks are above a baseline, with the bootstrap's interval."""
+    one = difference([each["test"] for each in ours], [[each["test"]] for each in theirs])
+    return f"{100 * one['difference']:+.2f} ({100 * one['low']:+.2f} to {100 * one['high']:+.2f})"
+
+
+def shapes(record: dict[str, Any]) -> dict[str, Any] | None:
+    """What the page says of `shapes`: the reference's time, its trainings, the searches and their budget."""
+    found, dgcnn = ([value for key, value in record.items() if key.startswith(f"shapes {name} ")]
+                    for name in ("found", "dgcnn"))  # fmt: skip
+    if not (found and dgcnn):
+        return None
+    return {"reference": record["shapes timed"], "found": found, "dgcnn": dgcnn, "gap": gap(found, dgcnn)}
 
 
 def page(record: dict[str, Any]) -> str:
@@ -239,9 +321,11 @@ def page(record: dict[str, Any]) -> str:
         f"{NAME}.md", canonical=record.get("canonical"),
         times={name: record[f"timed {name}"] for name in BASELINES if f"timed {name}" in record},
         baselines={name: found for name in TRAINED if (found := starting(f"baseline {name} "))},
-        found=starting("found "), fast=starting("fast "), least=FAST,
+        searches={name: found for name in SEARCHES if (found := starting(f"{name} "))}, least=FAST, light=ACCURATE,
+        note=record.get("note"),
+        gap=gap,
         methods={name: found for name in METHODS if (found := starting(f"method {name} "))},
-        beside=starting("beside "),
+        beside=starting("beside "), shapes=shapes(record),
         ranks={name: record[f"rank {name}"] for name in SUPERNETS if f"rank {name}" in record}, interval=interval,
     )  # fmt: skip
 

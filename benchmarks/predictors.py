@@ -29,10 +29,11 @@ FOLDER = PACKAGE.parent / "build" / "devices"
 DEVICES: dict[str, dict[str, Any]] = {
     "one-thread": {},
     "two-threads": {"threads": 2},
+    "shapes-256": {"dataset": "shapes", "networks": 600, "rounds": 2},
     "shapes-1024": {"dataset": "shapes-1024", "networks": 600, "rounds": 2, "memory": True},
 }
 """Options of `fgnas measure`."""
-FIRST, SECOND, LARGE = DEVICES
+FIRST, SECOND, MIDDLE, LARGE = DEVICES
 SIZES = (100, 200, 500, 1000, 2000)
 FEW = 100
 SEEDS = 5

@@ -22,22 +22,30 @@ if TYPE_CHECKING:
         Accelerator,
         Design,
         GraphData,
+        PointAccelerator,
+        PointDesign,
         Project,
         Run,
+        candidates,
+        compare,
         doctor,
+        encode,
         import_model,
         load,
         measure,
         price_network,
+        price_on_array,
         prices,
         read_designs,
         sample,
         search,
+        to_onnx,
     )
 
 __all__ = [
-    "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
-    "doctor", "import_model", "load", "measure", "price_network", "prices", "read_designs", "sample", "search",
+    "Accelerator", "Design", "GraphData", "PointAccelerator", "PointDesign", "Project", "Run", "UserError",
+    "candidates", "compare", "doctor", "encode", "import_model", "load", "measure", "price_network", "price_on_array",
+    "prices", "read_designs", "sample", "search", "to_onnx",
 ]  # fmt: skip
 
 

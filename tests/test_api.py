@@ -45,7 +45,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
     Path("session.py").write_text(f'if __name__ == "__main__":\n{body}')
     run = subprocess.run([sys.executable, "session.py"], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert len(blocks) >= 5 and run.stdout.count("\n") == 4
+    assert len(blocks) >= 5 and run.stdout.count("\n") == 6
     assert run.stdout.endswith("runs/digits-1/report.html hls/best/report.html\n")
 
     # The command line finds the files of the Python session.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from imports import MODULES, PACKAGE, imported
+from module_imports import MODULES, PACKAGE, imported
 
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 TOP = ("fgnas", "fgnas.__main__")

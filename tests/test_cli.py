@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -238,8 +239,10 @@ def test_wide_numbers_and_cos_have_a_price_with_luts(call, designs, elsewhere):
 
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
+    from fgnas import progress
     from fgnas.engine import survey
 
+    monkeypatch.setattr(progress, "QUIET_S", 3600)  # on a slow machine the wait has a line of its own
     monkeypatch.setattr(survey, "MAX_FRUITLESS_DRAWS", 1000)
     monkeypatch.setattr(survey, "SURVEY_DRAWS", 1000)
     assert refused(call("search", "--latency-ms", "0.001"), "latency", "is over 0.001 ms", "relax")
@@ -283,6 +286,7 @@ def test_a_search_from_start_to_project(call, elsewhere):
     # A finished run is shown again, another configuration refused by the name of what differs.
     assert json.loads(call("search", "--resume", "--json")[1]) == best
     assert refused(call("search", "--resume", "--lut", "50"), "limits.lut")
+    assert refused(call("search", "--resume", "--system", "g-cos"), "is of --system fgnas, not of g-cos")
     assert refused(call("search", "--run", "digits-1"), "exists")
     (folder / "best.json").rename(folder / "hidden.json")
     config = json.loads((folder / "config.json").read_text())
@@ -365,6 +369,10 @@ def test_killed_and_resumed_by_real_signals(elsewhere):
     assert code == -signal.SIGKILL
     message, code = stop("cut", 30, signal.SIGINT, "--resume")
     assert code == 130 and "fgnas search --run cut --resume" in message and "Traceback" not in message
+    assert "its best design so far is built by: fgnas hls cut" in message
+    assert main(["hls", "cut", "--design", "best", "--quiet"]) == 0
+    early = json.loads((elsewhere / "runs" / "cut" / "early.json").read_text())
+    assert json.loads(Path("hls/best/design.json").read_text()) == early["design"]
     subprocess.run([*command, "--run", "cut", "--resume"], check=True, capture_output=True)
     for name in ("trials.jsonl", "leaders.json", "best.json"):
         whole, cut = (elsewhere / "runs" / run / name for run in ("whole", "cut"))

@@ -191,3 +191,44 @@ def test_the_pipeline_multiplies_first():
     assert not design.layers[1].pipelined
     with pytest.raises(UserError, match="the pipeline multiplies first"):
         kind_of(design).check(design)
+
+
+def test_all_faults_are_told_at_once():
+    """In one line, misspelt fields first."""
+    content = hidden(colour="red", k="two", ai=-1)
+    del content["layers"][0]["wf"]
+    with pytest.raises(UserError) as caught:
+        Design.from_dict(content)
+    said = str(caught.value)
+    assert said.startswith("design: layers.0.colour: unknown field; ")
+    assert all(f"layers.0.{name}: " in said for name in ("k", "ai", "wf")) and "\n" not in said
+
+
+def test_all_that_is_wrong_is_named_at_once():
+    """Fields and rules of every layer, and of the design, in one line: nobody mends a file one fault a run."""
+    first = {**HIDDEN, "t_in": 6, "k": 3, "ai": 9, "af": 9, "features": 3}
+    last = {name: value for name, value in LAST.items() if name not in ("wi", "wf")} | {"t_attn": 2, "d": 4}
+    wrong = plain(layers=[first, last], dsp=-1, array={**ARRAY, "columns": [1, 1]}, sampling=[1.0, 1.0])
+    with pytest.raises(UserError) as caught:
+        Design.from_dict(wrong)
+    for part in (
+        "layers.0.features: unknown field", "layers.0.t_in: ", "layers.0: k must be a power of two",
+        "layers.0: ai + af must be 1 to 15", "layers.1.{wi, wf}: Field required", "layers.1: t_attn is required",
+        "layer 1: d has no effect in the last layer", "dsp: ", "columns needs 1 numbers",
+        "every layer keeps every edge",
+    ):  # fmt: skip
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.data())
+def test_a_broken_rule_is_told_whatever_else_is_wrong(data):
+    """What is told is what a design without the other faults is refused for."""
+    broken = data.draw(st.sampled_from([{"t_aggr": 3}, {"k": 6}, {"wi": 0, "wf": 0}, {"d": None}]))
+    beside = data.draw(st.sampled_from([{}, {"more": 1}, {"t_in": "1"}, {"t_out": None}]))
+    with pytest.raises(UserError) as alone:
+        Design.from_dict(hidden(**broken))
+    with pytest.raises(UserError) as both:
+        Design.from_dict(hidden(**broken, **beside))
+    told = str(alone.value).removeprefix("design: ").partition("; see")[0]
+    assert all(part in str(both.value) for part in told.split("; "))

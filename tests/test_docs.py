@@ -1,22 +1,26 @@
 """The documentation is true: its code runs, its commands parse, its targets exist, its links resolve."""
 
 import argparse
+import functools
+import importlib
 import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import fgnas
-from fgnas import systems
+from fgnas import searchers, systems
 from fgnas.cli import _system_of, parser
 from fgnas.design import Design
 from fgnas.options import table
 from fgnas.systems.fgnas import Options
+from fgnas.systems.fgnas import target as targets
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -148,3 +152,107 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):
         assert f" {page.relative_to(ROOT / 'docs')}\n" in navigation, f"mkdocs.yml does not list {page.name}"
+
+
+def claims(readme: str) -> list[tuple[str, list[str], list[str]]]:
+    """(text, pages, figures) of every cell, item and paragraph before the commands that cites a page of docs/."""
+    before = readme.split("\n## Two commands")[0]
+    pieces = [" ".join(piece.split()) for piece in re.split(r"\n\n|\n(?=- )|\n(?=\|)", before)]
+    cells = [cell for piece in pieces for cell in (piece.split(" | ") if piece.startswith("|") else [piece])]
+    found = []
+    for cell in cells:
+        if pages := re.findall(r"\]\((docs/[^)#]+\.md)", cell):
+            plain = re.sub(r"\]\([^)]*\)", "]", cell)
+            found.append((plain, pages, re.findall(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])", plain)))
+    return found
+
+
+def holds(content: str, figure: str) -> bool:
+    """Whether a text has a figure, and not only as a part of a longer one."""
+    return re.search(rf"(?<![\d.,]){re.escape(figure)}(?!\d|[.,]\d)", content) is not None
+
+
+def test_a_figure_by_hand() -> None:
+    assert holds("from 0.70 to 1,000", "0.70") and holds("from 0.70 to 1,000", "1,000")
+    assert not holds("from 0.70 to 1,000", "0.7") and not holds("from 0.70 to 1,000", "000")
+    assert claims("| a | [0 of 12 differ](docs/x.md) |\n\n## Two commands\n[9](docs/y.md)") == [
+        ("[0 of 12 differ] |", ["docs/x.md"], ["0", "12"])
+    ]
+
+
+def test_figures_of_the_readme_are_on_the_pages_that_it_cites() -> None:
+    found = claims((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert sum(len(figures) for *_, figures in found) > 10
+    for text, pages, figures in found:
+        content = " ".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+        missing = [figure for figure in figures if not holds(content, figure)]
+        assert not missing, f"{text}: {missing} is not in {pages}"
+
+
+PLACES = re.compile(r"(?:fgnas|tests|benchmarks|docs|templates|scripts|sim)/[\w./-]*\w/?")
+NAMES = re.compile(r"fgnas(?:\.[A-Za-z_]\w*)+")
+FOREIGN = {"--lint-only", "--grams"}
+"""Options of other programs that pages name, and of the system that docs/extending.md adds."""
+MADE = {"fgnas/searchers/hillclimber.py", "sim/report/fgnas_top_cosim.rpt", "fgnas.hwh"}
+"""Files that docs/extending.md adds, and that Vitis and Vivado write."""
+
+
+def spans(page: Path) -> list[str]:
+    """The page's code in lines, without its blocks."""
+    return re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_pages_name_exist(page: Path) -> None:
+    named = {span for span in spans(page) if PLACES.fullmatch(span)}
+    assert {one for one in named - MADE if not (ROOT / one).exists()} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_names_of_python_that_pages_name_exist(page: Path) -> None:
+    """Modules, classes and functions, and groups of entry points; a call is named by what is called."""
+    groups = {searchers.GROUP, systems.GROUP, targets.GROUP}
+    for span in spans(page):
+        found = NAMES.match(span)
+        if found is None or span[found.end() : found.end() + 1] not in ("", "(") or found[0] in groups | MADE:
+            continue
+        value, parts = fgnas, found[0].split(".")[1:]
+        for place, part in enumerate(parts, 1):
+            if not hasattr(value, part):
+                importlib.import_module(".".join(["fgnas", *parts[:place]]))
+            value = getattr(value, part)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_options_that_pages_name_exist(page: Path) -> None:
+    """Each is one of some command of fgnas, of whatever system, or of a benchmark."""
+    taken = {option for module in systems.SYSTEMS for option in every_option(module)} | FOREIGN
+    programs = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").glob("*.py")))
+    named = {option for span in spans(page) for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", span)}
+    assert {one for one in named - taken if f'"{one}"' not in programs} == set()
+
+
+@functools.cache
+def every_option(system: str) -> frozenset[str]:
+    """The options of every command of the command line, with those of a system for its search."""
+    (commands,) = (action for action in parser(system)._actions if isinstance(action, argparse._SubParsersAction))
+    return frozenset(
+        option for sub in commands.choices.values() for action in sub._actions for option in action.option_strings
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_extras_that_pages_name_exist(page: Path) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.findall(r"pip install '(?:fgnas|\.)\[([\w,]+)\]'", page.read_text(encoding="utf-8"))
+    assert {extra for group in named for extra in group.split(",")} <= set(extras)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_rows_of_tables_have_as_many_cells_as_their_headings(page: Path) -> None:
+    """A bar within a cell is escaped, in code too."""
+    wanted = 0
+    for line in FENCE.sub("", page.read_text(encoding="utf-8")).splitlines():
+        bars = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        wanted = bars if bars and not wanted else wanted if bars else 0
+        assert bars == wanted, line

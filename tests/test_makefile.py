@@ -1,6 +1,7 @@
 """The Makefile: its variables are the options' names in capitals, and an unknown one is an error."""
 
 import argparse
+import importlib
 import os
 import re
 import subprocess
@@ -59,6 +60,8 @@ def test_every_option_of_map_is_a_variable(option: str) -> None:
         (["platform", "WATTS=6"], "fgnas platform --out 'platform.toml' --watts '6'"),
         (["platform", "CPU=1", "KERNELS=sum.json max.json"],
          "fgnas platform --out 'platform.toml' --cpu --kernel 'sum.json' --kernel 'max.json'"),
+        (["board", "BOARD=mine.toml", "SDRAM=1"], "fgnas board 'hls/best' --board 'mine.toml' --sdram"),
+        (["run", "PORT=/dev/ttyUSB0"], "fgnas run 'hls/best' --port '/dev/ttyUSB0'"),
         (["timing", "SEEDS=3", "SPEED=8"], "fgnas timing 'hls/best' --seeds '3' --speed '8'"),
     ],
 )  # fmt: skip
@@ -73,6 +76,32 @@ def test_every_variable_that_a_target_reads_may_be_given() -> None:
     assert {"ROWS", "COUNT", "SEEDS"} <= read
     for name in sorted(read):
         assert dry("help", f"{name}=x").returncode == 0, name
+
+
+@pytest.mark.parametrize(("arguments", "sizes"), [
+    ([], ["120", "6", "3"]),
+    (["CHILDREN=9", "SEED=4"], ["9", "6", "3"]),
+    (["DATASET=cora"], []), (["SYSTEM=g-cos"], []), (["RESUME=1"], []), (["DATASET=cora", "CHILDREN=9"], ["9"]),
+])  # fmt: skip
+def test_all_searches_little_on_the_embedded_data_alone(arguments: list[str], sizes: list[str]) -> None:
+    """The sizes that make gives to the search inside: what is asked for goes first."""
+    (line,) = (line for line in dry("all", *arguments).stdout.splitlines() if ".venv/bin/fgnas search" in line)
+    words = line.split()
+    given = ("--children", "--leaders", "--retrain-seeds")
+    assert [words[words.index(name) + 1].strip("'") for name in given if name in words] == sizes
+
+
+def test_the_sizes_of_all_are_those_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    sizes = importlib.import_module("first_search").SIZES["small"]
+    (line,) = (line for line in dry("all").stdout.splitlines() if line.startswith(".venv/bin/fgnas search"))
+    words = line.replace("'", "").split()[2:]
+    assert words == [word for name, size in sizes.items() for word in (f"--{name.replace('_', '-')}", str(size))]
+
+
+def test_all_makes_everything_in_order() -> None:
+    lines = [line for line in dry("all").stdout.splitlines() if line.startswith(".venv/bin/fgnas")]
+    assert [line.split()[1] for line in lines] == ["search", "hls", "csim", "sim", "report"]
 
 
 def test_a_misspelt_variable_is_refused_by_name() -> None:

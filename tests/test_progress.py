@@ -11,9 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import shelves
 
 import fgnas
-from fgnas import api, progress
+from fgnas import api, progress, systems
+from fgnas.api import rankings
 from fgnas.cli import main
 
 
@@ -144,6 +146,24 @@ def test_time_left(tmp_path):
     assert progress.seconds_before(tmp_path / "sim.json", "run_seconds") == 4.5
     assert progress.seconds_before(tmp_path / "sim.json", "other") is None
     assert progress.seconds_before(tmp_path / "gone.json", "run_seconds") is None
+
+
+def test_rank_says_what_it_waits_for(soon, tmp_path, monkeypatch, capsys):
+    """Every part of it that may take long, of the toy system whose parts are slowed down."""
+    monkeypatch.setitem(systems.SYSTEMS, "shelves", "shelves")
+    monkeypatch.chdir(tmp_path)
+    fgnas.search(system="shelves", method="random", children=5, leaders=2, workers=1, run="a")
+
+    def slowly(function):
+        return lambda *given: time.sleep(0.1) or function(*given)
+
+    monkeypatch.setattr(shelves, "compose", slowly(shelves.compose))
+    monkeypatch.setattr(rankings, "uniform", slowly(rankings.uniform))
+    monkeypatch.setattr(shelves.Workbench, "prepare", lambda self, store, workers: time.sleep(0.1))
+    assert main(["rank", "a", "--networks", "5", "--workers", "1", "--json"]) == 0
+    told = capsys.readouterr().err
+    for part in ("load the data and the models", "draw 5 networks within the limits", "prepare what every score needs"):
+        assert f"{part}: 0 s" in told
 
 
 def test_evaluate_shows_its_progress_unless_quiet(soon, tmp_path, monkeypatch, capsys):

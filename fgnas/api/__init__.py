@@ -12,29 +12,38 @@ from typing import TYPE_CHECKING, Any
 from fgnas.errors import UserError
 
 if TYPE_CHECKING:
-    from fgnas.api.data import load
-    from fgnas.api.designs import Accelerator, Design, import_model, prices, read_designs, sample
-    from fgnas.api.devices import measure, price_network
-    from fgnas.api.mappings import map_network, measure_platform
+    from fgnas.api.designs import Accelerator, Design, prices, read_designs, sample
+    from fgnas.api.devices import measure, price_network, price_on_array
+    from fgnas.api.encoding import encode
+    from fgnas.api.exchange import to_onnx
+    from fgnas.api.imports import ImportedNetwork, import_model, is_imported
+    from fgnas.api.loading import load
+    from fgnas.api.mappings import map_cuts, map_network, measure_platform
+    from fgnas.api.networks import PointAccelerator, PointDesign
     from fgnas.api.pricing import price_lines, specification
     from fgnas.api.projects import Project, doctor, passed
-    from fgnas.api.runs import Run, search
+    from fgnas.api.runs import Run, candidates, compare, search
     from fgnas.tasks.nodes import GraphData
 
 __all__ = [
-    "Accelerator", "Design", "GraphData", "Project", "Run", "UserError",
-    "doctor", "import_model", "load", "map_network", "measure", "measure_platform", "passed", "price_lines",
-    "price_network", "prices", "read_designs", "sample", "search", "specification",
+    "Accelerator", "Design", "GraphData", "ImportedNetwork", "PointAccelerator", "PointDesign", "Project", "Run",
+    "UserError", "candidates", "compare", "doctor", "encode", "import_model", "is_imported", "load", "map_cuts",
+    "map_network", "measure", "measure_platform", "passed", "price_lines", "price_network", "price_on_array", "prices",
+    "read_designs", "sample", "search", "specification", "to_onnx",
 ]  # fmt: skip
 
 _HOMES = {
-    "fgnas.api.data": ("load",),
-    "fgnas.api.designs": ("Accelerator", "Design", "import_model", "prices", "read_designs", "sample"),
-    "fgnas.api.devices": ("measure", "price_network"),
-    "fgnas.api.mappings": ("map_network", "measure_platform"),
+    "fgnas.api.designs": ("Accelerator", "Design", "prices", "read_designs", "sample"),
+    "fgnas.api.devices": ("measure", "price_network", "price_on_array"),
+    "fgnas.api.encoding": ("encode",),
+    "fgnas.api.exchange": ("to_onnx",),
+    "fgnas.api.imports": ("ImportedNetwork", "import_model", "is_imported"),
+    "fgnas.api.loading": ("load",),
+    "fgnas.api.mappings": ("map_cuts", "map_network", "measure_platform"),
+    "fgnas.api.networks": ("PointAccelerator", "PointDesign"),
     "fgnas.api.pricing": ("price_lines", "specification"),
     "fgnas.api.projects": ("Project", "doctor", "passed"),
-    "fgnas.api.runs": ("Run", "search"),
+    "fgnas.api.runs": ("Run", "candidates", "compare", "search"),
     "fgnas.tasks.nodes": ("GraphData",),
 }  # fmt: skip
 

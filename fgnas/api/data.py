@@ -1,4 +1,4 @@
-"""Load data from Python, by name or from a file."""
+"""Data that Python names, loads or hands over."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from fgnas.tasks.nodes import GraphData
 
 Data = str | os.PathLike[str] | GraphData
 """A name, a path, a reference, or loaded data."""
-
-
-def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> GraphData:
-    """Data by name or from a file; `split` such as "60/20/20" makes masks, `normalise` scales rows to sum to 1."""
-    return nodes.load(nodes.reference(name, split, normalise))
 
 
 def data_of(data: Data) -> GraphData:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,18 +17,21 @@ from numpy.typing import NDArray
 from fgnas import design as choices
 from fgnas.api.data import Data, data_of
 from fgnas.api.pricing import specification
-from fgnas.api.projects import Project
+from fgnas.api.projects import Checked, Project
 from fgnas.backends import project as projects
 from fgnas.backends.project import DEFAULT_COMPILER, Request
 from fgnas.designs import tables_of
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
+from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, multipliers_within
 from fgnas.hardware.integer.interpreter import predict
 from fgnas.hardware.kind import Fitted, Wanted
 from fgnas.hardware.kinds import PIPELINE, find_kind, kind_of
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
+from fgnas.plain import plain_design
 from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
@@ -73,6 +74,19 @@ class Design:
         """A design from JSON values."""
         return cls(choices.Design.from_dict(content))
 
+    @classmethod
+    def plain(
+        cls, name: str, *hidden: int, heads: int = 1, activation: str = "relu", bits: int = 8, dsp: int = 100
+    ) -> Design:  # fmt: skip
+        """A network by its name and the features of each head of its hidden layers, such as ("gcn", 16); see
+        `fgnas.plain`. What the pipeline has no units for gets the array of that DSP budget."""
+        found = plain_design(name, hidden, heads, activation, bits, dsp)
+        if not all(layer.pipelined for layer in found.layers):
+            units = max(1, min(LARGEST_UNITS, multipliers_within(dsp) // LANES))
+            array = {"units": units, "columns": [1] * len(hidden), "beat_bits": wire.BEAT_BITS}
+            found = choices.Design.from_dict({**found.to_dict(), "array": array}, name)
+        return cls(found, label="-".join([name, *map(str, hidden)]))
+
     @property
     def hash(self) -> str:
         """Twelve hexadecimal digits that name the choices."""
@@ -102,7 +116,7 @@ class Design:
         from fgnas.networks.training import child_seed, input_seed, of_repetition, recipe_for, train
 
         found, architecture = data_of(data or Options.dataset), self.choices.architecture()
-        _one_thread()
+        one_thread()
         with step("train the weights"):
             seeds = child_seed(seed, architecture, repetition), input_seed(seed, repetition)
             recipe = of_repetition(recipe_for(found.name), repetition)
@@ -169,7 +183,12 @@ class Design:
         return path
 
 
-def _one_thread() -> None:
+def offered(found: Any, label: str) -> Design:
+    """A delivered design under a name: see `fgnas.engine.contracts.BackEnd.offered`."""
+    return Design(found.design, found.network, found.dataset, found.fingerprint, label, found.specification)
+
+
+def one_thread() -> None:
     """Run torch in one thread: the number of threads that sum a product decides its last bits."""
     import torch
 
@@ -207,26 +226,8 @@ def sample(count: int = 1, seed: int = 0, space: str = "fgnas", dsp: int = 100) 
         yield Design(found.design(row, dsp))
 
 
-def import_model(
-    source: str,
-    data: Data,
-    weights: str | os.PathLike[str] | None = None,
-    bits: int = 10,
-    dsp: int = 100,
-) -> Design:
-    """A trained PyG model, MODEL.pt2 or `module:factory`, as a design with weights (docs/import.md)."""
-    from fgnas.networks.pyg import import_model as made
-
-    found = data_of(data)
-    _one_thread()
-    with step("import the model"):
-        taken = made(source, found, None if weights is None else Path(weights), bits, dsp)
-    label = Path(source).stem if source.endswith(".pt2") else source.rpartition(":")[2]
-    return Design(taken.design, taken.network, found.name, found.fingerprint, label)
-
-
 @dataclass(frozen=True, eq=False)
-class Accelerator:
+class Accelerator(Checked):
     """A design lowered for a graph: exact predictions, and the project that computes the same in hardware.
 
     Attributes:
@@ -275,6 +276,7 @@ class Accelerator:
         beat_bits: int | None = None,
         bram36: int | None = None,
         repurposing: bool = True,
+        flexible: bool = False,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
@@ -288,17 +290,13 @@ class Accelerator:
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
         """
-        from fgnas.hardware.devices import find_device, limits_of
+        from fgnas.hardware.devices import specified
 
-        wanted = self.design.specification or Specification()
-        if fpga is not None:
-            wanted = replace(wanted, **limits_of(find_device(fpga), {}))
-        if clock_mhz is not None:
-            wanted = replace(wanted, clock_mhz=clock_mhz)
+        wanted = specified(self.design.specification or Specification(), fpga, clock_mhz)
         if bram36 is not None and target != PIPELINE.name:
             wanted = replace(wanted, bram36=bram36)
         with step("write the project"):
-            asked = Wanted(wanted, multipliers, beat_bits, bram36, repurposing)
+            asked = Wanted(wanted, multipliers, beat_bits, bram36, repurposing, flexible)
             projects.write(self._fitted(target, asked), self.data, Path(directory), Request(wanted, compiler))
         return Project(Path(directory))
 
@@ -309,23 +307,3 @@ class Accelerator:
             return self.hardware
         assert self.design.network is not None
         return kind.fit(self.design.choices, self.design.network, self.data, wanted)
-
-    @functools.cached_property
-    def _project(self) -> Project:
-        """A temporary project for the checks below, deleted with the accelerator."""
-        folder = tempfile.TemporaryDirectory(prefix="fgnas-")
-        project = self.write(Path(folder.name) / "project")
-        object.__setattr__(project, "keeps", folder)
-        return project
-
-    def csim(self) -> dict[str, Any]:
-        """As `Project.csim`."""
-        return self._project.csim()
-
-    def simulate(self) -> dict[str, Any]:
-        """As `Project.simulate`."""
-        return self._project.simulate()
-
-    def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
-        """As `Project.synthesise`."""
-        return self._project.synthesise(family, fpga)

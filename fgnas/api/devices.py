@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,30 @@ def price_network(
     folder, name = DeviceFolder(Path(device)), os.fspath(network)
     known = name in BASELINES
     return priced(baseline(name, folder.device().tail) if known else read_network(Path(name)), folder, measured)
+
+
+def price_on_array(
+    network: str | os.PathLike[str], dataset: str | None = None, *, multipliers: int | None = None,
+    beat_bits: int | None = None, bits: int | None = None, **limits: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Cycles and resources of a network on the smallest array of a size, and the limits that it breaks.
+
+    `network` as in `price_network`; by default it is for the clouds and the array of its file, or for digit-points, 64
+    multipliers, a port of 512 bits and numbers of 8. `limits` as `specification` takes them. Raises UserError where no
+    array of the size holds it.
+    """
+    from fgnas.api.pricing import specification
+    from fgnas.networks.points.baselines import BASELINES, baseline
+    from fgnas.systems.hgnas.composition import tail_of
+    from fgnas.systems.hgnas.delivery import Delivered, priced, read
+    from fgnas.tasks.points import EMBEDDED, load_graphs
+
+    name = os.fspath(network)
+    data = dataset or EMBEDDED
+    known = Delivered(baseline(name, tail_of(None, load_graphs(data)))) if name in BASELINES else read(Path(name))
+    found = known if dataset is None else replace(known, dataset=dataset)
+    size = found.size.changed(multipliers=multipliers, beat_bits=beat_bits, bits=bits)
+    return priced(found, size, specification(**limits))
 
 
 def read_network(path: Path) -> PointNetwork:

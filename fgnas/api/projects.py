@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.project import CALL_LIST, MAPPING, MARK
+from fgnas.backends.project import CALL_LIST, MAPPING, MARK, built_project
 from fgnas.errors import UserError
 from fgnas.hardware.kinds import described_kind
 
 if TYPE_CHECKING:
+    from fgnas.board.assembly import System
+    from fgnas.board.boards import Board
     from fgnas.tools.doctor import Need
 
 
@@ -29,7 +35,7 @@ class Project:
         from fgnas.tools.csim import run_csim
 
         self._needs_one()
-        return run_csim(self.directory)
+        return run_csim(self.directory, project=built_project(self.directory))
 
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
@@ -46,10 +52,10 @@ class Project:
         if self._is_called:
             if rtl is not None:
                 raise UserError(f"--rtl runs a network that is one call; {self.directory} has buffer re-purposing off")
-            return run_calls(self.directory)
+            return run_calls(self.directory, built_project(self.directory))
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
-        report = run_simulation(self.directory)
+        report = run_simulation(self.directory, project=built_project(self.directory))
         if report["mismatches"] and self._traces:
             from fgnas.tools.trace import mismatch_of_rtl
 
@@ -63,7 +69,7 @@ class Project:
         """
         from fgnas.tools.simulate import run_couplings
 
-        self._needs_one()
+        self._needs_own()
         if self._is_called:
             raise UserError(f"--couplings runs a network that is one call; {self.directory} has buffer re-purposing "
                             f"off")  # fmt: skip
@@ -76,7 +82,7 @@ class Project:
         """
         from fgnas.tools.bambu import run_bambu
 
-        self._needs_one()
+        self._needs_own()
         return run_bambu(self.directory)
 
     def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
@@ -88,7 +94,7 @@ class Project:
         from fgnas.hardware.devices import find_device, limits_of
         from fgnas.tools.synth import run_synthesis
 
-        self._needs_one()
+        self._needs_own()
         device = find_device(fpga) if fpga else None
         if device is not None:
             family = limits_of(device, {"family": family})["family"]
@@ -101,15 +107,62 @@ class Project:
         """
         from fgnas.tools.timing import SEEDS, SPEEDS, run_timing
 
-        self._needs_one()
+        self._needs_own()
         return run_timing(self.directory, seeds or SEEDS, speed or SPEEDS[0])
 
     def vitis(self, step: str = "csynth", progress: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
         """Run csim, csynth, cosim or impl in Vitis HLS; returns all figures so far and the predicted ones."""
         from fgnas.tools.vitis import run_vitis
 
-        self._needs_one()
+        self._needs_own()
         return run_vitis(self.directory, step, progress)
+
+    def board(
+        self, board: str = "ulx3s-85f", clock_mhz: float | None = None, memory_kb: int | None = None,
+        sdram: bool = False, seed: int = 1,
+    ) -> dict[str, Any]:
+        """Build a bitstream for a board, board/NAME/design.bit below the project; returns routed_mhz, used, …
+
+        Main memory is on the chip, or with `sdram` the board's. Raises CheckFailed where the clock is not reached.
+        """
+        from fgnas.board.bitstream import build_bitstream
+
+        return build_bitstream(self.directory, *self._system(board, clock_mhz, memory_kb, sdram), seed)
+
+    def simulate_board(
+        self, board: str = "ulx3s-85f", clock_mhz: float | None = None, memory_kb: int | None = None,
+        sdram: bool = False,
+    ) -> dict[str, Any]:
+        """Run the vectors on the whole system of a board in Verilator, over its serial line; returns mismatches, …"""
+        from fgnas.board.assembly import System
+        from fgnas.board.run import run_simulated
+        from fgnas.board.simulated import QUICK_CYCLES_OF_A_BIT
+
+        known, system = self._system(board, clock_mhz, memory_kb, sdram)
+        quick = System(system.clock_hz, system.clock_hz // QUICK_CYCLES_OF_A_BIT, system.memory)
+        return run_simulated(self.directory, quick, known.baud)
+
+    def run(self, port: str, baud: int | None = None, vectors: Path | None = None) -> dict[str, Any]:
+        """Run the vectors, or those in another folder, on the board at a serial port or socket://HOST:PORT."""
+        from fgnas.board.boards import find_board
+        from fgnas.board.platform import connect
+        from fgnas.board.run import run_project
+
+        self._needs_one()
+        speed = baud or find_board("ulx3s-85f").baud
+        with connect(port, speed) as board:
+            return run_project(board, self.directory, speed, vectors)
+
+    def _system(
+        self, name: str, clock_mhz: float | None, memory_kb: int | None, sdram: bool
+    ) -> tuple[Board, System]:
+        """A board by name, and the system of this project on it."""
+        from fgnas.board.assembly import system_for
+        from fgnas.board.boards import find_board
+
+        self._needs_one()
+        board = find_board(name)
+        return board, system_for(self.directory, board, clock_mhz, memory_kb, sdram)
 
     @property
     def _traces(self) -> bool:
@@ -119,6 +172,12 @@ class Project:
             return described_kind(summary).traces
         except (OSError, ValueError, AttributeError):
             return True
+
+    def _needs_own(self) -> None:
+        """Raise UserError where the folder holds several accelerators, or none of its own."""
+        self._needs_one()
+        if (home := built_project(self.directory)) is not None:
+            raise UserError(f"{self.directory} has no hardware of its own: name {home}")
 
     def _needs_one(self) -> None:
         """Raise UserError where the folder holds several accelerators."""
@@ -148,14 +207,42 @@ class Project:
         """Write the page, to report.html in the folder or to `page`; returns where.
 
         `data` is needed for accuracies if the project was made from a file. Resources are compared with `fpga`, a
-        device's name or file, or else with the part that the project was written for.
+        device's name or file, or else with the part that the project was written for. The page of a mapped network
+        leads to those of its accelerators.
         """
         from fgnas.hardware.devices import find_device
         from fgnas.report.make import report_project
 
-        self._needs_one()
         device = find_device(fpga) if fpga else None
         return report_project(self.directory, page, None if data is None else data_of(data), device)
+
+
+class Checked(ABC):
+    """What can be written as a project, and checked without one of the caller's own."""
+
+    @abstractmethod
+    def write(self, directory: str | os.PathLike[str]) -> Project:
+        """Write the project."""
+
+    @functools.cached_property
+    def _project(self) -> Project:
+        """A temporary project for the checks below, deleted with the accelerator."""
+        folder = tempfile.TemporaryDirectory(prefix="fgnas-")
+        project = self.write(Path(folder.name) / "project")
+        object.__setattr__(project, "keeps", folder)
+        return project
+
+    def csim(self) -> dict[str, Any]:
+        """As `Project.csim`."""
+        return self._project.csim()
+
+    def simulate(self) -> dict[str, Any]:
+        """As `Project.simulate`."""
+        return self._project.simulate()
+
+    def synthesise(self, family: str | None = None, fpga: str | None = None) -> dict[str, Any]:
+        """As `Project.synthesise`."""
+        return self._project.synthesise(family, fpga)
 
 
 FAULTS = (

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas import systems
+from fgnas import progress, systems
 from fgnas.errors import UserError
 from fgnas.files import canonical_json, replace_file
 
@@ -39,13 +40,17 @@ def rank(store: RunStore, factory: Callable[[], Executor], networks: int, seeds:
     config = store.config()
     module = systems.find(config["system"])
     options = module.Options(**config["options"])
-    parts = module.compose(options)
+    with progress.step("load the data and the models"):
+        parts = module.compose(options)
     check_resumable(store, configuration(config["system"], config["options"], parts))
     if store.best() is None:
         raise UserError(f"the run {store.name} is not finished: continue with --run {store.name} --resume")
-    candidates = uniform(parts, networks, options.seed)
     with Workers(factory) as workers:
-        parts.trainer.prepare(store, workers)
+        workers.warm_up_for(parts.trainer)
+        with progress.step(f"draw {networks} networks within the limits"):
+            candidates = uniform(parts, networks, options.seed)
+        with progress.step("prepare what every score needs"):
+            parts.trainer.prepare(store, workers)
         found = measured(store, parts.trainer, workers, candidates, seeds)
     scores = np.array([one["score"] for one in found])
     return {"run": store.name, **correlations(scores, np.array([one["alone"] for one in found]).T)}
@@ -77,13 +82,22 @@ def measured(
     missing = [candidate for candidate in candidates if (candidate.hash, seeds) not in known]
     for first in range(0, len(missing), TOGETHER):
         part = missing[first : first + TOGETHER]
-        scores = trainer.score(part, workers)
-        alone = [trainer.retrain(part, repetition, workers) for repetition in range(1, seeds + 1)]
+        with _shown(workers, len(candidates) - len(missing) + first, len(candidates)):
+            scores = trainer.score(part, workers)
+            alone = [trainer.retrain(part, repetition, workers) for repetition in range(1, seeds + 1)]
         for place, (candidate, score) in enumerate(zip(part, scores, strict=True)):
             values = [outcomes[place].scores[name] for outcomes in alone]
             known[candidate.hash, seeds] = {"hash": candidate.hash, "score": score.values[name], "alone": values}
         replace_file(path, "".join(f"{canonical_json(one)}\n" for one in known.values()).encode())
     return [known[candidate.hash, seeds] for candidate in candidates]
+
+
+@contextmanager
+def _shown(workers: Workers, done: int, total: int) -> Iterator[None]:
+    """Show how many networks are measured while others are."""
+    with progress.counted("rank", total, "networks") as bar:
+        workers.watch = lambda ended, jobs: bar.show(done, f"{ended} of {jobs} jobs of the next {TOGETHER}")
+        yield
 
 
 def correlations(scores: NDArray[np.float64], alone: NDArray[np.float64]) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fgnas import options as named
 from fgnas import searchers, systems
@@ -17,12 +20,15 @@ from fgnas.api.projects import Project
 from fgnas.errors import UserError
 from fgnas.mapping.options import MAPPINGS
 from fgnas.paths import RUNS
-from fgnas.progress import step
+from fgnas.progress import say, step
 from fgnas.tasks import nodes
 from fgnas.tasks.nodes import GraphData
 
 if TYPE_CHECKING:
-    from fgnas.engine.contracts import BackEnd
+    from pandas import DataFrame
+
+    from fgnas.api.networks import PointDesign
+    from fgnas.engine.contracts import BackEnd, Candidate, Watcher
     from fgnas.engine.store import RunStore
     from fgnas.engine.trial import Trial
 
@@ -32,10 +38,10 @@ MAPPING = "mapping-"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished search.
+    """A search that is finished, or was stopped after its first design; its only leader is then the best so far.
 
     Attributes:
-        best: the content of best.json.
+        best: the content of best.json; empty if it is not finished.
     """
 
     store: RunStore
@@ -48,6 +54,11 @@ class Run:
 
         store = RunStore.find(runs, name)
         store.leaders()
+        if store.early() is not None:
+            say(
+                f"the run {store.name} is not finished: this is its best design so far. Continue with "
+                f"`fgnas search --run {store.name} --resume`"
+            )
         return cls(store, store.best() or {})
 
     @property
@@ -71,25 +82,27 @@ class Run:
         return choice.front(self.store.leaders(), choice.front_costs(self.store.config()))
 
     @property
-    def designs(self) -> list[Design]:
+    def designs(self) -> list[Design | PointDesign]:
         """The leaders, best first, each with the weights that were scored."""
         return [self.design(rank) for rank in range(1, len(self.store.leaders()) + 1)]
 
-    def design(self, rank: int | str = 1) -> Design:
+    def design(self, rank: int | str = 1) -> Design | PointDesign:
         """A leader by rank, from 1, or "best" or "cheapest": the cheapest within one standard error of the best.
 
         Raises UserError for a system whose designs cannot be built.
         """
         entry, back_end = self._entry(rank), self._back_end()
-        if not back_end.one_design:
+        if back_end.offered is None:
             raise UserError(f"{self.folder} delivers no single design: write its accelerators with `fgnas hls`")
-        found = back_end.open(entry, self.folder)
-        return Design(found.design, found.network, found.dataset, found.fingerprint, str(rank), found.specification)
+        found: Design | PointDesign = importlib.import_module(back_end.offered).offered(
+            back_end.open(entry, self.folder), str(rank)
+        )
+        return found
 
     @property
     def delivers_designs(self) -> bool:
-        """Whether a leader is one FGNAS design, which `design` returns; `write` serves any run."""
-        return self._back_end().one_design
+        """Whether a leader is one design, which `design` returns; `write` serves any run."""
+        return self._back_end().offered is not None
 
     def write(self, directory: str | os.PathLike[str], rank: int | str = 1) -> Project:
         """Write what a leader is built from, by rank or name as in `design`, whole or not at all.
@@ -97,8 +110,7 @@ class Run:
         In a run that maps its candidates "mapping-7" names a mapping on the front, by its number in mappings.json.
         """
         if self.delivers_designs:
-            design = self.design(rank)
-            return design.lower(design.dataset).write(directory)
+            return self.design(rank).lower().write(directory)
         back_end = self._back_end()
         with step("write the project"):
             back_end.write(back_end.open(self._entry(rank), self.folder), None, Path(directory))
@@ -148,11 +160,49 @@ class Run:
         """Every trial, in order."""
         return self.store.trials()
 
+    def frame(self) -> DataFrame:
+        """The trials as a pandas DataFrame, whose index is the number of the trial; see `fgnas.exchange.tables`.
+
+        Columns are scores, costs, the option of every decision, and the rank of leaders. Raises UserError without
+        pandas.
+        """
+        from fgnas.exchange import tables
+
+        return tables.frame(tables.columns_of(self.store))
+
     def report(self, page: Path | None = None, data: Data | None = None) -> Path:
         """Write the page, to report.html in the folder or to `page`; returns its path."""
         from fgnas.report.make import report_run
 
         return report_run(self.store, page, None if data is None else data_of(data))
+
+
+def compare(runs: Sequence[Run | str], page: Path | None = None) -> dict[str, Any]:
+    """Draw two to five runs side by side, to compared.html beside the first or to `page`; finished or not.
+
+    Returns `page`, its path; `best` and `cheapest`, figures of the delivered designs by run; and `fronts`, by cost the
+    members of each run's front and those of them that no other run beats. Raises UserError for runs whose scores
+    differ.
+    """
+    from fgnas.engine.store import RunStore
+    from fgnas.report.make import report_runs
+
+    stores = [run.store if isinstance(run, Run) else RunStore.find(RUNS, run) for run in runs]
+    written, found = report_runs(stores, page)
+    return {"page": str(written), **found.to_dict()}
+
+
+def candidates(count: int = 1, seed: int = 0, system: str | None = None, **given: Any) -> Iterator[Candidate]:
+    """Random candidates of a system's space, uniform per choice, each with `to_dict`; `given` are options of its
+    search that say what candidates there are (`Options.SHAPES`). Raises UserError for others."""
+    found = systems.find(system or systems.DEFAULT)
+    own = found.Options
+    for name in given:
+        if name not in own.SHAPES:
+            raise UserError(f"{named.spelt(name)} does not say what candidates there are; {', '.join(own.SHAPES)} do")
+    space = found.compose(named.made(own, own.resolved({**own.DRAWN, **given}))).space
+    for row in space.draw(count, np.random.default_rng(seed)):
+        yield space.candidate(row)
 
 
 def search(
@@ -165,49 +215,73 @@ def search(
     workers: int | None = None,
     executor: str = "processes",
     scheduler: str | None = None,
+    track: Sequence[str | Watcher] = (),
     **options: Any,
 ) -> Run:
     """Search for the best candidate of a system that keeps its limits; writes `runs/<run>/`.
 
     `options` are those of the command line (docs/search.md); an option that is missing or None takes the
-    resumed run's value, or else its default. `workers` and `executor` change no result. An interrupted search raises
+    resumed run's value, or else its default. `workers` and `executor` change no result; nor does `track`: "mlflow",
+    "tensorboard", or objects with the methods of `fgnas.engine.contracts.Watcher`. An interrupted search raises
     KeyboardInterrupt with the command that continues it, as `resume` does.
     """
     from fgnas.engine.run import Plan, check_resumable, configuration
     from fgnas.engine.run import search as searched
     from fgnas.engine.store import LATEST, RunStore, check_name, next_name
+    from fgnas.exchange.tracking import tracker
 
+    watchers = [tracker(one) if isinstance(one, str) else one for one in track]
     factory = executor_factory(executor, scheduler, workers)
     found = RunStore.find(runs, run or LATEST) if resume else None
     stored = found.config() if found else None
     name = (stored or {}).get("system") or system or systems.DEFAULT
+    if found is not None and system not in (None, name):
+        raise UserError(f"the run {found.name} is of --system {name}, not of {system}: leave out --system to continue "
+                        f"it, or --resume to start another run")  # fmt: skip
     module = systems.find(name)
     loaded = dataset if isinstance(dataset, GraphData) else None
     if dataset is not None:
         options["dataset"] = _name_of(dataset) if isinstance(dataset, GraphData) else os.fspath(dataset)
     chosen = _options(module.Options, options, stored)
     make_searcher = searchers.find(chosen.method)
-    parts = module.compose(chosen, loaded)
+    with step("load the data and the models"):
+        parts = module.compose(chosen, loaded)
     config = configuration(name, asdict(chosen), parts)
-    if found is not None:
-        check_resumable(found, config)
-        if (best := found.best()) is not None:
-            return Run(found, best)
+    longer = found is not None and check_resumable(found, config)
+    if found is not None and not longer and (best := found.best()) is not None:
+        return Run(found, best)
     run_name = found.name if found else run or next_name(runs, parts.label)
     if found is None:
         check_name(runs, run_name)
 
     def open_store() -> RunStore:
-        return found or RunStore.create(runs, run_name, config)
+        if found is None:
+            return RunStore.create(runs, run_name, config)
+        if longer:
+            found.lengthen(config)
+        return found
 
-    plan = Plan.of(chosen)
+    plan, before = Plan.of(chosen), (stored or {}).get("options", {}).get("children")
     try:
-        best = searched(parts, plan, make_searcher, open_store, factory, resume=found is not None)
+        best = searched(
+            parts, plan, make_searcher, open_store, factory, resume=found is not None, before=before, watchers=watchers
+        )
     except KeyboardInterrupt:
-        begun = (runs / run_name / "config.json").is_file()
-        command = f"; continue with: fgnas search --run {run_name} --resume"
-        raise KeyboardInterrupt(command if begun else "") from None
+        raise KeyboardInterrupt(_how_to_go_on(runs, run_name)) from None
     return Run(RunStore.find(runs, run_name), best)
+
+
+def _how_to_go_on(runs: Path, name: str) -> str:
+    """What can be done with an interrupted search; nothing to say if its run has not begun."""
+    from fgnas.engine.store import RunStore
+
+    if not (runs / name / "config.json").is_file():
+        return ""
+    build = f"; its best design so far is built by: fgnas hls {name}"
+    command = f"; continue with: fgnas search --run {name} --resume"
+    store = RunStore(runs / name)
+    built = systems.find(store.config()["system"]).back_end is not None and store.early() is not None
+    return (build if built else "") + command
 
 
 def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any] | None) -> Any:
@@ -235,7 +309,7 @@ def executor_factory(executor: str, scheduler: str | None, workers: int | None) 
     """Processes on this machine, or a cluster's workers; the choice changes no result."""
     from fgnas.engine.cluster import cluster
     from fgnas.engine.jobs import process_pool
-    from fgnas.tools.find import require
+    from fgnas.extras import require
 
     if executor == "processes":
         if scheduler:

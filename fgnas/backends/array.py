@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fgnas.backends.project import (
+    BUILT,
     CALL_LIST,
     CALLS,
     DEFAULT_COMPILER,
@@ -22,13 +25,15 @@ from fgnas.backends.project import (
 )
 from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import KERNEL, TOP, write_package
+from fgnas.backends.standalone import write_standalone
+from fgnas.costs import violations
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall
 from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.engine import HEADS, LANES, Engine, in_block_ram
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_PLACES, Engine, in_block_ram
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.points.encoded import EncodedPoints, PointArray
@@ -36,7 +41,7 @@ from fgnas.hardware.array.programme import beats_per_slot_row
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.ports import longest_burst, ports_of
-from fgnas.hardware.specification import Specification
+from fgnas.hardware.specification import RESOURCES, Specification
 from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
@@ -50,7 +55,7 @@ SHARED = (
 """Modules that the array shares with the pipeline."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
-RENDERED = ("array_issue", "array_sequencer", "array_unit")
+RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_writeback")
 """The modules that are rendered: what nearest points take is in those of no other engine."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
@@ -61,15 +66,21 @@ OPTIONAL: dict[str, Callable[[Engine], bool]] = {
     "array_unit_collect": lambda engine: engine.parts > 1,
     "array_unit_residual": lambda engine: engine.residual,
     "array_chain": lambda engine: engine.neighbours is not None,
+    "array_distance": lambda engine: engine.neighbours is not None,
+    "array_root": lambda engine: engine.neighbours is not None and engine.neighbours.root,
     "array_neighbours": lambda engine: engine.neighbours is not None,
 }
 """Modules that not every engine has, and which do."""
+OF_NEIGHBOURS = ("neighbours.h",)
+"""Headers of the C++ that an engine without nearest points does not have."""
 SHARED_HEADERS = ("count.h", "fixed.h", "multiply.h", "packing.h")
 """Headers of the C++ that it shares with the pipeline's."""
 REGIONS = tuple(one.name for one in programme.ARGUMENT_REGISTERS if one.bits == wire.ADDRESS_BITS)
 OnEngine = ArrayAccelerator | CalledArray
-"""A network with the engine that runs it."""
-VENDOR_FILES, PACKAGER = ("run_hls.tcl", "hls_config.cfg"), "package_rtl.tcl"
+"""A network of layers with the engine that runs it."""
+AnyOnEngine = OnEngine | PointArray
+"""Any network with the engine that runs it."""
+VENDOR_FILES, VIVADO_FILES = ("run_hls.tcl", "hls_config.cfg"), ("package_rtl.tcl", "block_design.tcl")
 
 
 def write(fitted: FittedArray, data: GraphData, directory: Path, request: Request) -> list[Path]:
@@ -107,17 +118,36 @@ def write_encoded(
     )
 
 
-def write_points(encoded: EncodedPoints, directory: Path, specification: Specification) -> None:
-    """The RTL, the vectors of a cloud and the reports of a network of points, into a new folder.
-
-    Resources are not among them: no model has chains of nearest points yet.
-    """
+def write_points(
+    encoded: EncodedPoints, directory: Path, specification: Specification, facts: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """The C++, the RTL, the vectors of clouds and the reports of a network of points, into a new folder; its price and
+    the sizes of its vectors. `facts` are further ones about the network."""
     write_rtl(encoded.accelerator, directory)
-    write_vectors(encoded, directory / "vectors")
-    write_json(directory / "report" / "accelerator.json", summary(encoded.accelerator))
-    phases = _phases(encoded, ["fetch", *encoded.names], [0, *encoded.multiplications])
-    price = _timed(encoded.engine, phases, sum(encoded.multiplications), specification)
-    write_json(directory / "report" / "price.json", price)
+    predicted, counts = write_points_step(encoded, directory, specification, facts)
+    write_cpp(encoded, directory, specification, counts)
+    return predicted, counts
+
+
+def write_points_step(
+    encoded: EncodedPoints, folder: Path, specification: Specification, facts: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Write one more programme for a project's hardware below it, with clouds: vectors and reports; returns as
+    `write_points`."""
+    counts = write_vectors(encoded, folder / "vectors")
+    write_json(folder / "report" / "accelerator.json", summary(encoded.accelerator) | (facts or {}))
+    predicted = price_points(encoded, specification)
+    write_json(folder / "report" / "price.json", predicted)
+    return predicted, counts
+
+
+def price_points(encoded: EncodedPoints, specification: Specification) -> dict[str, Any]:
+    """`price` of a network of points, with the limits that it breaks."""
+    names, needed = zip(*encoded.phases, strict=True)
+    phases = _phases(encoded, names, needed)
+    found = _priced(encoded.engine, phases, sum(needed), specification)
+    costs = {name: np.array([found[name]]) for name in ("latency_cycles", *RESOURCES)}
+    return found | {"violations": violations(costs, specification.bounds(), 0)}
 
 
 def write_calls(
@@ -131,6 +161,15 @@ def write_calls(
 
 def _fill_calls(called: CalledArray, built: Path, specification: Specification, network: Network | None) -> None:
     """Write all files of the project and of its calls into the new folder `built`."""
+    last, predicted = _write_calls(called, built, specification)
+    _fill(called, last, predicted, built, specification, network)
+
+
+def _write_calls(
+    called: CalledArray, built: Path, specification: Specification
+) -> tuple[EncodedCall, dict[str, Any]]:
+    """Write the vectors and reports of every call, and their list, below `built`; returns the last call and the price
+    of all."""
     listed, phases, described = [], list[dict[str, Any]](), summary(called)
     digits = max(2, len(str(sum(map(len, called.parts)))))
     for number, (call, _) in enumerate(called.chain(), 1):
@@ -141,10 +180,10 @@ def _fill_calls(called: CalledArray, built: Path, specification: Specification, 
         listed.append({"call": call.part.name, "folder": place, "cycles": predicted["latency_cycles"],
                        "bytes_read": call.bytes_read, "bytes_written": call.bytes_written, **_logits_of(call)})
         phases += call_phases(call)
+    write_json(built / CALL_LIST, {"calls": listed})
     needed = sum(phase["multiplications"] for phase in phases)
     predicted = _priced(called.engine, phases, needed, specification)
-    _fill(called, call, {"repurposing": False, "calls": len(listed), **predicted}, built, specification, network)
-    write_json(built / CALL_LIST, {"calls": listed})
+    return call, {"repurposing": False, "calls": len(listed), **predicted}
 
 
 def _logits_of(call: EncodedCall) -> dict[str, Any]:
@@ -163,14 +202,16 @@ def _fill(
     write_rtl(accelerator, built)
     counts = write_vectors(encoded, built / "vectors")
     write_cpp(encoded, built, specification, counts)
-    values = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
+    values: dict[str, Any] = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
               "counts": counts, "weights": network is not None, "several": isinstance(accelerator, CalledArray),
+              "design_hash": accelerator.source.design.hash, "specification": specification,
               **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
     values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}
     write_driver(built, "array", regions=REGIONS, status_bits=programme.STATUS_BITS, **values)
-    (built / PACKAGER).write_text(render(f"project/{PACKAGER}.j2", **values), encoding="utf-8")
-    shutil.copyfile(templates_directory() / "project" / "Makefile", built / "Makefile")
+    for name in VIVADO_FILES:
+        (built / name).write_text(render(f"project/{name}.j2", **values), encoding="utf-8")
+    write_standalone(built, programme.ARGUMENT_REGISTERS, accelerator.engine.beat_bits)
     write_json(built / MARK, accelerator.source.design.to_dict())
     write_json(built / "report" / "accelerator.json", summary(accelerator))
     write_json(built / SPECIFICATION, specification.to_dict())
@@ -190,9 +231,32 @@ def write_step(
 def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Specification, network: Network) -> None:
     """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
-    write_json(folder / "report" / "accelerator.json", summary(encoded.accelerator))
-    write_json(folder / "report" / "price.json", price(encoded, specification))
+    _write_reports(encoded.accelerator, price(encoded, specification), folder, network)
+
+
+def _write_reports(accelerator: OnEngine, predicted: dict[str, Any], folder: Path, network: Network) -> None:
+    write_json(folder / "report" / "accelerator.json", summary(accelerator))
+    write_json(folder / "report" / "price.json", predicted)
     network.save(folder / "weights.npz")
+
+
+def write_use(
+    fitted: FittedArray, data: GraphData, built: str, directory: Path, specification: Specification
+) -> list[Path]:
+    """Write a design on the array of the project at `built`, a path from `directory`, to that folder: vectors, reports
+    and weights, without hardware; whole or not at all. Returns the files."""
+    def fill(folder: Path) -> None:
+        if isinstance(fitted.made, CalledArray):
+            last, predicted = _write_calls(fitted.made, folder, specification)
+            write_vectors(last, folder / "vectors")
+            _write_reports(fitted.made, predicted, folder, fitted.network)
+        else:
+            write_encoded_step(fitted.encoded(data), folder, specification, fitted.network)
+        write_json(folder / MARK, fitted.source.design.to_dict())
+        write_json(folder / SPECIFICATION, specification.to_dict())
+        write_json(folder / BUILT, {"project": built})
+
+    return replace_project(directory, fill)
 
 
 def write_cpp(encoded: Encoded, directory: Path, specification: Specification, counts: dict[str, int]) -> None:
@@ -209,10 +273,12 @@ def write_cpp(encoded: Encoded, directory: Path, specification: Specification, c
         "parts": longest_slot_row(engine), "most_left": most_left(engine), "burst": longest_burst(engine.beat_bits),
         "own_storage": _storage(engine.own_words), "partial_storage": _storage(engine.partial_words),
         "most_beats": max([1, *(one.beats for one in encoded.programme)]), "most_steps": max([1, *steps]),
+        "neighbours": engine.neighbours is not None,
         **clock_and_part(specification),
     }  # fmt: skip
+    skip = () if engine.neighbours else OF_NEIGHBOURS
     for folder in ("src", "tb"):
-        render_folder(f"array/{folder}", directory / folder, **values)
+        render_folder(f"array/{folder}", directory / folder, skip, **values)
     for name in SHARED_HEADERS:
         shutil.copyfile(pipeline / "src" / name, directory / "src" / name)
     shutil.copyfile(pipeline / "pragmas" / f"{DEFAULT_COMPILER}.h", directory / "src" / "pragmas.h")
@@ -264,7 +330,7 @@ def _timed(
     total = sum(phase["cycles"] for phase in phases)
     return {
         "latency_cycles": total,
-        "latency_ms": total / specification.clock_mhz / 1000.0,
+        "latency_ms": specification.milliseconds(total),
         "phases": phases,
         "multipliers": engine.multipliers,
         "multiplications": multiplications,
@@ -272,7 +338,7 @@ def _timed(
     }
 
 
-def write_rtl(accelerator: OnEngine | PointArray, directory: Path) -> list[Path]:
+def write_rtl(accelerator: AnyOnEngine, directory: Path) -> list[Path]:
     """Write `rtl/` below `directory`: the files in compile order, which files.f lists."""
     target = directory / "rtl"
     target.mkdir(parents=True, exist_ok=True)
@@ -305,10 +371,10 @@ def package_text(beat_bits: int, bits: int = programme.NARROW_BITS, neighbours: 
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
     entries for numbers of so many bits, with or without nearest points."""
     return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
-                  neighbours=neighbours)  # fmt: skip
+                  neighbours=neighbours, most_places=MOST_PLACES)  # fmt: skip
 
 
-def _kernel(accelerator: OnEngine | PointArray) -> str:
+def _kernel(accelerator: AnyOnEngine) -> str:
     engine = accelerator.engine
     return render(
         "rtl/array/array_kernel.sv.j2",
@@ -349,6 +415,7 @@ def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
         "row_words": encoded.leaving.tiles,
         "beat_words": encoded.words_together,
         "beat_bytes": encoded.engine.beat_bits // 8,
+        "engine": encoded.engine.digest,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -359,7 +426,7 @@ def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
     return sizes
 
 
-def summary(accelerator: OnEngine | PointArray) -> dict[str, Any]:
+def summary(accelerator: AnyOnEngine) -> dict[str, Any]:
     """The accelerator and its kernel interface as plain JSON values."""
     return {
         **accelerator.summary(),

@@ -21,6 +21,7 @@ from fgnas.backends.project import (
 )
 from fgnas.backends.render import render, render_folder
 from fgnas.backends.rtl import write_rtl
+from fgnas.backends.standalone import write_standalone
 from fgnas.backends.vectors import write_vectors
 from fgnas.errors import UserError
 from fgnas.hardware import wire
@@ -99,6 +100,7 @@ def _fill(
             text = render(f"hls/{template}", layer=layer, **values)
             (built / "src" / f"{name}_{layer.index}.h").write_text(text, encoding="utf-8")
     render_folder("project", built, **values)
+    write_standalone(built, wire.ARGUMENT_REGISTERS, wire.BEAT_BITS)
     write_driver(built, "pipeline", status_bits=wire.STATUS_BITS, **values)
     write_json(built / MARK, accelerator.design.to_dict())
     write_json(built / "report" / "accelerator.json", accelerator.summary())
@@ -129,6 +131,7 @@ def _values(accelerator: Accelerator, specification: Specification, counts: dict
     beats = [layer.weight_beats + layer.score_beats + layer.bias_beats for layer in accelerator.layers]
     return {
         "a": accelerator,
+        "design_hash": accelerator.design.hash,
         "stages": placed_stages([layer.geometry for layer in accelerator.layers]),
         "counts": counts,
         "offsets": [0, *itertools.accumulate(beats)],

@@ -29,6 +29,11 @@ CALLS = "calls"
 """The folder of a project's calls, where a network is several of them: vectors and reports of each."""
 CALL_LIST = Path("report") / "calls.json"
 """A project that holds this file runs a network in several calls, in this order."""
+BUILT = "built.json"
+"""A folder that holds this file has a network for the hardware of another project, which the file names by its path."""
+VECTORS = Path("vectors") / "vectors.json"
+XRT = "xrt.cpp"
+"""The host program for acceleration platforms."""
 SPECIFICATION = Path("report") / "specification.json"
 DEFAULT_DEVICES = {"xc7": "zc706", "xcup": "zcu102"}
 """The device for the vendor's tool if none was named: one of the family that resources were counted for."""
@@ -57,6 +62,32 @@ def write(fitted: Fitted, data: GraphData, directory: Path, request: Request) ->
     return found
 
 
+def built_project(directory: Path) -> Path | None:
+    """The project whose hardware a folder's network is for; None if the folder has hardware of its own.
+
+    Raises UserError where that project is gone, or has other hardware now: vectors might run there, and be wrong.
+    """
+    place = directory / BUILT
+    if not place.is_file():
+        return None
+    home = (directory / _kept(place, "project")).resolve()
+    if not (home / MARK).is_file():
+        raise UserError(f"{directory} is for the hardware of {home}, which is no project now: encode it on another one "
+                        f"with `fgnas encode`")  # fmt: skip
+    if _kept(directory / VECTORS, "engine") != _kept(home / VECTORS, "engine"):
+        raise UserError(f"{directory} is not for the array of {home}, which is another one now: encode it again with "
+                        f"`fgnas encode`")  # fmt: skip
+    return home
+
+
+def _kept(place: Path, name: str) -> Any:
+    """What a file keeps under a name."""
+    try:
+        return json.loads(place.read_text(encoding="utf-8"))[name]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{place} is missing or damaged: write it again with `fgnas encode` or `fgnas hls`") from None
+
+
 def replace_project(directory: Path, fill: Callable[[Path], None]) -> list[Path]:
     """Let `fill` write a project into a new folder, and put it in the place of `directory`; returns the files.
 
@@ -78,8 +109,10 @@ def replace_project(directory: Path, fill: Callable[[Path], None]) -> list[Path]
 
 
 def write_driver(directory: Path, target: str, **values: Any) -> None:
-    """Write the board's driver of a target, which has a template named after it."""
+    """Write a target's driver for boards with PYNQ, which has a template named after it, and the host program for
+    acceleration platforms, which is the same for all."""
     (directory / "driver.py").write_text(render(f"driver/{target}.py.j2", **values), encoding="utf-8")
+    (directory / XRT).write_text(render(f"driver/{XRT}.j2", **values), encoding="utf-8")
 
 
 def compilers() -> tuple[str, ...]:

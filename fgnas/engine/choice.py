@@ -6,7 +6,7 @@ part in any choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ import numpy as np
 from fgnas import pareto
 
 Entry = dict[str, Any]
+
+
+def merit(score: float, costs: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """A score less what costs count beside it, each times its weight (HGNAS, equation 4); without weights the score."""
+    return score - sum(weight * costs[name] for name, weight in weights.items())
 
 
 def standard_error(entry: Entry) -> float:

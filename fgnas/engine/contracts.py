@@ -101,7 +101,10 @@ class Outcome:
 
 
 class Trainer(Protocol):
-    """The quality of candidates of the system's own space. Validation chooses; `test` alone looks at the test split."""
+    """The quality of candidates of the system's own space. Validation chooses; `test` alone looks at the test split.
+
+    One may have a function `warm_up` of a module, which each worker calls before its first job, to load what jobs need.
+    """
 
     @property
     def scores(self) -> tuple[Quantity, ...]: ...
@@ -149,6 +152,8 @@ class Searcher(Protocol):
     """Proposes rows and learns from their objectives.
 
     A searcher with an attribute `distinct` that is true is told about no row twice: the engine redraws such rows.
+    One that plans its children from the start has a method `planned(children)`, which returns what it derives from
+    their number; a run is continued with more children only where that stays the same.
     """
 
     @property
@@ -160,7 +165,8 @@ class Searcher(Protocol):
         """Number of feasible rows between two updates; it never depends on the number of workers."""
 
     def ask(self, count: int) -> Rows:
-        """[count, decisions] rows."""
+        """[count, decisions] rows; a searcher whose infeasible rows are redrawn may have no more of them, and returns
+        none."""
 
     def tell(self, rows: Rows, objectives: Objectives) -> None:
         """The objectives of m rows, [m, objectives], in the order of the request."""
@@ -170,6 +176,19 @@ class Searcher(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
+
+
+class Watcher(Protocol):
+    """Sees a search while it runs, such as to log it elsewhere; it changes no result."""
+
+    def begin(self, store: RunStore, trials: Sequence[Trial]) -> None:
+        """The search begins in a store, behind these trials if it continues a run."""
+
+    def see(self, trials: Sequence[Trial]) -> None:
+        """The trials of a batch that was committed."""
+
+    def end(self, store: RunStore, best: dict[str, Any]) -> None:
+        """The search has delivered the content of best.json."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +221,15 @@ MakeSearcher = Callable[[Problem], Searcher]
 class BackEnd(Protocol):
     """Turns a delivered candidate into verified files.
 
-    `one_design`: whether an entry is one FGNAS design, which is lowered for any graph and device.
+    Attributes:
+        offered: the module of Python's interface that lowers an opened entry for any data and device, as its function
+            `offered(found, label)` returns it; None: an entry is several accelerators, which `write` alone makes.
     """
 
-    one_design: bool
+    offered: str | None
+
+    def built(self, entry: dict[str, Any]) -> bool:
+        """Whether an entry of leaders.json has hardware: whether `write` can make its project."""
 
     def open(self, entry: dict[str, Any], folder: Path) -> Any:
         """An entry of leaders.json of the run in `folder`, with its model. Raises UserError if it is damaged."""
@@ -213,7 +237,7 @@ class BackEnd(Protocol):
     def write(self, delivered: Any, data: Any, directory: Path, specification: Any = None) -> list[Path]:
         """Write the project of an opened entry for a task's data; `specification` replaces that of its search.
 
-        Without data where the back end is not of one design: it finds the data of its search.
+        Without data where nothing is `offered`: it finds the data of its search.
         """
 
 
@@ -225,6 +249,7 @@ class Composition:
         space, target, trainer, limits: the parts.
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
+        weights: what a unit of a cost, by name, counts against the first score when leaders and the best are chosen.
         saved_cost: the cost that leaders save, and the cheapest of them; None: the first of the first front.
         smaller: smaller hardware for retrained models, which the cheapest may have; None: it is one of the leaders.
         label: a short name for runs, such as the dataset's.
@@ -241,6 +266,7 @@ class Composition:
     limits: tuple[Limit, ...]
     objectives: tuple[str, ...]
     fronts: tuple[tuple[str, ...], ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
     saved_cost: str | None = None
     smaller: Smaller | None = None
     label: str = "run"

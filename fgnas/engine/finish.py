@@ -11,7 +11,7 @@ import numpy as np
 from fgnas.engine import choice
 from fgnas.engine.contracts import Candidate, Composition, Outcome
 from fgnas.engine.jobs import Workers
-from fgnas.engine.store import RunStore
+from fgnas.engine.store import RunStore, model_name
 from fgnas.engine.trial import Trial
 
 Rounds = Callable[[int, int], None]
@@ -73,14 +73,17 @@ class Leaders:
     """Retrained candidates.
 
     A search over one seed favours lucky candidates, so the leaders compete again on fresh seeds. They are ranked by the
-    mean of the first score, and each keeps the model of its best seed. The kept models are refined. The winner's models
-    of all seeds are refined, so that the reported spread is that of the delivered candidate.
+    mean of the first score less weighted costs, and each keeps the model of its best seed. With `finalists` only so
+    many, the best by the first seed, train with the others, and stand before those that do not. The kept models are
+    refined. The winner's models of all seeds are refined, so that the reported spread is that of the delivered
+    candidate.
     """
 
     def __init__(
-        self, parts: Composition, trials: Sequence[Trial], candidates: Sequence[Candidate], seeds: int
-    ) -> None:
-        self.parts, self.seeds = parts, seeds
+        self, parts: Composition, trials: Sequence[Trial], candidates: Sequence[Candidate], seeds: int,
+        finalists: int | None = None,
+    ) -> None:  # fmt: skip
+        self.parts, self.seeds, self.last = parts, seeds, finalists
         self.ranked_by = parts.trainer.scores[0].name
         self.finalists = [
             Finalist(candidate, trial.costs, trial, self.ranked_by)
@@ -89,12 +92,13 @@ class Leaders:
         self.cheapest: Finalist | None = None
 
     def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
-        """Train every leader once per seed."""
-        candidates = [one.candidate for one in self.finalists]
+        """Train every leader once, and those that are left with every further seed."""
+        racing = self.finalists
         for repetition in range(1, self.seeds + 1):
-            found = self.parts.trainer.retrain(candidates, repetition, workers)
-            for finalist, outcome in zip(self.finalists, found, strict=True):
+            found = self.parts.trainer.retrain([one.candidate for one in racing], repetition, workers)
+            for finalist, outcome in zip(racing, found, strict=True):
                 finalist.outcomes.append(outcome)
+            racing = self.ranking()[: self.last]
             report(repetition, self.seeds + 1)  # refining is one round more
 
     def choose_cheapest(self, workers: Workers) -> None:
@@ -103,8 +107,9 @@ class Leaders:
             return
         ranked = self.ranking()
         ranks = {one.candidate.hash: rank for rank, one in enumerate(ranked, 1)}
-        as_good = choice.as_good([one.judged(ranks[one.candidate.hash]) for one in ranked])
-        offered = [*ranked, *self._shrunk(ranked[: len(as_good)], workers)]
+        whole = [one for one in ranked if len(one.outcomes) == self.seeds]
+        as_good = {one["rank"] for one in choice.as_good([one.judged(ranks[one.candidate.hash]) for one in whole])}
+        offered = [*whole, *self._shrunk([one for one in whole if ranks[one.candidate.hash] in as_good], workers)]
         entries = [one.judged(ranks[one.trial.design_hash]) for one in offered]
         self.cheapest = offered[entries.index(choice.cheapest(entries, self.saved))]
 
@@ -119,7 +124,8 @@ class Leaders:
             return []
         offers = [smaller.variants(np.array(leader.trial.row, np.int16)) for leader in leaders]
         candidates = [[candidate for candidate, _ in offer] for offer in offers]
-        pairs = [(leader, place) for leader in range(len(leaders)) for place in range(self.seeds)]
+        # A leader that no smaller hardware keeps within the limits has no variant to score.
+        pairs = [(leader, place) for leader, some in enumerate(candidates) if some for place in range(self.seeds)]
         jobs = [(candidates[leader], place + 1, leaders[leader].outcomes[place]) for leader, place in pairs]
         found = dict(zip(pairs, smaller.score(jobs, workers), strict=True))
         return [
@@ -141,16 +147,22 @@ class Leaders:
         report(self.seeds + 1, self.seeds + 1)
 
     def ranking(self) -> list[Finalist]:
-        """The leaders, best mean first; equal ones in the order of their trials."""
-        return sorted(self.finalists, key=lambda one: (-float(np.mean(one.values)), one.trial.trial))
+        """The leaders, those with most seeds and then the best mean merit first; equal ones in the order of trials."""
+        return sorted(self.finalists, key=lambda one: (-len(one.outcomes), -self._merit(one), one.trial.trial))
+
+    def _merit(self, one: Finalist) -> float:
+        return choice.merit(float(np.mean(one.values)), one.costs, self.parts.weights)
+
+    def entries(self, store: RunStore) -> list[dict[str, Any]]:
+        """Store the models of the leaders; returns what leaders.json says of each, best first."""
+        return [self._entry(store, rank, one) for rank, one in enumerate(self.ranking(), 1)]
 
     def deliver(self, store: RunStore) -> dict[str, Any]:
         """Write the leaders, their models, the cheapest and the best of them.
 
         Test accuracies are read only now, and only of these two.
         """
-        ranked = self.ranking()
-        entries = [self._entry(store, rank, one) for rank, one in enumerate(ranked, 1)]
+        ranked, entries = self.ranking(), self.entries(store)
         store.write_json("leaders.json", entries)
         self._deliver_cheapest(store, ranked, entries)
         best = entries[0] | self._tested(ranked[0])
@@ -172,7 +184,7 @@ class Leaders:
         return {
             **one.judged(rank),
             **self.parts.delivered,
-            **self.parts.trainer.save(f"{one.candidate.hash}-{place + 1}", one.refined[place], store),
+            **self.parts.trainer.save(model_name(one.candidate.hash, place + 1), one.refined[place], store),
             "repetition": place + 1,
             "seed": one.refined[place].seed,
             "trial": one.trial.trial,
@@ -189,6 +201,7 @@ class Leaders:
             for kind, splits in found[0].items()
         }
         return {
+            "kinds": list(found[0]),  # the files sort names: this keeps the kind that is nearest to the hardware last
             "delivered": found[winner.kept],
             "retrained": {"seeds": [outcome.seed for outcome in outcomes], **spreads},
         }

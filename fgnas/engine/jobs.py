@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any
 
 from fgnas.errors import UserError
@@ -20,6 +30,9 @@ WORKERS_DIED = (
     f"workers died {1 + ATTEMPTS} times on the same job, most likely out of memory: "
     "give fewer --workers, then continue with --resume"
 )
+
+WATCHED_EVERY_S = 2.0
+"""How often a caller is told of running jobs, also when none has ended."""
 
 ExecutorFactory = Callable[[], Executor]
 
@@ -81,10 +94,15 @@ def _end_with_parent() -> None:
 
 
 class Workers:
-    """Runs jobs on executors from a factory; replaces a broken executor and restarts its unfinished jobs."""
+    """Runs jobs on executors from a factory; replaces a broken executor and restarts its unfinished jobs.
+
+    Attributes:
+        watch: called with the ended jobs and their total, every `WATCHED_EVERY_S` seconds while some run.
+    """
 
     def __init__(self, factory: ExecutorFactory) -> None:
         self._factory = factory
+        self.watch: Callable[[int, int], None] = lambda ended, total: None
         self._executor: Executor | None = None
 
     @property
@@ -96,6 +114,17 @@ class Workers:
         if self._executor is None:
             self._executor = self._factory()
         return self._executor
+
+    def warm_up(self, what: Callable[[], Any]) -> None:
+        """Start the workers, and let each load what its jobs need, while the caller has other work."""
+        with contextlib.suppress(BrokenExecutor):  # `run` replaces an executor that breaks
+            for _ in range(self.count):
+                self._started().submit(what)
+
+    def warm_up_for(self, trainer: Any) -> None:
+        """Warm up for the jobs of a trainer: by its function `warm_up` if it has one, else by importing its module."""
+        own = getattr(trainer, "warm_up", None)
+        self.warm_up(own or functools.partial(importlib.import_module, type(trainer).__module__))
 
     def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
         """The results in the order of the jobs, in whatever order these end."""
@@ -121,11 +150,16 @@ class Workers:
                 futures[executor.submit(function, jobs[place])] = place
         except BrokenExecutor:
             broken = True
-        for future in as_completed(futures):
-            try:
-                results[futures[future]] = future.result()
-            except BrokenExecutor:
-                broken = True
+        left = set(futures)
+        while left:
+            ended, left = wait(left, WATCHED_EVERY_S, FIRST_COMPLETED)
+            for future in ended:
+                try:
+                    results[futures[future]] = future.result()
+                except BrokenExecutor:
+                    broken = True
+            if left:
+                self.watch(len(results), len(jobs))
         if broken:
             self.close()
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas import pareto, progress
+from fgnas.engine.choice import merit
 from fgnas.engine.contracts import Candidate, Composition, Objectives, Score, Searcher
 from fgnas.engine.jobs import Workers
 from fgnas.engine.proposal import Proposal, propose
@@ -19,6 +20,7 @@ from fgnas.engine.trial import Trial
 
 PER_TRAINING = 2
 """Candidates that share one training among the leaders, as long as there are others."""
+NO_WEIGHTS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class SearchLoop:
             self.searcher.tell(*proposal.told(self._objectives(scores, proposal)))
             new = self._record(candidates, scores, proposal)
             self.parts.trainer.keep(self.leaders(), self.store)
-            self.store.commit(new, {"searcher": self.searcher.state(), "draws": self.draws})
+            state = {"searcher": self.searcher.state(), "draws": self.draws}
+            self.store.commit(new, state, whole=count == self.batch)
             self.store.record_timing({
                 "trials": len(self.trials),
                 "trained": sum(score.trained for score in scores),
@@ -130,14 +133,14 @@ class SearchLoop:
         return [self.signs[name] * {**costs, **scores}[name] for name in names]
 
     def leaders(self) -> list[Trial]:
-        """The candidates to retrain: half of them the best by score, the others from a front.
+        """The candidates to retrain: half of them the best by merit, the others from a front.
 
         It is that of the objectives, and for a single one that of score and the cost that leaders save.
         """
         names = self.parts.objectives
         if len(names) == 1 and self.parts.saved is not None:
             names = (self.ranking, self.parts.saved)
-        ranked = leaders(self.trials, len(self.trials), self.ranking)
+        ranked = leaders(self.trials, len(self.trials), self.ranking, self.parts.weights)
         found = [self._told(names, trial.scores, trial.costs) for trial in ranked]
         objectives = np.array(found).reshape(len(ranked), len(names))
         return with_front(ranked, objectives, self.leader_count) if ranked else []
@@ -178,15 +181,20 @@ def with_front(ranked: Sequence[Trial], objectives: Objectives, count: int) -> l
     return [ranked[place] for place in [*ahead, *behind][:count]]
 
 
-def leaders(trials: Sequence[Trial], count: int, ranking: str) -> list[Trial]:
-    """The best distinct feasible trials by the score `ranking`; equal ones in the order of their trials.
+def leaders(
+    trials: Sequence[Trial], count: int, ranking: str, weights: Mapping[str, float] = NO_WEIGHTS
+) -> list[Trial]:
+    """The best distinct feasible trials by the score `ranking` less weighted costs; equal ones in the order of their
+    trials.
 
     Candidates that share a training share its luck, so no more than `PER_TRAINING` of them come before the best ones
     of other trainings. Of candidates with equal score keys only the first counts, because retraining could not tell
     them apart.
     """
     first = {trial.design_hash: trial for trial in reversed(trials) if trial.feasible}
-    ranked = sorted(first.values(), key=lambda trial: (-trial.scores[ranking], trial.trial))
+    ranked = sorted(
+        first.values(), key=lambda trial: (-merit(trial.scores[ranking], trial.costs, weights), trial.trial)
+    )
     seen: Counter[str] = Counter()
     scored: set[str] = set()
     ahead: list[Trial] = []

@@ -85,7 +85,8 @@ def episodes(searcher: Searcher, parts: Composition, count: int, batch: int) -> 
 def redrawn(searcher: Searcher, parts: Composition, count: int, seen: Set[bytes] | None = None) -> Proposal:
     """The first `count` feasible rows, redrawn in batches that grow to 2,000.
 
-    With `seen` none of them is in it and no two are equal; there are fewer if many draws find no other.
+    With `seen` none of them is in it and no two are equal; there are fewer if many draws find no other, or if the
+    searcher has no more.
     """
     rows: list[Rows] = []
     priced: list[dict[str, int | float]] = []
@@ -95,6 +96,8 @@ def redrawn(searcher: Searcher, parts: Composition, count: int, seen: Set[bytes]
     nearest = Nearest(parts.limits)
     while len(draws) < count:
         asked = searcher.ask(size)
+        if not len(asked):
+            break
         costs: Costs = parts.target.price(asked)
         fits = np.flatnonzero(feasible(costs, parts.limits))
         accepted = (fits if known is None else unseen(asked, fits, known))[: count - len(draws)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from fgnas import progress
-from fgnas.engine.contracts import Composition, MakeSearcher, Problem
+from fgnas.engine.contracts import Composition, MakeSearcher, Problem, Searcher, Watcher
+from fgnas.engine.early import Early
 from fgnas.engine.finish import Leaders
 from fgnas.engine.front import fronts
 from fgnas.engine.jobs import ExecutorFactory, Workers
@@ -35,6 +36,7 @@ class Plan:
         leaders, retrain_seeds: number of distinct candidates retrained at the end, and of seeds for each.
         options: every option of the run, by name.
         trainings: at most so many distinct trainings before that; None: no limit.
+        finalists: leaders that train with every seed, the best by the first one; None: all.
     """
 
     children: int
@@ -43,12 +45,13 @@ class Plan:
     retrain_seeds: int
     options: dict[str, Any]
     trainings: int | None = None
+    finalists: int | None = None
 
     @classmethod
     def of(cls, options: SearchOptions) -> Plan:
         """The plan of a search with these options."""
         size = (options.children, options.seed, options.leaders, options.retrain_seeds)
-        return cls(*size, asdict(options), options.trainings)
+        return cls(*size, asdict(options), options.trainings, getattr(options, "finalists", None))
 
 
 def configuration(system: str, options: dict[str, Any], parts: Composition) -> dict[str, Any]:
@@ -69,6 +72,8 @@ def configuration(system: str, options: dict[str, Any], parts: Composition) -> d
         "identity": dict(parts.identity),
         "versions": versions(),
     }  # fmt: skip
+    if parts.weights:
+        described["weights"] = dict(parts.weights)
     return dict(json.loads(json.dumps(described)))
 
 
@@ -93,10 +98,31 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def check_resumable(store: RunStore, config: dict[str, Any]) -> None:
-    """Raise UserError if the configuration or the versions differ from the run's."""
-    if difference := compare(store.config(), config):
+SIZE = ("children", "trainings")
+"""Options of which a run that is continued may have more than before."""
+
+
+def check_resumable(store: RunStore, config: dict[str, Any]) -> bool:
+    """Whether more children or trainings are wanted than before.
+
+    Raises UserError if anything else in the configuration or the versions differs from the run's.
+    """
+    stored = store.config()
+    before, now = stored["options"], config["options"]
+    more = {name: now[name] for name in SIZE if None not in (before[name], now[name]) and now[name] > before[name]}
+    if difference := compare(stored | {"options": before | more}, config):
         raise UserError(f"cannot continue the run {store.name}: {difference}; start a new run")
+    return bool(more)
+
+
+def check_plan(searcher: Searcher, method: str, before: int | None, children: int) -> None:
+    """Raise UserError where a searcher that wanted another number of children would have begun in another way."""
+    planned = getattr(searcher, "planned", None)
+    if planned is not None and before is not None and planned(before) != planned(children):
+        raise UserError(
+            f"--method {method} plans its children from the start: with {children} of them instead of {before} it "
+            "searches in another way from the first; start a new run"
+        )
 
 
 def search(
@@ -107,41 +133,97 @@ def search(
     factory: ExecutorFactory,
     *,
     resume: bool = False,
+    before: int | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> dict[str, Any]:
     """Search, retrain the leaders, deliver the best: the content of best.json.
 
-    The store is created only after the limits have proven feasible.
+    The store is created only after the limits have proven feasible. `before`: the children that a resumed run wanted.
     """
     # The number of threads that sum a product decides its last bits.
     torch.set_num_threads(1)
     with Workers(factory) as workers:
-        surveyed = survey(parts.space, parts.target, parts.limits, parts.survey_draws)
+        workers.warm_up_for(parts.trainer)
+        with progress.step("price random candidates"):
+            surveyed = survey(parts.space, parts.target, parts.limits, parts.survey_draws)
         progress.say(f"{surveyed}{parts.remark(surveyed.found)}")
         problem = Problem(parts.space, parts.target, parts.limits, surveyed, plan.seed, plan.children, plan.options)
         searcher = make_searcher(problem)
-        distinct = bool(plan.options.get("distinct")) or getattr(searcher, "distinct", False)
+        check_plan(searcher, plan.options["method"], before, plan.children)
         store = open_store()
-        parts.trainer.prepare(store, workers)
-        with progress.counted("search", plan.children) as bar:
-            loop = SearchLoop(
-                searcher, parts, store, workers, children=plan.children, batch=searcher.batch, leaders=plan.leaders,
-                distinct=distinct, trainings=plan.trainings, report=lambda status: bar.show(status.done, told(status)),
-            )  # fmt: skip
-            if resume:
-                loop.resume()
-            trials = loop.run()
-        store.write_json("pareto.json", fronts(trials, parts.trainer.scores[0].name, parts.fronts))
-        for name, content in parts.results(trials).items():
-            store.write_json(name, content)
-        chosen = loop.leaders()
-        candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
-        finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds)
-        progress.say("the best designs are trained again with fresh seeds")
-        with progress.counted("retrain", plan.retrain_seeds + 1, "rounds") as bar:
-            finalists.retrain(workers, lambda done, total: bar.show(done))
-            finalists.choose_cheapest(workers)
-            finalists.refine(workers, lambda done, total: bar.show(done))
+        with progress.step("prepare what every score needs"):
+            parts.trainer.prepare(store, workers)
+        loop = SearchLoop(
+            searcher, parts, store, workers, children=plan.children, batch=searcher.batch, leaders=plan.leaders,
+            distinct=bool(plan.options.get("distinct")) or getattr(searcher, "distinct", False),
+            trainings=plan.trainings,
+        )  # fmt: skip
+        if resume:
+            loop.resume()
+        _watched(loop, watchers)
+        best = _deliver(parts, plan, loop, store, workers)
+        for watcher in watchers:
+            watcher.end(store, best)
+        return best
+
+
+def _watched(loop: SearchLoop, watchers: Sequence[Watcher]) -> None:
+    """Run the loop to its end, in sight of the user and the watchers; its best design so far can be built meanwhile."""
+    early, seen = Early(loop.parts, loop.store, loop.workers), len(loop.trials)
+    for watcher in watchers:
+        watcher.begin(loop.store, loop.trials)
+    with progress.counted("search", loop.children) as bar:
+
+        def report(status: Status) -> None:
+            nonlocal seen
+            new, seen = loop.trials[seen:], len(loop.trials)
+            bar.show(status.done, told(status))
+            for watcher in watchers:
+                watcher.see(new)
+            early.update(status.done, loop.leaders())
+
+        loop.report = report
+        loop.workers.watch = lambda ended, total: bar.show(len(loop.trials), f"{ended} of {total} jobs of this batch")
+        if loop.trials:  # it was stopped before its first design was ready
+            early.update(len(loop.trials), loop.leaders())
+        loop.run()
+
+
+def _deliver(parts: Composition, plan: Plan, loop: SearchLoop, store: RunStore, workers: Workers) -> dict[str, Any]:
+    """Write the fronts, retrain the leaders and deliver the best of them."""
+    trials = loop.trials
+    store.write_json("pareto.json", fronts(trials, parts.trainer.scores[0].name, parts.fronts))
+    for name, content in parts.results(trials).items():
+        store.write_json(name, content)
+    chosen = loop.leaders()
+    candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
+    finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds, plan.finalists)
+    progress.say("the best designs are trained again with fresh seeds")
+    with progress.counted("retrain", plan.retrain_seeds + 1, "rounds") as bar:
+        shown = Rounds(bar)
+        workers.watch = shown.watch
+        finalists.retrain(workers, shown.round)
+        finalists.choose_cheapest(workers)
+        finalists.refine(workers, shown.round)
+    with progress.step("store the leaders and test the best"):
+        store.end_early()
         return finalists.deliver(store)
+
+
+class Rounds:
+    """The retrainings on a display: the finished rounds, and the jobs of the one that runs."""
+
+    def __init__(self, bar: progress.Count) -> None:
+        self.bar, self.done = bar, 0
+
+    def round(self, done: int, total: int) -> None:
+        """Show that a round has ended."""
+        self.done = done
+        self.bar.show(done)
+
+    def watch(self, ended: int, total: int) -> None:
+        """Show how many jobs of the round have ended."""
+        self.bar.show(self.done, f"{ended} of {total} jobs of this round")
 
 
 def told(status: Status) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from fgnas.errors import UserError
+from fgnas.hardware.specification import Specification
 
 DEVICES = Path(__file__).with_name("devices.toml")
 FAMILIES = ("xc7", "xcup")
@@ -81,6 +82,22 @@ def limits_of(device: Device, given: dict[str, Any]) -> dict[str, Any]:
         if own is not None and own > there:
             raise UserError(f"--{name} {own} is more than the {there} of {device.board}")
         found[name] = there if own is None else own
+    return found
+
+
+def specified(wanted: Specification, fpga: str | None, clock_mhz: float | None) -> Specification:
+    """A specification with the limits of a device, by name or file, and the clock, where they are given."""
+    if fpga is not None:
+        wanted = replace(wanted, **limits_of(find_device(fpga), {}))
+    return wanted if clock_mhz is None else replace(wanted, clock_mhz=clock_mhz)
+
+
+def without_part(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with a known device's part replaced by `fpga`. Part and port of a user's own device are omitted."""
+    found = dict(options)
+    part, _, _ = (found.pop(name, None) for name in ("part", "port_bits", "port_mhz"))
+    if part in {device.part for device in devices().values()}:
+        found["fpga"] = part
     return found
 
 

@@ -29,6 +29,7 @@ class Wanted:
         beat_bits: width of the memory port; None for that of the design's own array, else for the pipeline's.
         bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
         repurposing: whether values between layers stay on the chip; else a network is several calls.
+        flexible: whether an array has room for other networks.
     """
 
     specification: Specification = Specification()
@@ -36,6 +37,7 @@ class Wanted:
     beat_bits: int | None = None
     bram36: float | None = None
     repurposing: bool = True
+    flexible: bool = False
 
     @property
     def sized(self) -> bool:
@@ -64,25 +66,51 @@ class Fitted(Protocol):
         """The network on its hardware as plain JSON values, without weights."""
 
 
-class Kind(Protocol):
-    """One kind of hardware.
+class Built(Fitted, Protocol):
+    """A design on hardware that was built for another one."""
+
+    @property
+    def calls(self) -> int:
+        """Times that the hardware is started for a graph."""
+
+    def cycles(self) -> int:
+        """Cycles on the graph that it was fitted with."""
+
+    def cycles_afresh(self) -> int:
+        """Cycles of the fastest hardware of the same size that is made for the design and the graph."""
+
+
+class Described(Protocol):
+    """Hardware that the report/accelerator.json of a project describes.
 
     Attributes:
-        name: as `--target` has it, and as report/accelerator.json of a project names it.
-        rounding: where it rounds what designs leave open.
-        ties: whether a plain activation needs no table, and no LUT, where results keep the scale of arguments.
+        name: as that file names it.
         traces: whether the results of every stage of a project can be compared.
-        backend: the module that writes its projects: `write(fitted, data, directory, request)`.
         page: the module of its projects' pages: RECORD, whose `read(directory)` returns what a project holds, and PAGE,
             the page of that, of the data or None, of the float accuracy or None, and of a device or None.
     """
 
     name: str
+    traces: bool
+    page: str
+
+    def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
+        """What the model counts for hardware that a summary describes, by name."""
+
+
+class Kind(Described, Protocol):
+    """One kind of hardware for designs.
+
+    Attributes:
+        name: as `--target` has it, too.
+        rounding: where it rounds what designs leave open.
+        ties: whether a plain activation needs no table, and no LUT, where results keep the scale of arguments.
+        backend: the module that writes its projects: `write(fitted, data, directory, request)`.
+    """
+
     rounding: Arithmetic
     ties: bool
-    traces: bool
     backend: str
-    page: str
 
     def made_for(self, design: Design | DesignTable) -> bool:
         """Whether a design, or each of a table, names this kind."""
@@ -96,5 +124,6 @@ class Kind(Protocol):
     def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> Fitted:
         """A design with its weights on hardware for a graph. Raises UserError for what it cannot be asked."""
 
-    def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
-        """What the model counts for hardware that `Fitted.summary` described, by name."""
+    def fit_built(self, summary: dict[str, Any], design: Design, network: Network, data: GraphData) -> Built:
+        """A design with its weights on the hardware that `Fitted.summary` described. Raises UserError where that does
+        not run it."""

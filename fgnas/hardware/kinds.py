@@ -7,13 +7,17 @@ from typing import Any
 from fgnas.design import Design
 from fgnas.designs import DesignTable
 from fgnas.errors import UserError
+from fgnas.hardware.array.imported import ImportedArrays
 from fgnas.hardware.array.kind import MultiplierArray
-from fgnas.hardware.kind import Kind
+from fgnas.hardware.array.points.kind import PointArrays
+from fgnas.hardware.kind import Described, Kind
 from fgnas.hardware.pipeline.kind import Pipeline
 
 PIPELINE, ARRAY = Pipeline(), MultiplierArray()
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (ARRAY, PIPELINE)}
 """The last one is that of a summary that names none."""
+DESCRIBED: dict[str, Described] = {**KINDS, **{one.name: one for one in (PointArrays(), ImportedArrays())}}
+"""What a project's summary may name: by `runs` where it is no design that its target runs."""
 
 
 def find_kind(name: str) -> Kind:
@@ -28,6 +32,9 @@ def kind_of(design: Design | DesignTable) -> Kind:
     return next(kind for kind in KINDS.values() if kind.made_for(design))
 
 
-def described_kind(summary: dict[str, Any]) -> Kind:
-    """The kind of the hardware that a project's report/accelerator.json describes."""
-    return find_kind(summary.get("target", PIPELINE.name))
+def described_kind(summary: dict[str, Any]) -> Described:
+    """The kind of the hardware that a project's report/accelerator.json describes. Raises UserError for another."""
+    name = summary.get("runs", summary.get("target", PIPELINE.name))
+    if name not in DESCRIBED:
+        raise UserError(f"unknown hardware {name!r}; known: {', '.join(DESCRIBED)}")
+    return DESCRIBED[name]

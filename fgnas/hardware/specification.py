@@ -48,6 +48,10 @@ class Specification:
         """Cycles of the kernel's clock that the memory port takes for a beat."""
         return beat_cycles(self.port_bits, self.port_mhz, self.clock_mhz)
 
+    def milliseconds(self, cycles: float) -> float:
+        """The time of so many cycles."""
+        return cycles / self.clock_mhz / 1000.0
+
     def limits(self) -> dict[str, float]:
         """Limits by the name of the price they bound, less the guard band; latency in cycles."""
         found: dict[str, float] = {}
@@ -65,7 +69,7 @@ class Specification:
     def _told(self, name: str, value: float) -> str:
         """A violated limit in words."""
         if name == "latency_cycles":
-            return f"latency {value / self.clock_mhz / 1000.0:.4f} ms is over {self.latency_ms} ms"
+            return f"latency {self.milliseconds(value):.4f} ms is over {self.latency_ms} ms"
         guarded = name in GUARDED and self.guard_band > 0
         less = f" less the guard band of {self.guard_band:g} %" if guarded else ""
         return f"{name} {whole(value)} is over {whole(getattr(self, name))}{less}"

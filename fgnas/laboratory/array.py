@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,21 +18,30 @@ from typing import Any
 
 import numpy as np
 
-from fgnas.backends.array import write_rtl
+from fgnas.backends.array import AnyOnEngine, write_rtl
 from fgnas.backends.rtl import KERNEL
 from fgnas.design import MOST_BITS, OF_NODES, Design
 from fgnas.errors import UserError
 from fgnas.hardware.array.area import (
     ATTENTION,
+    CHAIN,
     DIFFERING,
+    DISTANCE,
     DOT,
+    INDICES,
     ISSUE,
     ISSUED,
     LOGIC,
     MEASURED,
+    NEAREST,
+    NEAREST_ISSUE,
+    NEAREST_KERNEL,
+    NEAREST_SEQUENCER,
+    NEAREST_WRITEBACK,
     OWN_TABLE,
     PARTIAL,
     RESIDUAL,
+    ROOT,
     SEQUENCED,
     SEQUENCER,
     SHARED_ISSUE,
@@ -46,9 +55,20 @@ from fgnas.hardware.array.area import (
     terms,
 )
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.engine import FINISHED, LANES, LARGEST_UNITS, RESULTS, SHARED, Engine, Softmax
+from fgnas.hardware.array.engine import (
+    FINISHED,
+    LANES,
+    LARGEST_UNITS,
+    MOST_PLACES,
+    RESULTS,
+    SHARED,
+    Engine,
+    Neighbours,
+    Softmax,
+)
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator, Words, plan_layers, smallest_engine, table_depth
+from fgnas.hardware.array.points.encoded import PointArray, PointSource, lowered
 from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
@@ -57,8 +77,12 @@ from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest
 from fgnas.laboratory.fitting import fit_terms
 from fgnas.laboratory.networks import SHAPES, random_network
 from fgnas.network import Network
+from fgnas.networks.points.operations import TAILS
+from fgnas.networks.points.work import Cloud
 from fgnas.paths import templates_directory
 from fgnas.systems.gcos.space import ENGINE, TABLE_II, ArraySpace
+from fgnas.systems.hgnas.shapes import unweighted
+from fgnas.systems.hgnas.space import point_space
 from fgnas.tools.synth import count_cells, synthesise
 
 OPTION_SHARED = 2
@@ -67,15 +91,21 @@ TABLES = tuple((turn, shared) for turn in range(5) for shared in SHARED[1:] if t
 """Turns of shared tables, and units that share one: of 16 take long to map, so that two of them are measured."""
 SHARING_SEED = 3
 """Seed of the engines whose units share tables."""
+NEAREST_SEED = 4
+"""Seed of the engines that find nearest points."""
+FINDING, FINDING_UNITS = 24, range(1, 17)
+"""Those engines, and units of each: the writing of results of more takes long to map."""
 SEED = 1
 """Seed of the engines that points are drawn from; the accuracy benchmark uses another."""
-BATCH = 3
-"""Points that one run of Yosys measures."""
+BATCH, SMALL_BATCH = 3, 9
+"""Points that one run of Yosys measures, and of the small modules of a unit with nearest points."""
 POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
           "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6,
-          TABLE: 17, OWN_TABLE: 12, SHARED_ISSUE: 8, SHARED_KERNEL: 8}  # fmt: skip
-OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3}
+          TABLE: 17, OWN_TABLE: 12, SHARED_ISSUE: 8, SHARED_KERNEL: 8, CHAIN: 16, DISTANCE: 10, ROOT: 10, INDICES: 10,
+          NEAREST: 12, NEAREST_ISSUE: 5, NEAREST_WRITEBACK: 5, NEAREST_SEQUENCER: 4, NEAREST_KERNEL: 2}  # fmt: skip
+OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3, CHAIN: 3, NEAREST: 3}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
+WRITEBACK = "array_writeback"
 ALIKE = ("array_unit", "array_sequencer")
 """Modules whose size hardly depends on the number of units."""
 FIXED = ("fgnas_control", "fgnas_reader", "fgnas_fifo", "fgnas_writer")
@@ -95,8 +125,17 @@ LARGE_UNITS, LARGE_POINTS = 32, 4
 INSTANCE = re.compile(r"^ *(array_\w+) #\((.*?)\n? *\) (u_\w+) \(", re.MULTILINE | re.DOTALL)
 """A module of the array that the kernel instantiates, and the values of its parameters."""
 CONSTANT = re.compile(r"^  localparam .*;(?:  //.*)?$", re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+DECLARATION = re.compile(r"^  (?=localparam|typedef|function)", re.MULTILINE)
+"""Where a declaration of a package begins."""
+DECLARED = re.compile(
+    r"^localparam[^=]*?(\w+) =|^typedef.*?(\w+);\s*(?:endpackage.*)?\Z|^function[^(]*?(\w+)\(", re.DOTALL
+)
+"""Its name."""
 LAYERS = (1, 2, 2, 2, 2, 3)
 SCALES = (-2, 4)
+CLOUDS, INDICES_HELD, WORDS_MEASURED = (16, 513), (2, 8193), (1, 65)
+"""Points of a cloud, indices that a unit holds, and words of rows between which distances are measured: from, below."""
 
 
 def draw_array(rng: np.random.Generator, attending: bool = False, wide: bool = False) -> ArrayAccelerator:
@@ -130,6 +169,32 @@ def _drawn(rng: np.random.Generator, attending: bool, wide: bool) -> ArrayAccele
     written = 1 << (nodes % engine.banks.bit_length())  # words of H a cycle: a power of two, up to the banks
     finished = FINISHED[max(0, nodes % 7 - 3)]  # the whole word in four of seven
     return ArrayAccelerator(source, replace(engine, results=written, finished=finished), plans)
+
+
+def draw_points_array(rng: np.random.Generator, units: Sequence[int]) -> PointArray:
+    """A random network of points, uniform in HGNAS's space, on the smallest array of some of these numbers of units; of
+    random clouds, tail and numbers."""
+    while True:
+        points = int(np.exp(rng.uniform(*np.log(CLOUDS))))
+        neighbours = int(rng.integers(1, min(points, MOST_PLACES) + 1))
+        cloud = Cloud(points, int(rng.integers(2, 10)), neighbours, int(rng.integers(2, 41)))
+        space = point_space(cloud, list(TAILS.values())[int(rng.integers(len(TAILS)))])
+        network = space.candidate(space.draw(1, rng)[0]).network
+        with suppress(UserError):  # its rows or weights exceed a unit's memories
+            integers = unweighted(network, cloud, int(rng.integers(2, NARROW_BITS)), int(rng.integers(1 << 30)))
+            return lowered(
+                PointSource(integers, points), int(rng.choice(units)), int(rng.choice(PORT_WIDTHS))
+            ).accelerator
+
+
+def draw_finding(rng: np.random.Generator, units: Sequence[int]) -> PointArray:
+    """The array of a random network of points, whose chain, indices and distances are random, too."""
+    array = draw_points_array(rng, units)
+    neighbours = Neighbours(
+        places=int(rng.integers(1, MOST_PLACES + 1)), words=int(np.exp(rng.uniform(*np.log(INDICES_HELD)))),
+        row_words=int(np.exp(rng.uniform(*np.log(WORDS_MEASURED)))), root=bool(rng.integers(2)),
+    )  # fmt: skip
+    return replace(array, engine=replace(array.engine, neighbours=neighbours))
 
 
 def draw_sharing(rng: np.random.Generator, shared: int, most_units: int = LARGEST_UNITS) -> ArrayAccelerator:
@@ -284,15 +349,15 @@ def draw_option(option: Option, rng: np.random.Generator) -> ArrayAccelerator:
                 return replace(array, engine=replace(array.engine, **given))
 
 
-def synthesised(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
+def synthesised(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, Any]]:
     """The sizes of a batch."""
     return MEASURES.get(batch.module, _instances)(batch, family, scratch)
 
 
-def _instances(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
+def _instances(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of the module as each engine's kernel instantiates it."""
     files = [*dict.fromkeys(file for array in batch.points for file in _written(array, scratch))]  # each has own parts
-    module = BEYOND.get(batch.module, batch.module)
+    module = MODULES.get(batch.module, batch.module)
     texts = [
         f"module point_{number};\n  import array_pkg::*;\n{settings(array, module)} u_point ();\nendmodule\n"
         for number, array in enumerate(batch.points)
@@ -300,16 +365,14 @@ def _instances(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> li
     lines = [f"  (* keep *) point_{number} u_{number} ();\n" for number in range(len(texts))]
     text = "`default_nettype wire\n" + "".join(texts) + "module top;\n" + "".join(lines) + "endmodule\n"
     (scratch / "points.sv").write_text(text, encoding="utf-8")
-    only = [module, *(f"point_{number}" for number in range(len(texts)))]
+    counted = (module, *WITHIN.get(module, ()))
+    only = [*counted, *(f"point_{number}" for number in range(len(texts)))]
     modules = synthesise([*files, "points.sv"], "top", family, scratch, scratch / "log", only)["modules"]
-    found = []
-    for number in range(len(texts)):
-        point = modules["top"]["instances"][f"u_{number}"]
-        found.append(_size(modules[modules[point]["instances"]["u_point"]]["cells"]))
-    return found
+    places = modules["top"]["instances"]
+    return [_size_below(modules, places[f"u_{number}"], counted) for number in range(len(texts))]
 
 
-def _fixed(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
+def _fixed(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, float]]:
     """The sum of the modules that every array has once and of the kernel's own cells."""
     found = []
     for number, array in enumerate(batch.points):
@@ -321,7 +384,7 @@ def _fixed(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[d
     return found
 
 
-def _attention(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, float]]:
+def _attention(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, float]]:
     """Own cells of a unit with attention, of its coefficients and of its exponentials."""
     found = []
     for number, array in enumerate(batch.points):
@@ -334,7 +397,7 @@ def _attention(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> li
     return found
 
 
-def _option(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
+def _option(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, Any]]:
     """Own cells of the modules of an option, with it less without it; and those without it."""
     option, found = OPTIONS[batch.module], list[dict[str, Any]]()
     for number, array in enumerate(batch.points):
@@ -356,7 +419,7 @@ def _option(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[
     return found
 
 
-def _kernel_option(batch: Batch[ArrayAccelerator], family: str, scratch: Path) -> list[dict[str, Any]]:
+def _kernel_option(batch: Batch[AnyOnEngine], family: str, scratch: Path) -> list[dict[str, Any]]:
     """The kernel's own cells with an option, less those without it; and those without it."""
     option, found = OPTIONS[batch.module], list[dict[str, Any]]()
     for number, array in enumerate(batch.points):
@@ -384,13 +447,33 @@ def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> 
 
 
 DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION),
-             **dict.fromkeys((TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL), TABLE)}  # fmt: skip
-"""Modules whose sources are those of an engine with attention, or of one whose units share tables."""
+             **dict.fromkeys((TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL), TABLE),
+             **dict.fromkeys((CHAIN, DISTANCE, ROOT, INDICES, NEAREST, NEAREST_ISSUE, NEAREST_WRITEBACK,
+                              NEAREST_SEQUENCER, NEAREST_KERNEL), ROOT)}  # fmt: skip
+"""Modules whose sources are those of an engine with attention, of one whose units share tables, or of one that finds
+nearest points."""
 IN_PROPORTION = (TABLE,)
 """Entries whose largest point has a hundred times the LUTs of the smallest."""
-BEYOND = {ATTENTION: UNIT, WIDE: ISSUE}
-"""Entries that count what a module takes beyond the entry that was fitted to others."""
-MEASURES = {"fixed": _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option), SHARED_KERNEL: _kernel_option}
+BEYOND = {
+    ATTENTION: (UNIT,), WIDE: (ISSUE,), NEAREST: (UNIT, RESIDUAL), NEAREST_ISSUE: (ISSUE,),
+    NEAREST_WRITEBACK: (WRITEBACK,), NEAREST_SEQUENCER: (SEQUENCER, SEQUENCED), NEAREST_KERNEL: ("fixed",),
+}  # fmt: skip
+"""Entries that count what a module takes beyond the entries that were fitted to others."""
+MODULES = {WIDE: ISSUE, NEAREST: UNIT, NEAREST_ISSUE: ISSUE, NEAREST_WRITEBACK: WRITEBACK, NEAREST_SEQUENCER: SEQUENCER}
+"""The modules that entries of other names measure by themselves."""
+WITHIN = {ROOT: ("fgnas_multiplier", "fgnas_multiplier_fabric")}
+"""Modules below one that count with it."""
+GIVEN: dict[str, Callable[[Engine, Neighbours], dict[str, int]]] = {
+    CHAIN: lambda engine, own: {"DistanceBits": own.distance_bits(engine.bits), "Places": own.places},
+    DISTANCE: lambda engine, own: {
+        "DistanceBits": own.distance_bits(engine.bits), "ProductBits": engine.bits + 1 + engine.entry.place("value")[1],
+    },
+    ROOT: lambda engine, own: {"DistanceBits": own.distance_bits(engine.bits), "SumBits": engine.sum_bits},
+    INDICES: lambda engine, own: {"Units": engine.units, "Words": own.words},
+}  # fmt: skip
+"""The parameters of modules that are a unit's."""
+MEASURES = {"fixed": _fixed, NEAREST_KERNEL: _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option),
+            SHARED_KERNEL: _kernel_option}  # fmt: skip
 """How modules are measured that are no instances of the kernel."""
 
 
@@ -399,14 +482,19 @@ def _size(cells: dict[str, int]) -> dict[str, float]:
     return {name: total[name] for name in ("lut", "ff")}
 
 
-def _written(array: ArrayAccelerator, scratch: Path) -> list[str]:
+def _written(array: AnyOnEngine, scratch: Path) -> list[str]:
     """The hand-written modules and the packages of an array in `scratch`, in compile order."""
     files = write_rtl(array, scratch)
     return [f"rtl/{path.name}" for path in files if path.suffix == ".sv" and path.stem != KERNEL]
 
 
-def settings(array: ArrayAccelerator, module: str) -> str:
-    """What the kernel of an array says of a module: its constants, and the head of the instance."""
+def settings(array: AnyOnEngine, module: str) -> str:
+    """What the kernel of an array says of a module: its constants, and the head of the instance; of a module that is a
+    unit's, the head alone."""
+    if module in GIVEN:
+        assert array.engine.neighbours is not None
+        given_values = GIVEN[module](array.engine, array.engine.neighbours)
+        return f"  (* keep *) {module} #({', '.join(f'.{name}({value})' for name, value in given_values.items())})"
     with tempfile.TemporaryDirectory() as scratch:
         write_rtl(array, Path(scratch))
         text = (Path(scratch) / "rtl" / f"{KERNEL}.sv").read_text(encoding="utf-8")
@@ -415,14 +503,16 @@ def settings(array: ArrayAccelerator, module: str) -> str:
 
 
 @functools.cache
-def draw_points() -> dict[str, list[ArrayAccelerator]]:
+def draw_points() -> dict[str, list[AnyOnEngine]]:
     """{module: arrays whose engines are measured}."""
     rng = np.random.default_rng(SEED)
     arrays = [draw_array(rng) for _ in range(DRAWN)]
     small = [array for array in arrays if array.engine.units <= LARGE_UNITS]
     large = [array for array in arrays if array.engine.units > LARGE_UNITS]
-    chosen = {}
+    chosen: dict[str, list[AnyOnEngine]] = {}
     for place, (module, count) in enumerate(POINTS.items()):
+        if DRAWN_FOR.get(module) == ROOT:
+            continue
         few = 0 if module in ALIKE else LARGE_POINTS
         own = small[40 * place :]
         chosen[module] = [*own[: count - few], *large[:few]]
@@ -438,12 +528,17 @@ def draw_points() -> dict[str, list[ArrayAccelerator]]:
     for name, option in OPTIONS.items():
         chance = np.random.default_rng(OPTION_SEED)
         chosen[name] = [draw_option(option, chance) for _ in range(POINTS[name])]
+    finding = np.random.default_rng(NEAREST_SEED)
+    finders = [draw_finding(finding, FINDING_UNITS) for _ in range(FINDING)]
+    rooted = [array for array in finders if array.engine.neighbours is not None and array.engine.neighbours.root]
+    for name in (one for one in POINTS if DRAWN_FOR.get(one) == ROOT):
+        chosen[name] = [*(rooted if name == ROOT else finders)[: POINTS[name]]]
     readers = np.random.default_rng(SHARING_SEED)
     chosen[TABLE] = [draw_table(readers, number) for number in range(POINTS[TABLE])]
     return chosen
 
 
-def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batch[ArrayAccelerator]]:
+def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batch[AnyOnEngine]]:
     """The batches of points that neither the folder nor the shipped table holds yet, at most so many of a module."""
     table, counts = BENCH.shipped(family), POINTS if family == FIRST_FAMILY else OTHER_POINTS
     for module, count in counts.items():
@@ -454,22 +549,38 @@ def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batc
         known = [Engine.of(row["engine"]) for row in rows]
         missing = [array for array in arrays if array.engine not in known]
         behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in PORT_WIDTHS]
-        for start in range(0, max(map(len, behind)), BATCH):
-            yield from (Batch(module, tuple(own[start : start + BATCH])) for own in behind if own[start:])
+        together = SMALL_BATCH if module in GIVEN else BATCH
+        for start in range(0, max(map(len, behind)), together):
+            yield from (Batch(module, tuple(own[start : start + together])) for own in behind if own[start:])
 
 
 @functools.cache
 def source_digest(module: str) -> str:
-    """Twelve hexadecimal digits of the code that a module's size depends on, packages included."""
+    """Twelve hexadecimal digits of the code that a module's size depends on, with what it names of the packages."""
     array = draw_points()[DRAWN_FOR.get(module, "fixed")][0]
     with tempfile.TemporaryDirectory() as scratch:
         texts = {path.stem: path.read_text(encoding="utf-8") for path in write_rtl(array, Path(scratch))}
     of_options = {name: option.counted for name, option in OPTIONS.items()}
-    others = {"fixed": (KERNEL, *FIXED), ATTENTION: ATTENDING, WIDE: (ISSUE,)}
+    others = {name: (own, *WITHIN.get(name, ())) for name, own in MODULES.items()}
+    others |= {"fixed": (KERNEL, *FIXED), NEAREST_KERNEL: (KERNEL, *FIXED), ATTENTION: ATTENDING,
+               ROOT: (ROOT, *WITHIN[ROOT])}  # fmt: skip
     own = (others | of_options).get(module, (module,))
     parts = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*.sv")) if UNIT in own else []
-    named = [texts[name] for name in ("fgnas_pkg", "array_pkg", *own)]
-    return code_digest([*named, *(path.read_text(encoding="utf-8") for path in parts)])
+    code = [*(texts[name] for name in own), *(path.read_text(encoding="utf-8") for path in parts)]
+    return code_digest([*named_of([texts[name] for name in ("fgnas_pkg", "array_pkg")], code), *code])
+
+
+def named_of(packages: Sequence[str], code: Sequence[str]) -> list[str]:
+    """The declarations of packages that code names, and those that these name, in their order."""
+    declared = [one for text in packages for one in DECLARATION.split(COMMENT.sub("", text))[1:]]
+    names = [next(name for name in DECLARED.search(one).groups() if name) for one in declared]  # type: ignore[union-attr]
+    used, texts, taken = set[str](), [COMMENT.sub("", text) for text in code], set[int]()
+    while texts:
+        used |= set(re.findall(r"\w+", texts.pop()))
+        new = {place for place, name in enumerate(names) if name in used} - taken
+        taken |= new
+        texts += [declared[place] for place in new]
+    return [declared[place] for place in sorted(taken)]
 
 
 def is_current(module: str, table: dict[str, Any]) -> bool:
@@ -536,16 +647,17 @@ def left_out(
 
 
 def _beyond(
-    rows: list[dict[str, Any]], engines: EngineColumns, base: str, modules: dict[str, Any], family: str
+    rows: list[dict[str, Any]], engines: EngineColumns, bases: Sequence[str], modules: dict[str, Any], family: str
 ) -> list[dict[str, Any]]:
-    """What points take beyond the entry of the module `base`."""
-    lut, ff = sizes_of(terms(base, engines, family), coefficients(modules[base]), len(rows)) / UNITS
+    """What points take beyond the entries `bases`."""
+    each = [sizes_of(terms(base, engines, family), coefficients(modules[base]), len(rows)) for base in bases]
+    lut, ff = np.sum(each, axis=0) / UNITS
     return [
         row | {"lut": row["lut"] - lut[place], "ff": row["ff"] - ff[place]} for place, row in enumerate(rows)
     ]
 
 
-BENCH = Bench[ArrayAccelerator](
+BENCH = Bench[AnyOnEngine](
     "array", "make characterise-array", MEASURED, source_digest, lambda array: {"engine": array.engine.summary()},
     waiting, synthesised, fitted,
 )  # fmt: skip

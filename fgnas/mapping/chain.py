@@ -6,7 +6,7 @@ earlier output and receiving it (MaGNAS, eq. 6 and 7). The first input and the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 NO_SHORTCUT = -1
+WHOLE = "everything"
+"""The name of all steps as one."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Chain:
         shortcut: [n]; the earlier step whose output this step reads beside its predecessor's, or NO_SHORTCUT. Spans
             do not overlap.
         offset: [2]; added to every mapping.
+        whole: by unit that runs no step alone and all of them as one, its cost (time, energy).
     """
 
     steps: tuple[str, ...]
@@ -41,18 +44,30 @@ class Chain:
     receive: Integers
     shortcut: Integers
     offset: Integers
+    whole: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def without_shortcuts(self) -> Chain:
         """The chain as eq. 6 of the paper charges it: shortcuts cost nothing."""
-        return Chain(
-            self.steps, self.units, self.cost, self.supported, self.send, self.receive,
-            np.full(len(self.steps), NO_SHORTCUT), self.offset,
-        )  # fmt: skip
+        return replace(self, shortcut=np.full(len(self.steps), NO_SHORTCUT))
 
     def alone(self) -> dict[int, Integers]:
         """The cost [2] of running every step on one unit, for each unit that supports all of them."""
-        whole = [unit for unit in range(len(self.units)) if self.supported[:, unit].all()]
-        return {unit: self.costs(np.full((1, len(self.steps)), unit))[0] for unit in whole}
+        units = [unit for unit in range(len(self.units)) if self.supported[:, unit].all() or unit in self.whole]
+        return {unit: self.costs(np.full((1, len(self.steps)), unit))[0] for unit in units}
+
+    def as_one(self) -> NDArray[np.int8]:
+        """[k, n] the mappings that run everything as one."""
+        return np.repeat(np.array([*self.whole], np.int8)[:, None], len(self.steps), axis=1)
+
+    def spans(self, mapping: NDArray[np.integer]) -> list[tuple[str, int, int, int]]:
+        """(step, unit, time, energy) of every step of a mapping [n]; of one that runs everything as one, of it all."""
+        first = int(mapping[0])
+        if first in self.whole:
+            return [(WHOLE, first, *self.whole[first])]
+        return [
+            (step, unit, int(self.cost[place, unit, 0]), int(self.cost[place, unit, 1]))
+            for place, (step, unit) in enumerate(zip(self.steps, mapping.tolist(), strict=True))
+        ]
 
     def costs(self, mappings: NDArray[np.integer]) -> Integers:
         """Time and energy [k, 2] of k mappings [k, n] of supported units."""
@@ -64,6 +79,8 @@ class Chain:
         total = total + (crossing * crossed).sum(axis=1)
         for reader in np.flatnonzero(self.shortcut != NO_SHORTCUT):
             total = total + self.shortcut_cost(int(reader), mappings)
+        for unit, cost in self.whole.items():
+            total[(mappings == unit).all(axis=1)] = self.offset + cost
         return np.asarray(total)
 
     def shortcut_cost(self, reader: int, mappings: NDArray[np.integer]) -> Integers:

@@ -77,12 +77,18 @@ class _Labels:
 def exact_front(chain: Chain, limits: Limits | None = None) -> Front:
     """The Pareto front of (time, energy) over all mappings within the limits; empty if there is none."""
     limits = limits or Limits()
+    return within(chain, np.concatenate([_candidates(chain, limits), chain.as_one()]), limits)
+
+
+def _candidates(chain: Chain, limits: Limits) -> NDArray[np.int8]:
+    """[k, n] the mappings of single steps among which those of the front are."""
+    if not chain.supported.any(axis=1).all():
+        return np.zeros((0, len(chain.steps)), np.int8)
     tables = _objectives(chain, limits.power)
     steps = [_begin(chain, tables)]
     for step in range(1, len(chain.steps)):
         steps.append(_advance(chain, tables, steps[-1], step, limits.transitions))
-    mappings = _trace(steps, front_of(steps[-1].values))
-    return within(chain, mappings, limits)
+    return _trace(steps, front_of(steps[-1].values))
 
 
 def within(chain: Chain, mappings: NDArray[np.int8], limits: Limits) -> Front:

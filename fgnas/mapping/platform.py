@@ -148,11 +148,35 @@ class Offset(_Strict):
 
 
 class Model(_Strict):
-    """A network of known steps."""
+    """A network of known steps.
+
+    Attributes:
+        whole: by unit that runs all of it in one start, what that costs.
+    """
 
     about: str
     steps: list[str | Group]
     offset: Offset | None = None
+    whole: dict[str, Abilities] = {}
+
+
+class Start(_Strict):
+    """What a start of a unit costs that runs whole networks, beside the time of the unit itself.
+
+    Attributes:
+        parts: of the processor.
+        power: energy, in the platform's integers, of all units in a million of its integers of time while this one
+            works.
+        source: of the time of the unit itself.
+    """
+
+    parts: Abilities
+    power: Annotated[int, Field(ge=0)] = 0
+    source: str
+
+    def taking(self, time: int) -> tuple[Ability, ...]:
+        """All parts of the cost of a start in which the unit works for so long."""
+        return (*self.parts, Ability(source=self.source, cost=(time, -(-time * self.power // 10**6))))
 
 
 class Platform(_Strict):
@@ -160,6 +184,7 @@ class Platform(_Strict):
 
     Attributes:
         together: steps that a unit runs as one, where blocks are mapped: in place of the sum of their costs.
+        starts: by unit that runs whole networks and no single step.
         builds: by unit, what its hardware is built from; mapping reads none of it.
         complete: whether any chain of its steps can be mapped; if not, only its models.
     """
@@ -171,6 +196,7 @@ class Platform(_Strict):
     sources: dict[str, Source]
     steps: dict[str, Step]
     together: tuple[Together, ...] = Field(default=(), strict=False)
+    starts: dict[str, Start] = {}
     transition: Transition
     transitions: dict[str, Transition] = {}
     models: dict[str, Model] = {}
@@ -191,6 +217,7 @@ class Platform(_Strict):
                 yield f"the source {name!r} is not in [sources]"
         named = [*((f"step {name!r}", step.on) for name, step in self.steps.items())]
         named += [(f"[[together]] of {', '.join(one.steps)}", one.on) for one in self.together]
+        named += [(f"[models.{name}.whole]", model.whole) for name, model in self.models.items()]
         for what, on in named:
             for unit in sorted({*on} - {*self.units}):
                 yield f"{what} names the unit {unit!r}, which is not one of {', '.join(self.units)}"
@@ -201,6 +228,11 @@ class Platform(_Strict):
             yield f"[[together]] names the step {missing!r}, which is not in [steps]"
         for unit in sorted({*self.transitions} - {*self.units}):
             yield f"[transitions.{unit}] is of no unit: they are {', '.join(self.units)}"
+        for unit in sorted({*self.starts} - {*self.units}):
+            yield f"[starts.{unit}] is of no unit: they are {', '.join(self.units)}"
+        whole = {*self.starts}.union(*(model.whole for model in self.models.values()))
+        for name, unit in ((name, unit) for name, step in self.steps.items() for unit in step.on if unit in whole):
+            yield f"step {name!r} is one of {unit!r}, which runs whole networks"
         for unit in sorted({*self.builds} - {*self.units}):
             yield f"[builds.{unit}] is of no unit: they are {', '.join(self.units)}"
         for name, model in self.models.items():
@@ -212,6 +244,7 @@ class Platform(_Strict):
         """The sources that numbers name."""
         found = {scale.source for scale in (self.time, self.energy) if scale.source is not None}
         found |= {part.source for part in self._abilities()}
+        found |= {one.source for one in self.starts.values()}
         found |= {
             move.source for one in (self.transition, *self.transitions.values()) for move in (one.send, one.receive)
         }
@@ -222,6 +255,9 @@ class Platform(_Strict):
         wanted = {*self.steps} if names is None else {*names}
         stated = [step.on for name, step in self.steps.items() if name in wanted]
         stated += [one.on for one in self.together if wanted.issuperset(one.steps)]
+        if names is None:
+            stated += [{unit: one.parts for unit, one in self.starts.items()}]
+            stated += [model.whole for model in self.models.values()]
         return (part for on in stated for parts in on.values() for part in parts)
 
     def sources_of(self, names: Iterable[str], model: Model | None = None) -> dict[str, Source]:
@@ -230,14 +266,16 @@ class Platform(_Strict):
         moves = [self.transitions.get(unit, self.transition) for unit in self.units]
         used |= {move.source for one in moves for move in (one.send, one.receive)}
         used |= {scale.source for scale in (self.time, self.energy) if scale.source is not None}
-        if model is not None and model.offset is not None:
-            used.add(model.offset.source)
+        if model is not None:
+            used |= {model.offset.source} if model.offset is not None else set()
+            used |= {part.source for parts in model.whole.values() for part in parts}
         return {name: self.sources[name] for name in sorted(used)}
 
     @property
     def states_energy(self) -> bool:
         """Whether any step costs energy on any unit at any setting."""
-        return any(cost[1] for one in self._abilities() for cost in (one.cost or (0, 0), *one.at.values()))
+        stated = (cost[1] for one in self._abilities() for cost in (one.cost or (0, 0), *one.at.values()))
+        return any(stated) or any(one.power for one in self.starts.values())
 
     def supports(self, steps: tuple[str, ...], setting: str | None = None) -> bool:
         """Whether some unit runs these consecutive steps, each alone or all together."""
@@ -245,14 +283,16 @@ class Platform(_Strict):
         setting = setting or self.settings[0]
         return known and any(self._cost(steps, unit, setting) is not None for unit in self.units)
 
-    def with_model(self, name: str, about: str, steps: list[Any]) -> Platform:
-        """The platform with one network more, its steps written as in the file.
+    def with_model(
+        self, name: str, about: str, steps: list[Any], whole: dict[str, tuple[Ability, ...]] | None = None
+    ) -> Platform:
+        """The platform with one network more, its steps written as in the file, and what units cost that run all of it.
 
         Raises UserError where the platform's numbers identify no other network, or lack a step.
         """
         if not self.complete:
             raise UserError(f"{self.about}: its numbers identify no other networks than {', '.join(self.models)}")
-        model = Model.model_validate({"about": about, "steps": steps})
+        model = Model.model_validate({"about": about, "steps": steps}).model_copy(update={"whole": whole or {}})
         if unknown := [layer.step for layer in _layers(model.steps) if layer.step not in self.steps]:
             raise UserError(f"the platform has no step {unknown[0]!r}: it has {', '.join(self.steps)}")
         return self.model_copy(update={"models": {**self.models, name: model}})
@@ -270,9 +310,13 @@ class Platform(_Strict):
             raise UserError(f"the platform has no setting {setting!r}: it has {', '.join(self.settings)}")
         found = self.models[model]
         offset = (0, 0) if found.offset is None else found.offset.cost
-        return self._chain(list(_layers(found.steps)), granularity, setting, offset)
+        costs = {unit: _sum_at(parts, setting) for unit, parts in found.whole.items()}
+        whole = {self.units.index(unit): cost for unit, cost in costs.items() if cost is not None}
+        return self._chain(list(_layers(found.steps)), granularity, setting, offset, whole)
 
-    def _chain(self, layers: list[_Layer], granularity: Granularity, setting: str, offset: Pair) -> Chain:
+    def _chain(
+        self, layers: list[_Layer], granularity: Granularity, setting: str, offset: Pair, whole: dict[int, Pair]
+    ) -> Chain:
         parts = _blocks(layers) if granularity == "block" else [[layer] for layer in layers]
         n, m = len(parts), len(self.units)
         cost, supported = np.zeros((n, m, 2), np.int64), np.ones((n, m), bool)
@@ -285,7 +329,7 @@ class Platform(_Strict):
                 receive[row, column] = move.receive.of(self.steps[parts[row - 1][-1].step].elements) if row else (0, 0)
                 supported[row, column] = found is not None
                 cost[row, column] = found or (0, 0)
-            if not supported[row].any():
+            if not (supported[row].any() or whole):
                 raise UserError(f"no unit of the platform supports {part[0].name!r} at the setting {setting!r}")
         row_of = {layer.place: row for row, part in enumerate(parts) for layer in part}
         shortcut = np.full(n, NO_SHORTCUT)
@@ -295,7 +339,8 @@ class Platform(_Strict):
             if begin is not None and begin > 0 and row_of[begin] < row:
                 shortcut[row] = row_of[begin] - 1
         names = tuple(part[0].block or part[0].name if granularity == "block" else part[0].name for part in parts)
-        return Chain(names, tuple(self.units), cost, supported, send, receive, shortcut, np.array(offset, np.int64))
+        return Chain(names, tuple(self.units), cost, supported, send, receive, shortcut,
+                     np.array(offset, np.int64), whole)  # fmt: skip
 
     def _cost(self, steps: tuple[str, ...], unit: str, setting: str) -> Pair | None:
         """The cost of consecutive steps on a unit: what is stated for them together, or else the sum."""

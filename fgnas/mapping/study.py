@@ -103,8 +103,10 @@ class Answer:
                 yield chain.units[unit], Point(setting, mapping, int(time), int(energy))
 
     def moves(self, point: Point) -> list[Move]:
-        """Each step of a mapping with its alternatives."""
+        """Each step of a mapping with its alternatives; of a mapping that runs everything as one, none."""
         chain = self.chains[point.setting]
+        if int(point.mapping[0]) in chain.whole:
+            return []
         found = []
         for place, unit in enumerate(map(int, point.mapping)):
             others = []
@@ -172,7 +174,7 @@ def solve(platform: Platform, model: str, options: MapOptions | None = None) -> 
 
 
 def _front(chain: Chain, options: MapOptions, limits: Limits) -> Front:
-    if options.method == EXACT:
+    if options.method == EXACT or not chain.supported.any(axis=1).all():  # else there is nothing to search
         return exact_front(chain, limits)
     if options.method not in METHODS:
         raise UserError(f"unknown method {options.method!r}; known: {', '.join((EXACT, *BASELINES))}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
+import logging
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -30,18 +31,17 @@ from fgnas.errors import UserError
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.calibration import calibrated
 from fgnas.networks.model import ACTIVATIONS, Architecture, Field
+from fgnas.networks.narrowing import narrowest
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import float_accuracy, input_scale, restored
+from fgnas.plain import BITS, check_bits, design_of
 from fgnas.tasks.files import quiet
 from fgnas.tasks.nodes import GraphData
 
 CONVOLUTIONS = (GCNConv, GATConv, SAGEConv)
 AGGREGATIONS = {"add": "add", "sum": "add", "mean": "mean", "max": "max"}
 LAYERS = range(2, 5)
-BITS = range(2, 11)
 NEGATIVE_SLOPE = 0.2
-PARALLELISM = {"t_in": 5, "t_out": 4, "t_aggr": 8}
-"""Parallelism of every layer of an imported design; `t_attn` and `t_act` are 4 where they exist."""
 HARMLESS = (
     nn.Dropout, nn.Identity, nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softplus, nn.LeakyReLU, nn.ReLU6, nn.Softmax,
     nn.LogSoftmax,
@@ -91,19 +91,25 @@ def import_model(source: str, data: GraphData, weights: Path | None = None, bits
 
     Every number gets `bits` bits. Raises UserError with the name of an unsupported layer and the reason.
     """
-    if bits not in BITS:
-        raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
+    check_bits(bits)
     if source.endswith(".pt2"):
         if weights is not None:
             raise UserError("--weights is for module:factory: a .pt2 file contains its own")
-        traced = trace_export(Path(source), data)
+        model: Any = read_program(Path(source))
     else:
-        traced = trace_module(load_module(source, weights), data)
-    return of_trace(traced, data, bits, dsp)
+        model = load_module(source, weights)
+    return of_model(model, data, bits, dsp)
 
 
-def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
-    """The design of a traced model, checked against the model's output."""
+def of_model(model: Any, data: GraphData, bits: int, dsp: int, loss: float | None = None) -> Imported:
+    """The design of a module, or of an exported program; `loss` as in `of_trace`."""
+    trace = trace_module if isinstance(model, nn.Module) else trace_export
+    return of_trace(trace(model, data), data, bits, dsp, loss)
+
+
+def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int, loss: float | None = None) -> Imported:
+    """The design of a traced model, checked against the model's output; with `loss` every layer has the fewest bits
+    with which the accuracy on the validation nodes is so many points below the float one at most."""
     convolutions = traced.convolutions
     if len(convolutions) not in LAYERS:
         few, many = LAYERS.start, LAYERS.stop - 1
@@ -125,24 +131,28 @@ def of_trace(traced: Traced, data: GraphData, bits: int, dsp: int) -> Imported:
         )
     network = Network(tuple(layers), input_scale(data))
     _prove(architecture, network, data, traced)
-    design = _design(architecture, bits, dsp)
+    exact = float_accuracy(architecture, network, data)
+    widths = [bits] * len(architecture)
+    if loss is not None:
+        widths = list(_narrowest(architecture, network, data, bits, exact["val"] - loss / 100))
+    design = design_of(architecture, widths, dsp, "the model")
     network = calibrated(design, network, data)
-    accuracy = {
-        "float": float_accuracy(architecture, network, data),
-        "quantised": quantised_accuracy(design, network, data),
-    }
-    return Imported(design, network, accuracy)
+    return Imported(design, network, {"float": exact, "quantised": quantised_accuracy(design, network, data)})
 
 
-def _design(architecture: Architecture, bits: int, dsp: int) -> Design:
-    """The architecture with formats of so many bits, chosen from the range of the search where possible."""
-    fraction = min(6, bits - 2)
-    formats = {"ai": bits - 1 - fraction, "af": fraction, "wi": bits - 1 - fraction, "wf": fraction}
-    layers = []
-    for layer in architecture:
-        t_attn, t_act = 4 if layer["attention"] == "gat" else None, 4 if layer["activation"] else None
-        layers.append({**layer, **PARALLELISM, **formats, "t_attn": t_attn, "t_act": t_act})
-    return Design.from_dict({"schema": 1, "layers": layers, "dsp": dsp}, "the model")
+def _narrowest(
+    architecture: Architecture, network: Network, data: GraphData, bits: int, least: float
+) -> tuple[int, ...]:
+    """The bits of every layer. Raises UserError where the widest numbers have less than the least accuracy."""
+    def accuracy(widths: Sequence[int]) -> float:
+        design = design_of(architecture, widths, 0, "the model")
+        return quantised_accuracy(design, calibrated(design, network, data), data)["val"]
+
+    found = narrowest(len(architecture), range(BITS.start, bits + 1), lambda widths: accuracy(widths) >= least)
+    if found is None:
+        raise UserError(f"--loss asks for an accuracy of {least:.2%} on the validation nodes, but {bits} bits "
+                        f"have {accuracy([bits] * len(architecture)):.2%}: allow more, or more --bits")  # fmt: skip
+    return found
 
 
 @torch.no_grad()
@@ -276,7 +286,8 @@ def _load_state(model: nn.Module, weights: Path) -> None:
     try:
         model.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:
-        raise UserError(f"the weights {weights} are not this model's: {error}") from None
+        reason = " ".join(str(error).partition(":")[2].split())[:240] or str(error)[:240]
+        raise UserError(f"the weights {weights} are not this model's: {reason}") from None
 
 
 @torch.no_grad()
@@ -367,15 +378,25 @@ def _is_looped(edge_index: Tensor, data: GraphData) -> bool:
     return np.array_equal(found, wanted)
 
 
-def trace_export(path: Path, data: GraphData) -> Traced:
-    """Run an exported program; its convolutions are rebuilt from their parameters."""
+def read_program(path: Path) -> Any:
+    """What torch.export.save wrote. Raises UserError, in one line, where it did not."""
+    if not path.is_file():
+        raise UserError(f"the model {path} does not exist")
+    log = logging.getLogger("torch.export")
+    log_level = log.level
+    log.setLevel(logging.CRITICAL)  # what it logs of a damaged file is the traceback of what is told below
     try:
         with quiet():
-            program = torch.export.load(path)
-    except FileNotFoundError:
-        raise UserError(f"the model {path} does not exist") from None
+            return torch.export.load(path)
     except Exception as error:  # a damaged archive can raise nearly anything
-        raise UserError(f"{path} was not saved by torch.export.save ({type(error).__name__}: {error})") from None
+        reason = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(f"{path} was not saved by torch.export.save ({type(error).__name__}: {reason[:160]})") from None
+    finally:
+        log.setLevel(log_level)
+
+
+def trace_export(program: Any, data: GraphData) -> Traced:
+    """Run an exported program; its convolutions are rebuilt from their parameters."""
     x, edge_index = _inputs(data)
     names: dict[str, str] = {}
     how: defaultdict[str, str] = defaultdict(lambda: "other")

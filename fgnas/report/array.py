@@ -9,8 +9,9 @@ from fgnas.design import Design, columns_of
 from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.devices import Device
 from fgnas.hardware.pipeline.pricing import Pricer
+from fgnas.report.drawing import ArrayDrawing, array_drawing
 from fgnas.report.project import ProjectPage, project_page
-from fgnas.report.record import ArrayRecord
+from fgnas.report.record import ArrayRecord, ProjectRecord
 from fgnas.report.verification import ResourceRow
 from fgnas.tasks.nodes import GraphData
 
@@ -43,6 +44,7 @@ class ArrayPage(ProjectPage):
     template = "array.html.j2"
 
     engine: Engine
+    drawing: ArrayDrawing
     phases: list[PhaseRow]
     against: list[SideBySide]
 
@@ -56,10 +58,11 @@ def array_page(
     """The page of a project; see `project_page`. Without `data` the pipeline's prices are left out, too."""
     fields = project_page(project, data, float_accuracy, device)
     against = against_pipeline(project, data, fields["family"], fields["resources"]) if data else []
-    return ArrayPage(**fields, engine=project.engine, phases=phases(project), against=against)
+    drawing = array_drawing(project.engine)
+    return ArrayPage(**fields, engine=project.engine, drawing=drawing, phases=phases(project), against=against)
 
 
-def phases(project: ArrayRecord) -> list[PhaseRow]:
+def phases(project: ProjectRecord) -> list[PhaseRow]:
     """Every phase, as predicted and as the last simulation counted it."""
     price, multipliers = project.price, project.price["multipliers"]
     seen = [phase["cycles"] for phase in project.reports.get("sim", {}).get("phases", [])]

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fgnas import systems
-from fgnas.design import Design
 from fgnas.engine.contracts import System
 from fgnas.engine.store import RunStore, compare
 from fgnas.errors import UserError
 from fgnas.hardware.devices import Device, find_device
 from fgnas.hardware.kinds import described_kind
 from fgnas.hardware.measured.device import DeviceFolder
-from fgnas.network import Network
-from fgnas.networks.training import float_accuracy
+from fgnas.report.compare import ComparedPage, compared_page
 from fgnas.report.device import device_page
-from fgnas.report.page import device_html, project_html, run_html, write_page
+from fgnas.report.mapping import is_mapped, mapping_page
+from fgnas.report.page import compared_html, device_html, mapping_html, project_html, run_html, write_page
 from fgnas.report.preferences import Chance, feasible_shares
 from fgnas.report.record import ProjectRecord, RunRecord
-from fgnas.report.run import run_page
-from fgnas.tasks.nodes import NAMES, GraphData, load
+from fgnas.report.run import Built, run_page
+from fgnas.tasks.nodes import GraphData
 
-PAGE = "report.html"
+PAGE, COMPARED = "report.html", "compared.html"
 
 
 def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> Path:
@@ -42,9 +41,26 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
             html = run_html(run_page(run))
         else:
             options = system.Options.unresolved(run.config["options"])
-            html = run_html(run_page(run, _chance(run, system, data), options, system.back_end is not None))
+            html = run_html(run_page(run, _chance(run, system, data), options, _built(system)))
     write_page(html, page)
     return page
+
+
+def report_runs(stores: Sequence[RunStore], page: Path | None = None) -> tuple[Path, ComparedPage]:
+    """Write the page of several runs side by side, to `page` or to compared.html beside the first run's folder.
+
+    Returns its path and its content.
+    """
+    page = page or stores[0].folder.parent / COMPARED
+    with _made_by_another_version(stores[0].folder.parent):
+        found = compared_page([RunRecord.read(store) for store in stores])
+    write_page(compared_html(found), page)
+    return page, found
+
+
+def _built(system: System) -> Built:
+    """Whether a system has hardware for an entry."""
+    return system.back_end.built if system.back_end is not None else lambda entry: False
 
 
 def report_device(folder: DeviceFolder, page: Path | None = None) -> Path:
@@ -93,17 +109,32 @@ def report_project(
     """Write the page of a project to `page` or to report.html in its folder; returns the path.
 
     Accuracies need the data whose graph is in the project's vectors: `data`, or the dataset that the project names.
-    Resources are compared with `device`, or with the limits or the part that the project was written for.
+    Resources are compared with `device`, or with the limits or the part that the project was written for. A mapped
+    network has a page that leads to those of its accelerators, which are written, too.
     """
+    if is_mapped(directory):
+        return _report_mapped(directory, page, data, device)
     with _made_by_another_version(directory):
         kind = _page_of(directory)
         project = kind.RECORD.read(directory)
-        found = _data_of(project, data)
-    accuracy = None if found is None else _float_accuracy(project, directory, found)
+        found = project.data(data)
+    accuracy = project.float_accuracy(found)
     page = page or directory / PAGE
     with _made_by_another_version(directory):
         html = project_html(kind.PAGE(project, found, accuracy, device or _device_of(project)))
     write_page(html, page)
+    return page
+
+
+def _report_mapped(directory: Path, page: Path | None, data: GraphData | None, device: Device | None) -> Path:
+    """The page of a mapped network, and those of its accelerators in their folders."""
+    if data is not None:
+        raise UserError(f"{directory} is of a mapped network and holds its accuracy: leave out the data")
+    with _made_by_another_version(directory):
+        found = mapping_page(directory)
+        for unit in found.units:
+            report_project(directory / unit.name, device=device)
+        write_page(mapping_html(found), page := page or directory / PAGE)
     return page
 
 
@@ -114,29 +145,6 @@ def _page_of(directory: Path) -> Any:
     except (OSError, ValueError):  # reading it as a pipeline tells what is wrong
         summary = {}
     return importlib.import_module(described_kind(summary).page)
-
-
-def _data_of(project: ProjectRecord, data: GraphData | None) -> GraphData | None:
-    """The data of a project. Raises UserError if `data` is given and is another graph."""
-    dataset, given = project.summary["dataset"], data is not None
-    if data is None and dataset in NAMES:
-        try:
-            data = load(dataset)
-        except UserError:
-            return None
-    if data is None:
-        return None
-    same = project.has_graph(data)
-    if given and not same:
-        raise UserError(f"{data.name} is not the graph in the vectors of {project.directory}, which is {dataset}")
-    return data if same else None
-
-
-def _float_accuracy(project: ProjectRecord, directory: Path, data: GraphData) -> dict[str, float] | None:
-    weights = directory / "weights.npz"
-    if not weights.is_file():
-        return None
-    return float_accuracy(Design.from_dict(project.summary["design"]).architecture(), Network.load(weights), data)
 
 
 def _device_of(project: ProjectRecord) -> Device | None:

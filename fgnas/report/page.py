@@ -15,9 +15,11 @@ from fgnas.costs import Quantity
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.paths import templates_directory
+from fgnas.report.compare import ComparedPage
 from fgnas.report.device import DevicePage
-from fgnas.report.project import ProjectPage
-from fgnas.report.run import RunPage, titled
+from fgnas.report.mapping import MappingPage
+from fgnas.report.project import Page
+from fgnas.report.run import RunPage, titled, worded
 
 FOLDER = "report"
 
@@ -27,7 +29,12 @@ def run_html(page: RunPage) -> str:
     return _render("run.html.j2", script="run.js", page=page)
 
 
-def project_html(page: ProjectPage) -> str:
+def compared_html(page: ComparedPage) -> str:
+    """The HTML of the page of several runs, which needs no script."""
+    return _render("compare.html.j2", script=None, page=page)
+
+
+def project_html(page: Page) -> str:
     """The HTML of a project's page, which needs no script."""
     return _render(page.template, script=None, page=page)
 
@@ -35,6 +42,11 @@ def project_html(page: ProjectPage) -> str:
 def device_html(page: DevicePage) -> str:
     """The HTML of a measured device's page, which needs no script."""
     return _render("device.html.j2", script=None, page=page)
+
+
+def mapping_html(page: MappingPage) -> str:
+    """The HTML of the page of a mapped network's project, which needs no script."""
+    return _render("mapping.html.j2", script=None, page=page)
 
 
 def write_page(html: str, path: Path) -> None:
@@ -69,7 +81,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         autoescape=True,
     )
-    made.filters |= {"percent": percent, "number": number, "digits": digits, "shown": shown, "titled": titled}
+    made.filters |= {"percent": percent, "number": number, "digits": digits, "amount": amount, "shown": shown}
+    made.filters |= {"titled": titled, "worded": worded, "leaves": leaves, "counted": counted}
     return made
 
 
@@ -79,13 +92,28 @@ def percent(share: float | None, places: int = 1) -> str:
 
 
 def number(value: float | None) -> str:
-    """A count with thousands separators; fractions are kept."""
-    return "–" if value is None else f"{value:,.6g}" if value != int(value) else f"{int(value):,}"
+    """A count with thousands separators; of other numbers four digits. A dash for None."""
+    return "–" if value is None else short(value) if value != int(value) else f"{int(value):,}"
 
 
-def digits(value: float, places: int) -> str:
-    """A number with a fixed number of decimals."""
-    return f"{value:,.{places}f}"
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: 1 design, 2,000 designs."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def digits(value: float | None, places: int) -> str:
+    """A number with a fixed number of decimals; a dash for None."""
+    return "–" if value is None else f"{value:,.{places}f}"
+
+
+def amount(value: float, unit: str = "") -> str:
+    """An amount of a unit; a share as per cent."""
+    return percent(value) if unit == "share" else number(value)
+
+
+def short(value: float) -> str:
+    """A number with four digits, or all those before the point and one behind it."""
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
 def shown(value: float | None, quantity: Quantity) -> str:
@@ -94,4 +122,11 @@ def shown(value: float | None, quantity: Quantity) -> str:
         return "–"
     if quantity.unit == "share":
         return percent(value)
-    return digits(value * quantity.scale, 3) if quantity.shown_unit else number(value)
+    return number(value * quantity.scale if quantity.shown_unit else value)
+
+
+def leaves(value: Any) -> int:
+    """How many plain values JSON values hold."""
+    if isinstance(value, dict | list):
+        return sum(map(leaves, value.values() if isinstance(value, dict) else value))
+    return 1

@@ -26,8 +26,9 @@ from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.pipeline.encoding import row_lengths
 from fgnas.hardware.specification import Specification
 from fgnas.mapping.options import MAPPINGS
+from fgnas.network import Network
 from fgnas.space import Decision
-from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.nodes import NAMES, GraphData, load
 from fgnas.tasks.sampling import layer_graphs
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
@@ -65,6 +66,11 @@ class RunRecord:
         """The costs of a trial."""
         return [Quantity(**content) for content in self.config["costs"]]
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """What each cost counts beside the first score where leaders are ranked; empty where that alone ranks."""
+        return self.config.get("weights", {})
+
     @functools.cached_property
     def decisions(self) -> list[Decision]:
         """The decisions of the space: the columns of a trial's row."""
@@ -80,6 +86,7 @@ class ProjectRecord:
         summary, price: report/accelerator.json and report/price.json.
         sizes: vectors/vectors.json.
         reports: the reports of the checks that have run, by name.
+        boards: the reports of the bitstreams that were built.
         logits: [N, classes] codes of the integer reference.
         specification: the limits, clock and part that it was written for.
         part: the part for the vendor's tool.
@@ -90,6 +97,7 @@ class ProjectRecord:
     price: dict[str, Any]
     sizes: dict[str, int]
     reports: dict[str, dict[str, Any]]
+    boards: list[dict[str, Any]]
     logits: NDArray[np.int64]
     specification: Specification
     part: str
@@ -101,10 +109,11 @@ class ProjectRecord:
         paths = {name: directory / "report" / f"{name}.json" for name in CHECKS}
         return {
             "directory": str(directory),
-            "summary": _json(directory / "report" / "accelerator.json"),
-            "price": _json(directory / "report" / "price.json"),
-            "sizes": _json(directory / "vectors" / "vectors.json"),
-            "reports": {name: _json(path) for name, path in paths.items() if path.is_file()},
+            "summary": read_json(directory / "report" / "accelerator.json"),
+            "price": read_json(directory / "report" / "price.json"),
+            "sizes": read_json(directory / "vectors" / "vectors.json"),
+            "reports": {name: read_json(path) for name, path in paths.items() if path.is_file()},
+            "boards": [read_json(path) for path in sorted(directory.glob("board/*/report.json"))],
             "specification": specification,
             "part": part_of(specification),
         }
@@ -112,6 +121,60 @@ class ProjectRecord:
     def has_graph(self, data: GraphData) -> bool:
         """Whether the graph in the project's vectors is that of the data."""
         raise NotImplementedError
+
+    def data(self, given: GraphData | None = None) -> GraphData | None:
+        """The data of the project: those given, or the dataset that it names; None where it cannot be loaded.
+
+        Raises UserError if `given` is another graph.
+        """
+        data, dataset = given, self.summary["dataset"]
+        if data is None and dataset in NAMES:
+            try:
+                data = load(dataset)
+            except UserError:
+                return None
+        if data is None:
+            return None
+        same = self.has_graph(data)
+        if given is not None and not same:
+            raise UserError(f"{data.name} is not the graph in the vectors of {self.directory}, which is {dataset}")
+        return data if same else None
+
+    def float_accuracy(self, data: GraphData | None) -> dict[str, float] | None:
+        """Accuracies of the project's float weights; None without them or without data."""
+        weights = Path(self.directory) / "weights.npz"
+        if data is None or not weights.is_file():
+            return None
+        from fgnas.networks.training import float_accuracy
+
+        return float_accuracy(Design.from_dict(self.summary["design"]).architecture(), Network.load(weights), data)
+
+
+@dataclass(frozen=True)
+class PointRecord(ProjectRecord):
+    """The content of the folder of a network of points on an array.
+
+    Attributes:
+        engine: the array.
+    """
+
+    engine: Engine
+
+    @classmethod
+    def read(cls, directory: Path) -> PointRecord:
+        """The record of a project. Raises UserError if the folder holds none or a damaged one."""
+        found = cls.common(directory)
+        engine = Engine.of(found["summary"]["engine"])
+        return cls(**found, engine=engine, logits=_run_of_logits(directory / "vectors", engine)[1])
+
+    def data(self, given: GraphData | None = None) -> None:
+        """None is needed: accuracies are in the report of what was written."""
+        if given is not None:
+            raise UserError(f"{self.directory} is of a network of points and holds its accuracies: leave out the data")
+
+    def float_accuracy(self, data: GraphData | None) -> dict[str, float]:
+        """Accuracies of the float weights, as they were counted when the project was written."""
+        return dict(self.summary["accuracies"]["float"])
 
 
 @dataclass(frozen=True)
@@ -191,17 +254,31 @@ class ArrayRecord(ProjectRecord):
         return alike and len(graphs[0].sources) == self.sizes["edges"]
 
 
+@dataclass(frozen=True)
+class ImportedRecord(ArrayRecord):
+    """The content of the folder of an imported network on an array, which has its metrics beside it."""
+
+    def data(self, given: GraphData | None = None) -> None:
+        """None is needed: the metrics are in the report of what was written."""
+        if given is not None:
+            raise UserError(f"{self.directory} is of an imported network and holds its metrics: leave out the data")
+
+    def float_accuracy(self, data: GraphData | None) -> dict[str, float]:
+        """The metric of the float model on each part, as the import measured it."""
+        return dict(self.summary["design"].get("metrics", {}).get("float", {}))
+
+
 def _runs_of_logits(directory: Path) -> list[tuple[Path, list[int], int]]:
     """The vectors of the calls whose results are logits: rows, and the first column; none where a network is one."""
     if not (directory / CALL_LIST).is_file():
         return []
-    calls = [one for one in _json(directory / CALL_LIST)["calls"] if "logits" in one]
+    calls = [one for one in read_json(directory / CALL_LIST)["calls"] if "logits" in one]
     return [(directory / one["folder"] / "vectors", one["logits"]["rows"], one["logits"]["column"]) for one in calls]
 
 
 def _run_of_logits(vectors: Path, engine: Engine) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """[N] the row of the logit region that holds each node's logits, and [N, classes] these."""
-    sizes = _json(vectors / "vectors.json")
+    sizes = read_json(vectors / "vectors.json")
     order, region = _bytes(vectors / ORDER).view("<i4").astype(np.int64), _bytes(vectors / "logits.bin")
     if len(order) != sizes["nodes"] or len(region) != sizes["logits_beats"] * sizes["beat_bytes"]:
         raise UserError(DAMAGED.format(vectors.parent))
@@ -209,7 +286,8 @@ def _run_of_logits(vectors: Path, engine: Engine) -> tuple[NDArray[np.int64], ND
     return order, rows[order, : sizes["classes"]].astype(np.int64)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The content of a file of a project. Raises UserError if it is missing or damaged."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ FIRST_ROWS = 25
 """Rows of the table of designs that are shown first."""
 COLOURS = 5
 """Largest number of colours of points."""
+Built = Callable[[dict[str, Any]], bool]
+"""Whether an entry of leaders.json, or of the mappings, has hardware."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,12 @@ class RunPage:
     """The content of the page of a run.
 
     `designs` are the distinct designs in the order of their first trial; leaders and fronts name them by index.
-    `delivered` is the index of the delivered one.
+    `delivered` is the index of the delivered one. `built` says which entries `fgnas hls` writes hardware for.
     """
 
     run: RunRecord
     command: str
-    buildable: bool
+    built: Built
     gauges: list[Gauge]
     counts: dict[str, Any]
     curve: Curve | None
@@ -161,6 +163,43 @@ class RunPage:
         return next(cost.label for cost in self.run.costs if cost.name == self.run.cheapest["saved"])
 
     @property
+    def retrained(self) -> bool:
+        """Whether the leaders were trained again. What a supernet scores once more has the seed of the search."""
+        assert self.run.best is not None
+        return set(self.run.best["retrained"]["seeds"]) != {self.run.config["options"]["seed"]}
+
+    @property
+    def several(self) -> bool:
+        """Whether a leader was judged with more than one seed."""
+        return any(len(leader["retrained_val"]["values"]) > 1 for leader in self.leaders)
+
+    @property
+    def judged(self) -> str:
+        """How the leaders were judged after the search."""
+        seeds = len(self.leaders[0]["retrained_val"]["values"])
+        if not self.retrained:
+            return "scored once more, as they are delivered"
+        return f"trained again with {seeds} fresh seeds" if seeds > 1 else "trained again with a fresh seed"
+
+    @property
+    def buildable(self) -> bool:
+        """Whether the delivered design has hardware."""
+        return self.run.best is not None and self.built(self.run.best)
+
+    @property
+    def all_buildable(self) -> bool:
+        """Whether every leader has hardware."""
+        return all(map(self.built, self.leaders))
+
+    @property
+    def buildable_mapping(self) -> int | None:
+        """The number of the first mapping that has hardware; None where none has."""
+        best = self.run.best  # mappings have no kernels of their own
+        if best is None:
+            return None
+        return next((number for number, one in enumerate(self.run.mappings) if self.built({**best, **one})), None)
+
+    @property
     def own_hardware(self) -> bool:
         """Whether the cheapest design is none of the leaders."""
         return bool(self.offers) and self.offers[0].names == ("cheapest",)
@@ -174,8 +213,8 @@ class RunPage:
 
     @functools.cached_property
     def filters(self) -> list[int]:
-        """Columns that designs are filtered by: names of the first kind of decision, or few numbers without any."""
-        first = [i for i, column in enumerate(self.columns) if column.decision.kind == self.columns[0].decision.kind]
+        """Columns that designs are filtered by: names of the describing kind, or few numbers without any."""
+        first = [i for i, column in enumerate(self.columns) if column.decision.kind == self.kinds[0]]
         names = [i for i in first if not any(map(is_number, self.columns[i].options))]
         return names or [i for i in first if len(self.columns[i].options) <= COLOURS]
 
@@ -186,7 +225,7 @@ class RunPage:
 
     @property
     def kinds(self) -> list[str]:
-        """Kinds of decisions, in the order of the space."""
+        """Kinds of decisions, the describing one first."""
         return kinds_of(self.run.decisions)
 
     def heading(self, kind: str) -> str:
@@ -194,18 +233,23 @@ class RunPage:
         return heading(self.run.decisions, kind)
 
     def texts(self, row: Sequence[int]) -> list[str]:
-        """The choices of the first kind in words, a text for each position."""
+        """The choices of the describing kind in words: see `texts`."""
         return texts(self.run.decisions, row, self.kinds[0])
 
-    def text(self, row: Sequence[int], kind: str, position: int | None) -> str:
-        """The choices of one kind at one position in words; a dash for each that has no effect there."""
-        if kind == self.kinds[0]:
-            return joined(choices(self.run.decisions, row, kind, position))
-        made = {decision.choice: "–" for decision in self.run.decisions if decision.kind == kind}
-        for decision, index in zip(self.run.decisions, row, strict=True):
-            if decision.choice in made and decision.position == position and index >= 0:
-                made[decision.choice] = str(decision.options[index])
-        return ", ".join(made.values())
+    def made(self, row: Sequence[int], kind: str, position: int | None) -> list[tuple[str, str]]:
+        """(label, choice in words) of every decision of one kind that has an effect at one position.
+
+        The label is "" where it only repeats the kind.
+        """
+        return [
+            ("" if decision.label == kind else decision.label, worded(decision.options[index]))
+            for decision, index in zip(self.run.decisions, row, strict=True)
+            if decision.kind == kind and decision.position == position and index >= 0
+        ]
+
+    def acts(self, row: Sequence[int], position: int | None) -> bool:
+        """Whether a decision at a position has an effect."""
+        return any(self.made(row, kind, position) for kind in self.kinds)
 
     @property
     def positions(self) -> list[int | None]:
@@ -214,12 +258,13 @@ class RunPage:
 
 
 def run_page(
-    run: RunRecord, chance: Chance | None = None, options: dict[str, Any] | None = None, buildable: bool = False
-) -> RunPage:
+    run: RunRecord, chance: Chance | None = None, options: dict[str, Any] | None = None,
+    built: Built = lambda entry: False,
+) -> RunPage:  # fmt: skip
     """The page of a run.
 
     `chance` are shares of options among feasible uniform draws (see `preferences`), `options` those of the command that
-    repeats the run, by default all in its configuration. `buildable`: whether `fgnas hls` writes its designs.
+    repeats the run, by default all in its configuration. `built` says whether `fgnas hls` writes hardware for an entry.
     """
     designs = distinct_designs(run.trials)
     place = {design.trial.design_hash: index for index, design in enumerate(designs)}
@@ -235,7 +280,7 @@ def run_page(
     return RunPage(
         run=run,
         command=command(run, options),
-        buildable=buildable,
+        built=built,
         gauges=gauges(run.best["costs"], run) if run.best else [],
         counts=counts(run, designs),
         curve=curve(run.trials, run.scores[0]) if run.trials else None,
@@ -303,8 +348,10 @@ def effective_columns(decisions: Sequence[Decision], designs: Sequence[DrawnDesi
 
 
 def kinds_of(decisions: Sequence[Decision]) -> list[str]:
-    """Kinds of decisions, in the order in which they first occur."""
-    return list(dict.fromkeys(decision.kind for decision in decisions))
+    """Kinds of decisions: first the one that describes a design, with most choices of names, then as they occur."""
+    named = Counter(decision.kind for decision in decisions if not is_number(decision.options[0]))
+    order = list(dict.fromkeys(decision.kind for decision in decisions))
+    return sorted(order, key=lambda kind: (kind not in dict(named.most_common(1)), order.index(kind)))
 
 
 def positions_of(decisions: Sequence[Decision]) -> list[int | None]:
@@ -315,6 +362,13 @@ def positions_of(decisions: Sequence[Decision]) -> list[int | None]:
 def is_number(value: Any) -> bool:
     """Whether an option is a number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def worded(value: Any, label: str = "") -> str:
+    """An option in words; a truth value as yes or no, or beside a label as that label with or without "no"."""
+    if isinstance(value, bool):
+        return (label if value else f"no {label}") if label else ("yes" if value else "no")
+    return str(value)
 
 
 def joined(parts: Iterable[tuple[str, bool]]) -> str:
@@ -330,17 +384,21 @@ def choices(
     decisions: Sequence[Decision], row: Sequence[int], kind: str, position: int | None
 ) -> list[tuple[str, bool]]:
     """(text, whether it is a number) of every choice of one kind that has an effect at one position."""
-    values = [
-        decision.options[index] for decision, index in zip(decisions, row, strict=True)
+    made = [
+        (decision.label, decision.options[index]) for decision, index in zip(decisions, row, strict=True)
         if decision.kind == kind and decision.position == position and index >= 0
     ]  # fmt: skip
-    return [(str(value), is_number(value)) for value in values]
+    return [(worded(value, label), is_number(value)) for label, value in made]
 
 
 def texts(decisions: Sequence[Decision], row: Sequence[int], kind: str) -> list[str]:
-    """The choices of one kind in words, a text for each position that has such decisions."""
-    positions = positions_of([decision for decision in decisions if decision.kind == kind])
-    return [joined(choices(decisions, row, kind, position)) for position in positions]
+    """The choices of one kind in words: a text for each position that has any; one text where positions have only one
+    choice each, as a sequence of operations has."""
+    of_kind = [decision for decision in decisions if decision.kind == kind]
+    positions = positions_of(of_kind)
+    found = [joined(choices(decisions, row, kind, position)) for position in positions]
+    found = [text for text in found if text]
+    return [" → ".join(found)] if len(found) > 1 and len(of_kind) == len(positions) else found
 
 
 def heading(decisions: Sequence[Decision], kind: str) -> str:
@@ -385,7 +443,10 @@ def gauges(costs: dict[str, float], run: RunRecord) -> list[Gauge]:
         bound = limits.get(cost.name)
         scaled = None if bound is None else bound * cost.scale
         found.append(Gauge(cost.label, costs[cost.name] * cost.scale, scaled, cost.shown_unit or cost.unit))
-    found += [Gauge(f"{cost.label} in {cost.unit}", costs[cost.name], None) for cost in run.costs if cost.shown_unit]
+    found += [
+        Gauge(f"{cost.label} in {cost.unit}" if cost.unit else f"{cost.label}, all digits", costs[cost.name], None)
+        for cost in run.costs if cost.shown_unit
+    ]  # fmt: skip
     return found
 
 
@@ -441,7 +502,7 @@ def curve(trials: Sequence[Trial], score: Quantity) -> Curve:
     scores = Frame(along, score_axis(score, values.tolist()), height=330, bottom=32)
     known = shares[shares > 0].tolist()
     low, high = min(known, default=0.1), max(known, default=1.0)
-    percent = axis.logarithmic("Feasible", low, high, lambda value: f"{100 * value:g} %")
+    percent = axis.costs("Feasible", [low, high], None, lambda value: f"{100 * value:g} %")
     share = Frame(along, percent, **small)
     drawn = Frame(along, axis.linear("Drawn", 0, float(draws[-1]), short, 3), **small)
     found = feasible.cumsum() > 0
@@ -497,6 +558,7 @@ def payload(
             [column.decision.position, column.decision.label, column.decision.kind, list(column.options)]
             for column in columns
         ],
+        "kinds": kinds_of(run.decisions),
         "front": sorted({index for members in fronts.values() for index in members}),
         "rows": [
             [

@@ -80,6 +80,12 @@ def ladder(
         Level("Quantised, integer reference", *_pair(exact), "the logits in vectors/ compared with the labels", "right")
         if exact else Level("Quantised, integer reference", None, None, no_labels, "missing"),
     ]  # fmt: skip
+    return [*levels, *compared_levels(project, exact)]
+
+
+def compared_levels(project: ProjectRecord, exact: Mapping[str, float] | None) -> list[Level]:
+    """The levels below the reference: those whose logits were all equal to its have its accuracies."""
+    levels = []
     for name, key in (("C++", "csim"), ("RTL", "sim"), ("RTL of another tool", "sim_rtl")):
         report = project.reports.get(key)
         if report is None:

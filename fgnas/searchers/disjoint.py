@@ -30,11 +30,16 @@ class Disjoint:
 
     def __init__(self, space: Space, seed: int, children: int, check: Callable[[Rows], NDArray[np.bool_]]) -> None:
         self.space, self.seed, self.check = space, seed, check
-        self.left = max(1, children // ARCHITECTURE_SHARE)
+        self.left = self.planned(children)
         self.tried: list[list[int]] = []
         self.rewards: list[float] = []
         self.fixed = finest(space)
         self._begin()
+
+    @staticmethod
+    def planned(children: int) -> int:
+        """How many of the children are spent on the architecture."""
+        return max(1, children // ARCHITECTURE_SHARE)
 
     @property
     def infeasible(self) -> Infeasible:

@@ -43,6 +43,11 @@ class Nsga2(Population):
         self.settings = settings or Nsga2Settings()
         self.batch = self.settings.population
 
+    @staticmethod
+    def planned(children: int) -> int:
+        """The population of a search for this many children."""
+        return min(Nsga2Settings.population, max(FEWEST, children // GENERATIONS))
+
     def ask(self, count: int) -> Rows:
         """[count, decisions] uniform rows at first, then children of the best."""
         if not len(self.rows):
@@ -70,5 +75,4 @@ def order(objectives: Objectives) -> NDArray[np.int64]:
 
 def searcher(problem: Problem) -> Nsga2:
     """NSGA-II on a problem."""
-    population = min(Nsga2Settings.population, max(FEWEST, problem.children // GENERATIONS))
-    return Nsga2(problem.space, problem.seed, Nsga2Settings(population))
+    return Nsga2(problem.space, problem.seed, Nsga2Settings(Nsga2.planned(problem.children)))

@@ -17,8 +17,13 @@ from fgnas.errors import UserError
 from fgnas.space import Rows
 
 KINDS = ("function", "operation", "stage")
-TRIED = 200
-"""Random rows of a set of functions from which it is known whether the set has enough within the limits."""
+TRIED, SETS_TRIED = 200, 100
+"""Random rows of a set of functions from which it is known whether the set has enough within the limits; and sets that
+are tried before the one with the most is taken."""
+MANY = 1_000
+"""New candidates of which one at least keeps the limits, or there is no other."""
+BREEDINGS, DRAWINGS = 10, 10
+"""How often children, and then random rows, are made until enough are candidates that are not judged yet."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,12 @@ class Staged:
         self.current: Rows | None = None
         self.rows: Rows = np.empty((0, len(kinds)), np.int16)
         self.scores = np.empty(0)
+        self.known: set[str] = set()
+
+    @staticmethod
+    def planned(children: int) -> int:
+        """How many sets of functions are judged: with a third of the children, 480 at most."""
+        return max(1, min(StagedSettings.sets, children // 3 // StagedSettings.each))
 
     @property
     def first_stage(self) -> bool:
@@ -73,13 +84,31 @@ class Staged:
         return self.settings.each if self.first_stage else self.settings.population
 
     def ask(self, count: int) -> Rows:
-        """[count, decisions] random rows of the set that is judged; then children with the best set's functions."""
+        """[count, decisions] random rows of the set that is judged; then children with the best set's functions, of
+        which none means a candidate that is judged already, as long as enough others are found. No row where none is:
+        the set's candidates within the limits are all judged."""
         if self.first_stage:
             self.current = self._next_set() if self.current is None else self.current
             return self._with_functions(self.space.draw(count, self.rng), self.current)
+        new, others = dict[str, NDArray[np.int16]](), list[NDArray[np.int16]]()
+        for attempt in range(BREEDINGS + DRAWINGS):
+            for row in self._offered(count, attempt < BREEDINGS):
+                key = self.space.candidate(row).score_key
+                if key in self.known or key in new:
+                    others.append(row)
+                else:
+                    new[key] = row
+            if len(new) >= count:
+                break
+        if not new or (len(new) >= MANY and not self.problem.feasible(np.stack(list(new.values()))).any()):
+            return self.rows[:0]
+        return np.stack([*new.values(), *others][:count])
+
+    def _offered(self, count: int, breeding: bool) -> Rows:
+        """[count, decisions] random rows, or children if there is a population, with the best set's functions."""
         best = self.sets[self.set_scores.argmax()]
-        children = self.space.draw(count, self.rng) if len(self.rows) < self.settings.population else self._bred(count)
-        found = self._with_functions(children, best)
+        breeding &= len(self.rows) >= self.settings.population
+        found = self._with_functions(self._bred(count) if breeding else self.space.draw(count, self.rng), best)
         found[:, self.stage] = 0
         return found
 
@@ -91,6 +120,7 @@ class Staged:
             self.set_scores = np.append(self.set_scores, objectives[:, 0].mean())
             self.current = None
             return
+        self.known.update(self.space.candidate(row).score_key for row in rows)
         fitness = objectives[:, 0] + self.settings.weight * objectives[:, 1:].sum(axis=1)
         rows, scores = np.concatenate([self.rows, rows]), np.append(self.scores, fitness)
         live = np.sort(np.argsort(-scores, kind="stable")[: self.settings.population])
@@ -98,15 +128,19 @@ class Staged:
 
     def _next_set(self) -> NDArray[np.int16]:
         """[decisions] a row with the functions of a new set: random ones first, then children of the best sets. A set
-        whose random rows hardly keep the limits is not judged."""
-        while True:
+        that hardly has candidates within the limits is not judged, unless the others that were tried have fewer."""
+        most = tried = 0
+        while most < self.settings.each and (not most or tried < SETS_TRIED):
             if len(self.sets) < self.settings.population:
                 found = self.space.draw(1, self.rng)
             else:
                 found = self._children(self.sets, self.set_scores, self.functions, 1)
-            tried = self._with_functions(self.space.draw(TRIED, self.rng), found[0])
-            if self.problem.feasible(tried).sum() >= self.settings.each:
-                return found[0]
+            rows = self._with_functions(self.space.draw(TRIED, self.rng), found[0])
+            keys = {self.space.candidate(row).score_key for row in rows[self.problem.feasible(rows)]}
+            if len(keys) > most:
+                best, most = found[0], len(keys)
+            tried += 1
+        return best
 
     def _bred(self, count: int) -> Rows:
         return self._children(self.rows, self.scores, self.operations, count)
@@ -129,19 +163,17 @@ class Staged:
         """Both stages, and the random state."""
         return {
             "sets": self.sets, "set_scores": self.set_scores, "current": self.current, "rows": self.rows,
-            "scores": self.scores, "rng": self.rng.bit_generator.state,
+            "scores": self.scores, "known": sorted(self.known), "rng": self.rng.bit_generator.state,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
         self.sets, self.set_scores, self.current = state["sets"], state["set_scores"], state["current"]
-        self.rows, self.scores = state["rows"], state["scores"]
+        self.rows, self.scores, self.known = state["rows"], state["scores"], set(state["known"])
         self.rng.bit_generator.state = state["rng"]
 
 
 def searcher(problem: Problem) -> Staged:
-    """The staged search on a problem: of its children a third judges sets of functions, 480 at most."""
-    settings = StagedSettings()
-    sets = max(1, min(settings.sets, problem.children // 3 // settings.each))
-    weight = problem.options.get("weight")
-    return Staged(problem, StagedSettings(sets=sets, weight=settings.weight if weight is None else weight))
+    """The staged search on a problem."""
+    sets, weight = Staged.planned(problem.children), problem.options.get("weight")
+    return Staged(problem, StagedSettings(sets=sets, weight=StagedSettings.weight if weight is None else weight))

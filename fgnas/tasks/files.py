@@ -81,9 +81,18 @@ class Split:
 
 def read(path: Path) -> GraphFile:
     """Read and check a file. Raises UserError with the first fault."""
+    return checked(path, fields_of(path))
+
+
+def fields_of(path: Path) -> dict[str, Any]:
+    """What a file has, by name, unchecked. Raises UserError where it cannot be read."""
     if not path.is_file():
         raise UserError(f"the data file {path} does not exist")
-    fields = _read_npz(path) if path.suffix == ".npz" else _read_torch(path)
+    return _read_npz(path) if path.suffix == ".npz" else _read_torch(path)
+
+
+def checked(path: Path, fields: dict[str, Any]) -> GraphFile:
+    """The checked fields of a file. Raises UserError with the first fault."""
     try:
         return check(fields)
     except UserError as error:
@@ -125,16 +134,61 @@ def _read_torch(path: Path) -> dict[str, Any]:
         with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]), quiet():
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged or hostile pickle can raise nearly anything
-        if stranger := re.search(r"(?:GLOBAL|global:?) ([\w.]+)", str(error)):
-            raise UserError(
-                f"{path} contains {stranger[1]}, and nothing in a data file is executed: save a Data of plain tensors"
-            ) from None
+        if stranger := re.search(r"(?:GLOBAL|global:?) (?!GLOBAL)([\w.]+)", str(error)):
+            fix = "save a Data of plain tensors"
+            if "Batch" in stranger[1] or "DynamicInheritance" in stranger[1]:
+                fix = "save the graphs of a Batch as a list, batch.to_data_list()"
+            raise UserError(f"{path} contains {stranger[1]}, and nothing in a data file is executed: {fix}") from None
         raise UserError(f"{path} was not saved by torch.save, or is damaged ({type(error).__name__})") from None
+    if isinstance(content, tuple) and len(content) > 1 and isinstance(content[1], dict):
+        return graphs_of(path, content[0], content[1])
+    if isinstance(content, tuple) and len(content) > 1 and content[1] is None:  # a dataset of one graph
+        content = content[0]
+    if isinstance(content, list | tuple) and content and all(isinstance(one, Data | dict) for one in content):
+        return _together(path, [one.to_dict() if isinstance(one, Data) else one for one in content])
     if isinstance(content, Data):
         content = content.to_dict()
     if not isinstance(content, dict):
-        raise UserError(f"{path} contains a {type(content).__name__}: save one torch_geometric.data.Data")
+        raise UserError(f"{path} contains a {type(content).__name__}: save one torch_geometric.data.Data, or a list of "
+                        f"them")  # fmt: skip
     return {name: _plain(value) for name, value in content.items()}
+
+
+def graphs_of(path: Path, data: Any, slices: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataset's graphs as of one file; `data` and `slices` as PyG's `InMemoryDataset` has them."""
+    whole = data if isinstance(data, dict) else data.to_dict()
+    if "x" not in slices or whole.get("x") is None:
+        raise UserError(f"{path}: its graphs have no x: save them with features of their nodes")
+    found = []
+    for place in range(len(slices["x"]) - 1):
+        one = {}
+        for name, ends in slices.items():
+            if whole.get(name) is not None:
+                first, end = int(ends[place]), int(ends[place + 1])
+                one[name] = whole[name][:, first:end] if name == "edge_index" else whole[name][first:end]
+        found.append(one)
+    return _together(path, found)
+
+
+def _together(path: Path, graphs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The fields of several graphs as those of one, with the graph of each node."""
+    names = [name for name in ("x", "edge_index", "edge_weight", "edge_attr", "y") if graphs[0].get(name) is not None]
+    parts = [{name: _plain(graph.get(name)) for name in names} for graph in graphs]
+    if any(part[name] is None or sp.issparse(part[name]) for part in parts for name in names) or "x" not in names:
+        raise UserError(f"{path}: its graphs do not all have {', '.join(names) or 'x'}, as dense tensors")
+    sizes = np.array([len(part["x"]) for part in parts])
+    for part, first in zip(parts, np.cumsum(sizes) - sizes, strict=True):
+        if "edge_index" in part:
+            part["edge_index"] = part["edge_index"] + first
+        if "y" in part:
+            part["y"] = part["y"].reshape(1, -1)
+    try:
+        found = {name: np.concatenate([part[name] for part in parts], axis=int(name == "edge_index")) for name in names}
+    except ValueError as error:
+        raise UserError(f"{path}: its graphs do not have as many columns each ({error})") from None
+    if "y" in found and found["y"].shape[1] == 1:
+        found["y"] = found["y"][:, 0]
+    return found | {"graph": np.repeat(np.arange(len(parts)), sizes)}
 
 
 @contextmanager
@@ -163,13 +217,16 @@ def check(fields: dict[str, Any]) -> GraphFile:
         if fields.get(name) is None:
             have = ", ".join(sorted(map(str, fields))) or "nothing"
             raise UserError(f"{name} is missing; the file has {have}")
+    if fields.get("graph") is not None:
+        raise UserError("the file has several graphs, whose targets models are imported for (`fgnas import`), but a "
+                        "design is for one graph with a class for each node")  # fmt: skip
     for name in ("edge_attr", "edge_weight"):
         if fields.get(name) is not None:
             raise UserError(f"the file has {name}, but the accelerator has no edge features: leave it out")
-    features = _features(fields["x"])
+    features = features_of(fields["x"])
     nodes = features.shape[0]
     labels = _labels(fields["y"], nodes)
-    return GraphFile(features, _edges(fields["edge_index"], nodes), labels, _masks(fields, labels))
+    return GraphFile(features, edges_of(fields["edge_index"], nodes), labels, _masks(fields, labels))
 
 
 def _array(name: str, value: Any, kinds: str, dimensions: int) -> NDArray[Any]:
@@ -184,7 +241,8 @@ def _array(name: str, value: Any, kinds: str, dimensions: int) -> NDArray[Any]:
     return value
 
 
-def _features(x: Any) -> sp.csr_matrix:
+def features_of(x: Any) -> sp.csr_matrix:
+    """Checked features. Raises UserError with the first fault."""
     if not sp.issparse(x):
         x = _array("x", x, "fiub", 2)
     if x.dtype.kind not in "fiub":
@@ -218,7 +276,8 @@ def _labels(y: Any, nodes: int) -> NDArray[np.int64]:
     return y.astype(np.int64)
 
 
-def _edges(edge_index: Any, nodes: int) -> NDArray[np.int64]:
+def edges_of(edge_index: Any, nodes: int) -> NDArray[np.int64]:
+    """Checked edges. Raises UserError with the first fault."""
     edges = _array("edge_index", edge_index, "iu", 2)
     if edges.shape[0] != 2:
         raise UserError(f"edge_index has the shape {list(edges.shape)}, not [2, edges]: sources, then targets")

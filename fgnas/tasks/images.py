@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
+from fgnas.tasks.digits import digits
 from fgnas.tasks.fingerprint import fingerprint_of
 
 SPLITS = ("train", "val", "test")
@@ -63,7 +64,7 @@ class ImageData:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Of all arrays; it identifies the data in a run's configuration."""
+        """A hash of all arrays; it identifies the data in a run's configuration."""
         return fingerprint_of((self.pixels, self.labels, self.train, self.val, self.test))
 
 
@@ -103,11 +104,9 @@ def drawn_masks(count: int, train: int, val: int) -> tuple[NDArray[np.bool_], ..
 @functools.cache
 def _digits() -> ImageData:
     """scikit-learn's 1,797 handwritten digits of 8 x 8 pixels: 1,000, 400 and 397."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    pixels = digits.data.reshape(-1, 1, 8, 8)
-    return build_images("digit-images", pixels, digits.target, drawn_masks(len(pixels), *DIGITS_COUNTS))
+    shades, labels = digits()
+    pixels = shades.reshape(-1, 1, 8, 8)
+    return build_images("digit-images", pixels, labels, drawn_masks(len(pixels), *DIGITS_COUNTS))
 
 
 @functools.cache

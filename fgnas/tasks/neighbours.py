@@ -9,7 +9,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Of the SplitMix64 generator (Steele, Lea, Flood, 2014)."""
+"""Multipliers of the SplitMix64 generator (Steele, Lea, Flood, 2014)."""
 
 
 def hashed_neighbours(points: int, k: int, seed: int, ordinal: int) -> Ints:

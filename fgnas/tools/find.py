@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fgnas.errors import UserError
+from fgnas.paths import open_headers
 
 # cocotb 2 needs features of Verilator 5.036, and its runner does not check the version.
 MINIMUM_VERILATOR = (5, 36)
@@ -87,10 +88,7 @@ def find_ap_types() -> Path:
     """The folder of `ap_int.h`, `ap_fixed.h` and `hls_stream.h`: that of Vitis, else that of hls4ml."""
     roots = (os.environ.get(variable) for variable in ("XILINX_HLS", "XILINX_VITIS"))
     places = [Path(root) / "include" for root in roots if root]
-    # find_spec only locates the package: importing it would pull in dependencies that are not installed.
-    spec = importlib.util.find_spec("hls4ml")
-    for package in (spec.submodule_search_locations or []) if spec else []:
-        places.append(Path(package) / "templates" / "vivado" / "ap_types")
+    places += [place for place in [open_headers()] if place is not None]
     for place in places:
         if all((place / header).is_file() for header in _AP_HEADERS):
             return place
@@ -98,12 +96,6 @@ def find_ap_types() -> Path:
         "ap_int.h, ap_fixed.h and hls_stream.h are neither in Vitis ($XILINX_HLS/include) nor in the package hls4ml; "
         "fix: make setup, or pip install --no-deps hls4ml==1.3.0"
     )
-
-
-def require(package: str, extra: str) -> None:
-    """Raise UserError where an optional package is missing, and name the extra that installs it."""
-    if importlib.util.find_spec(package) is None:
-        raise UserError(f"the package {package} is missing; fix: pip install 'fgnas[{extra}]'")
 
 
 def _on_path(tool: str, fix: str) -> Path:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fgnas.backends.rtl import TOP
 from fgnas.errors import UserError
-from fgnas.tools.find import find_verilator, require
+from fgnas.extras import require
+from fgnas.tools.find import find_verilator
 from fgnas.tools.verilator import read_sources
 
 WARNINGS = (

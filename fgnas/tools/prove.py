@@ -21,12 +21,14 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from fgnas.backends import array
+from fgnas.backends.render import render
 from fgnas.backends.rtl import package_text
 from fgnas.errors import UserError
+from fgnas.extras import require
 from fgnas.hardware import wire
 from fgnas.hardware.array import programme
 from fgnas.paths import sim_directory, templates_directory
-from fgnas.tools.find import require
 from fgnas.tools.synth import run_yosys
 
 CYCLES = 40
@@ -63,6 +65,11 @@ class Proof:
     induction_only: bool = False
 
     @property
+    def of_array(self) -> bool:
+        """Whether it is a module of the multiplier array, without nearest points and scores."""
+        return self.module.startswith("array_")
+
+    @property
     def title(self) -> str:
         """The module with the kind of its kernel and everything that is smaller than in it."""
         sizes = [f"{name} {value}" for name, value in {**self.parameters, **self.package}.items()]
@@ -80,6 +87,14 @@ PROOFS: tuple[Proof, ...] = (
         "Bits": 1, "Features": 6, "WriteLanes": 4, "ReadLanes": 3, "SkipLanes": 1, "Rows": 2, "Rewinds": 1}),
     Proof("fgnas_control", kernel=("of a pipeline", wire.ARGUMENT_REGISTERS)),
     Proof("fgnas_control", kernel=("of an array", programme.ARGUMENT_REGISTERS)),
+    Proof("array_gather", parameters={"Units": 4, "Modes": 2, "LogK": 0x12, "LogN": 0x10, "SumBits": 2}),
+    Proof("array_issue", parameters={
+        "Units": 8, "Modes": 2, "LogK": 0x10, "LogN": 0x10, "WordBits": 4, "Together": 2, "Banks": 1, "Parts": 2}),
+    Proof("array_table", ("fgnas_block_ram",), {
+        "WordBits": 1, "TableWords": 8, "Readers": 2, "Banks": 4, "Loaded": 2, "Results": 2}),
+    Proof("array_writeback", parameters={
+        "Units": 4, "Modes": 2, "M": 0b010_100, "LogK": 0x10, "LogN": 0x00, "Bits": 2, "QueueWords": 16, "Results": 2}),
+    Proof("array_sequencer", parameters={"Programme": 4}),
     Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),
     Proof("fgnas_writer", package=SMALL_BUS),
     Proof("fgnas_reader", ("fgnas_fifo",), package={"BeatBits": 1}, induction_only=True),
@@ -161,12 +176,22 @@ def _sources(proof: Proof, folder: Path, change: Callable[[str], str]) -> list[s
         if found != 1:
             raise UserError(f"the package has no constant {name}")
     rtl, rules = templates_directory() / "rtl", sim_directory() / "rules"
+    if proof.of_array:
+        package += array.package_text(wire.BEAT_BITS)
     (folder / "package.sv").write_text(package, encoding="utf-8")
-    module = (rtl / f"{proof.module}.sv").read_text(encoding="utf-8")
-    (folder / "module.sv").write_text(change(module), encoding="utf-8")
-    bound = [rules / "axi.sv", *(rules / f"{name}.sv" for name in (*proof.below, proof.module))]
+    (folder / "module.sv").write_text(change(_module_text(proof)), encoding="utf-8")
+    named = (rules / f"{name}.sv" for name in (*proof.below, proof.module))
+    bound = [rules / "axi.sv", *(path for path in named if path.is_file())]
     files = [folder / "package.sv", *(rtl / f"{name}.sv" for name in proof.below), folder / "module.sv", *bound]
     return [str(path) for path in files]
+
+
+def _module_text(proof: Proof) -> str:
+    """The module that is proven; of an array's that of a plain engine."""
+    place = Path("rtl") / ("array" if proof.of_array else "") / f"{proof.module}.sv"
+    if (templates_directory() / place).is_file():
+        return (templates_directory() / place).read_text(encoding="utf-8")
+    return render(f"{place.as_posix()}.j2", softmax=None, neighbours=False)
 
 
 def _bounded(graph: Path, names: Sequence[str], seconds: int, cycles: int = CYCLES) -> list[Result]:

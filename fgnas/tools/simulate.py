@@ -217,8 +217,10 @@ def run_steps(directory: Path) -> dict[str, Any]:
     return result
 
 
-def run_calls(directory: Path) -> dict[str, Any]:
+def run_calls(directory: Path, project: Path | None = None) -> dict[str, Any]:
     """Simulate a network in several calls one after the other on one build, and write report/sim.json.
+
+    `project` has the RTL where it is not that of the directory.
 
     Returns what `run_simulation` does but for phase_cycles, beat_cycles and cycles_per_second, see `together`; and by
     call its own figures.
@@ -228,7 +230,7 @@ def run_calls(directory: Path) -> dict[str, Any]:
     built_for = BuiltFor.all_of([Vectors.read(call["folder"]) for call in calls])
     for place, call in enumerate(calls, 1):
         with step(f"call {place} of {len(calls)}: {call['call']}"):
-            reports.append(run_simulation(call["folder"], project=directory, built_for=built_for))
+            reports.append(run_simulation(call["folder"], project=project or directory, built_for=built_for))
         if reports[-1]["predicted_cycles"] != call["cycles"]:
             raise UserError(f"{directory / CALL_LIST} contradicts the call {call['call']}: write the project again")
         by_call[call["call"]] = {name: reports[-1][name] for name in SUMMED}

@@ -110,12 +110,15 @@ def run_synthesis(directory: Path, family: str | None = None, device: Device | N
 
 
 def synthesise(
-    files: list[str], top: str, family: str, folder: Path, log: Path, only: list[str] | None = None
-) -> dict[str, Any]:
+    files: list[str], top: str, family: str, folder: Path, log: Path, only: list[str] | None = None,
+    apart: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """Map `files` onto a family's primitives, in `folder`; returns the result of `fgnas.tools.yosys.synthesise`."""
     if family not in FAMILIES:
         raise UserError(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
-    wanted = {} if only is None else {"only": only}
+    wanted: dict[str, Any] = {} if only is None else {"only": only}
+    if apart:
+        wanted["apart"] = True
     return run_yosys({"files": files, "top": top, "family": family, **wanted}, folder, log)
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fgnas.errors import CheckFailed, UserError
+from fgnas.extras import require
 from fgnas.paths import sim_directory
-from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator, require
+from fgnas.tools.find import Verilator, find_compiler, find_make, find_verilator
 
 MAKE_FLAGS = "OPT_FAST=-O2 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
 """For the makefile that Verilator writes: code that runs every cycle is optimised, code that runs once is not."""

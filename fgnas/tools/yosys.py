@@ -35,8 +35,9 @@ def synthesise(job: dict[str, Any]) -> dict[str, Any]:
     """Map a design onto a family's primitives.
 
     `job` has `files` (SystemVerilog, in compile order), `top` and `family` (xc7 or xcup), and may have `only`, the
-    modules to map; others but the top stay empty. The result has `version`, and for every module that is left its
-    primitive `cells` by type and its `instances`, name to module.
+    modules to map; others but the top stay empty. With `apart` the parts of a module (`PART`) are mapped by themselves.
+    The result has `version`, and for every module that is left its primitive `cells` by type and its `instances`, name
+    to module.
     """
     design, names = read(job)
     emptied: set[str] = set()
@@ -118,7 +119,8 @@ def read(job: dict[str, Any]) -> tuple[Any, list[Any]]:
     design = ys.Design()
     names = settle_names(design, job["files"])
     ys.run_pass(f"read_slang {UNROLLED} --keep-hierarchy --top {job['top']} {' '.join(job['files'])}", design)
-    join_parts(design)
+    if not job.get("apart"):
+        join_parts(design)
     return design, names
 
 
@@ -227,8 +229,14 @@ def settle_names(design: Any, files: list[str]) -> list[Any]:
 
 
 def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
-    """Map `files` onto an ECP5, flattened, and write the netlist for nextpnr to the path `netlist`."""
+    """Map `files` onto an ECP5, flattened, and write the netlist for nextpnr to the path `netlist`.
+
+    `verilog`, if the job has it, lists files with cells of the part, which only Yosys knows.
+    """
     design = ys.Design()
+    if "verilog" in job:
+        ys.run_pass("read_verilog -lib -specify +/ecp5/cells_sim.v +/ecp5/cells_bb.v", design)
+        ys.run_pass(f"read_verilog {' '.join(job['verilog'])}", design)
     ys.run_pass(f"read_slang {UNROLLED} --top {job['top']} {' '.join(job['files'])}", design)
     ys.run_pass(f"synth_ecp5 -top {job['top']} -json {job['netlist']}", design)
     return {"version": version()}

@@ -8,12 +8,13 @@
   const designs = data.rows.map((row) => Object.fromEntries(NAMES.map((name, i) => [name, row[i]])));
   const front = new Set(data.front);
   const layers = [...new Set(data.columns.map(([layer]) => layer))];
-  const kinds = [...new Set(data.columns.map(([, , kind]) => kind))];
+  const kinds = data.kinds.filter((kind) => data.columns.some(([, , own]) => own === kind));
   const share = (quantity) => quantity.unit === "share";
   const percent = (value) => (100 * value).toFixed(1) + " %";
-  const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
+  // Counts as they are; of other numbers four digits.
+  const count = (value) => value.toLocaleString("en", Number.isInteger(value) ? {} : Math.abs(value) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 1 });
   const display = (quantity, value) =>
-    share(quantity) ? percent(value) : quantity.shown_unit ? (value * quantity.scale).toFixed(3) : count(value);
+    share(quantity) ? percent(value) : quantity.shown_unit ? count(value * quantity.scale) : count(value);
   // With the unit, and with the exact value beside one that is shown in another unit.
   const told = (quantity, value) =>
     quantity.shown_unit ? `${display(quantity, value)} ${quantity.shown_unit} (${count(value)} ${quantity.unit})`
@@ -27,13 +28,21 @@
   const choices = (design, layer, kind) => data.columns
     .map(([l, label, k], i) => (l === layer && k === kind ? [label, choice(design, i)] : null))
     .filter((found) => found !== null);
+  // A truth value in words: yes or no, or its label with or without "no".
+  const worded = (value, label) => (typeof value !== "boolean" ? value : label ? (value ? label : `no ${label}`) : value ? "yes" : "no");
   // Numbers that follow each other are multiplied, other values are set apart.
-  const layerText = (design, layer) => choices(design, layer, kinds[0]).map(([, value]) => value)
-    .filter((value) => value !== null)
-    .reduce(([text, before], value) => {
+  const layerText = (design, layer) => choices(design, layer, kinds[0]).filter(([, value]) => value !== null)
+    .reduce(([text, before], [label, value]) => {
       const number = typeof value === "number";
-      return [text + (before && number ? "×" : text ? " · " : "") + value, number];
+      return [text + (before && number ? "×" : text ? " · " : "") + worded(value, label), number];
     }, ["", false])[0];
+  // A text for each layer; one text where layers have only one choice each, as a sequence of operations has.
+  const described = data.columns.filter(([, , kind]) => kind === kinds[0]).map(([layer]) => layer);
+  const inLine = new Set(described).size === described.length;
+  const texts = (design) => {
+    const found = layers.map((layer) => layerText(design, layer)).filter((text) => text);
+    return inLine && found.length > 1 ? [found.join(" → ")] : found;
+  };
   // Everything that is shown goes in as text, never as markup.
   const make = (tag, text, className) => {
     const made = document.createElement(tag);
@@ -69,7 +78,7 @@
   const filter = () => {
     const wanted = selects.filter((select) => select.value !== "").map((select) => [Number(select.dataset.column), Number(select.value)]);
     const least = Number(slider.value) / factor;
-    const reuse = element("reuse").value;
+    const reuse = element("reuse") ? element("reuse").value : "";
     const onlyFront = element("only-front").checked;
     visible = designs.map((design, i) =>
       wanted.every(([column, option]) => design.choices[column] === option) && design.scores[0] >= least - 1e-9 &&
@@ -100,7 +109,7 @@
       if (!visible[i]) classes.push("off");
       circle.setAttribute("class", classes.join(" "));
     });
-    const labels = when ? ["first fifth", "second", "third", "fourth", "last fifth"] : data.columns[Number(chosen)][3];
+    const labels = when ? ["first fifth", "second", "third", "fourth", "last fifth"] : data.columns[Number(chosen)][3].map((value) => worded(value));
     const entries = labels.map((label, i) => make("li", label, (when ? "w" : "k") + i));
     element("legend").replaceChildren(...entries);
   };
@@ -123,7 +132,7 @@
       const row = body.insertRow();
       row.append(make("th", label), ...layers.map((layer) => make("td", of(layer))));
     };
-    const known = (value) => (value === null || value === undefined ? "–" : value);
+    const known = (value) => (value === null || value === undefined ? "–" : worded(value));
     // A row for each choice of the first kind, and one for all choices of each other kind.
     for (const label of new Set(data.columns.filter(([, , kind]) => kind === kinds[0]).map(([, name]) => name)))
       add(label, (layer) => known((choices(design, layer, kinds[0]).find(([name]) => name === label) || [])[1]));
@@ -219,7 +228,7 @@
       const trial = make("th", design.trial);
       trial.scope = "row";
       const what = make("td", undefined, "what");
-      what.append(...layers.map((layer) => layerText(design, layer)).filter((text) => text).map((text) => make("span", text)));
+      what.append(...texts(design).map((text) => make("span", text)));
       const cells = [...data.scores.map((score, j) => display(score, design.scores[j])),
         ...data.costs.map((cost, j) => display(cost, design.costs[j])), design.times];
       row.append(trial, what, ...cells.map((cell) => make("td", cell, "n")));

@@ -1,6 +1,5 @@
 """The array's PYNQ driver: on a simulated board, and alone with inputs that it must refuse."""
 
-import importlib.util
 import sys
 import types
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from board import Simulated
+from board import Simulated, loaded
 from support import random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_vectors
@@ -38,15 +37,6 @@ def made(folder: Path, beat_bits: int) -> tuple[ArrayAccelerator, Network, Graph
     array = fit(array_network(design, network, GraphShape.of(data)), data, Arrangement(4, beat_bits=beat_bits))
     write_project(array, data, folder)
     return array, network, data
-
-
-def loaded(folder: Path) -> Any:
-    """A project's driver as a module."""
-    spec = importlib.util.spec_from_file_location("driver", folder / "driver.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def logits(encoded: EncodedArray) -> Any:

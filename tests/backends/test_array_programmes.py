@@ -140,10 +140,11 @@ def refusals(encoded: EncodedArray) -> dict[str, Wrong]:
         "scores of partial sums": (bad, goes_on, {"operation": Operation.ATTEND}),
         "a load of partial sums": (bad, lambda d: d.operation == Operation.LOAD, {"target": Target.PARTIAL}),
         "a load that goes on": (bad, lambda d: d.operation == Operation.LOAD, {"accumulate": 1}),
-        "a pair": (bad, sums, {"pair": 1}), "spare bits": (bad, sums, {"spare_high": 1}),
+        "a pair": (bad, sums, {"pair": 1}), "spare bits": (bad, sums, {"spare_high": 8}),
         "nearest points of no chain": (bad, sums, {"region": Region.NEIGHBOURS}),
-        "a sample of no chain": (bad, sums, {"sample": 1}), "a negated sum": (bad, sums, {"negate": 1}),
-        "a subtracted row": (bad, sums, rows | {"minus": 1}),
+        # Bits in which engines with nearest points have further fields.
+        **{f"spare bit {bit}": (bad, sums, {"spare_high": 1 << bit}) for bit in range(3)},
+        "spare bits beside a residual": (bad, sums, rows | {"spare_high": 2}),
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from block_design import PINS, Blocks
 from support import random_accelerator, random_design, random_graph
 from vivado import Thing, Vivado
 
@@ -147,3 +148,53 @@ def test_a_wrong_command_is_named(project: Path, fault: str, message: str) -> No
     text = re.sub(*FAULTS[fault], (project / SCRIPT).read_text())
     with pytest.raises((AssertionError, ValueError), match=message):
         packaged(project, infers=False, text=text)
+
+
+SYSTEMS = {
+    "xc7z020clg400-1": ("M_AXI_GP0", "S_AXI_HP0", "FCLK_CLK0", "IRQ_F2P", {"M_AXI_GP0_ACLK", "S_AXI_HP0_ACLK"}),
+    "xczu3eg-sbva484-1-e": (
+        "M_AXI_HPM0_FPD", "S_AXI_HP0_FPD", "pl_clk0", "pl_ps_irq0", {"maxihpm0_fpd_aclk", "saxihp0_fpd_aclk"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", SYSTEMS)
+def test_the_block_design_connects_everything_of_the_kernel(project: Path, part: str) -> None:
+    manager, memory, clock, interrupt, clocks = SYSTEMS[part]
+    blocks = Blocks(project)
+    blocks.run(part)
+    assert blocks.part == part and blocks.cells["fgnas_top_0"] == "fgnas_top"
+    kernel = {f"fgnas_top_0/{name}" for some in PINS["fgnas_top"] for name in some}
+    assert kernel <= blocks.nets.keys()
+    assert blocks.nets[f"fgnas_top_0/{ports.CONTROL}"] == {"control_bus/M00_AXI"}
+    assert blocks.nets[f"processor/{manager}"] == {"control_bus/S00_AXI"}
+    assert blocks.nets[f"processor/{memory}"] == {"memory_bus/M00_AXI"}
+    assert {next(iter(blocks.nets[f"fgnas_top_0/{one.name}"])) for one in ports.MANAGERS} == {
+        f"memory_bus/S{number:02d}_AXI" for number in range(len(ports.MANAGERS))
+    }
+    assert blocks.nets[f"processor/{clock}"] == {
+        *(f"processor/{name}" for name in clocks), "resets/slowest_sync_clk", "control_bus/aclk", "memory_bus/aclk",
+        f"fgnas_top_0/{ports.CLOCK}",
+    }  # fmt: skip
+    assert blocks.nets[f"fgnas_top_0/{ports.RESET}"] == {"resets/peripheral_aresetn"}
+    assert blocks.nets[f"fgnas_top_0/{ports.INTERRUPT}"] == {f"processor/{interrupt}"}
+    assert blocks.settings["memory_bus", "CONFIG.NUM_SI"] == str(len(ports.MANAGERS))
+    finish = ["assign_bd_address", "validate_bd_design", "save_bd_design", "make_wrapper", "launch_runs", "wait_on_run"]
+    assert [name for name in blocks.calls if name in finish] == finish
+    for name in ("fgnas.bit", "fgnas.hwh"):
+        assert (project / "build" / "system" / name).is_file()
+
+
+def test_what_the_block_design_refuses(project: Path) -> None:
+    with pytest.raises(tkinter.TclError, match=r"xcu50-fsvh2104-2-e has no processor: give a Zynq's part"):
+        Blocks(project).run("xcu50-fsvh2104-2-e")
+    with pytest.raises(tkinter.TclError, match="the implementation failed"):
+        Blocks(project, progress="60%").run("xc7z020clg400-1")
+    text = (project / "block_design.tcl").read_text()
+    for right, wrong in (
+        (f"fgnas_top_0/{ports.CLOCK}", "fgnas_top_0/clk"), ("make_wrapper -files", "make_wrapper -file"),
+        ("memory_bus/M00_AXI", "memory_bus/M01_AXI"),
+    ):  # fmt: skip
+        assert right in text
+        with pytest.raises(ValueError):
+            Blocks(project).run("xc7z020clg400-1", text=text.replace(right, wrong))

@@ -192,6 +192,8 @@ def check_local_arrays(sources: Sources, accelerator: Accelerator) -> None:
         registers, styles = options(function, "ARRAY_PARTITION"), options(function, "BIND_STORAGE")
         for name in cpp.arrays(function.body):
             assert (registers.get(name, {}).get("type") == "complete") != (name in styles), f"{where}: {name}"
+            # Every dimension: by default the tool divides the first alone, and the others stay a memory.
+            assert name in styles or registers[name]["dim"] == "0", f"{where}: {name}"
         distances = options(function, "DEPENDENCE")
         assert all(cpp.array_type(function.body, name).startswith("Packed<") for name in distances), where
         assert {name for name, given in styles.items() if given["type"] == "ram_s2p"} == set(distances), where

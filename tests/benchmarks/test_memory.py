@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from imports import MODULES, PACKAGE, reached
+from module_imports import MODULES, PACKAGE, reached
 
 from fgnas.network import LayerParameters, Network
 from fgnas.networks.training import Recipe, Trained

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 from arrays import random_source_of
+from point_clouds import integers_of, tied_clouds
 from support import random_design, random_graph
 
-from fgnas.backends.array import write_project
+from fgnas.backends.array import write_points, write_project
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.placing import fit
+from fgnas.hardware.array.points.encoded import PointSource, lowered
 from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.specification import Specification
+from fgnas.networks.points.operations import TAILS, Aggregate, Combine, PointNetwork, Sample
 from fgnas.paths import templates_directory
 from fgnas.tools.find import find_ap_types, find_compiler
 
@@ -162,15 +166,37 @@ def test_the_loops_of_an_array_fit_the_clock(name: str, recurrence: ModuleType, 
     array = fit(random_source_of(rng, design, data), data, Arrangement(4, **built))
     write_project(array, data, tmp_path / "p")
     loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path / "p")))
+    check_loops(recurrence, loops)
+
+
+LOOPS = {
+    "fetch", "read_beats", "issue_load", "issue_sparse", "issue_dense", "issue_scores", "load", "compute", "drop",
+    "fill", "write_beats",
+}  # fmt: skip
+"""The pipelined loops of an array's C++, by their functions."""
+
+
+def check_loops(recurrence: ModuleType, loops: list[Any], further: tuple[str, ...] = ()) -> None:
+    """Whether an iteration can begin in each cycle, in all of the loops."""
     budget = importlib.import_module("initiation_interval").BUDGET
     for family in FAMILIES:
         delays = recurrence.Delays.of(family)
         worst = {one.function: one.ns for one in (recurrence.worst_recurrence(loop, delays) for loop in loops)}
-        assert worst.keys() == {
-            "fetch", "read_beats", "issue_load", "issue_sparse", "issue_dense", "issue_scores", "load", "compute",
-            "drop", "fill", "write_beats",
-        }  # fmt: skip
+        assert worst.keys() == {*LOOPS, *further}
         assert max(worst.values()) <= budget, worst
+
+
+def test_the_loops_of_an_array_of_points_fit_the_clock(recurrence: ModuleType, tmp_path: Path) -> None:
+    """With a chain, distances and several modes."""
+    data = tied_clouds(np.random.default_rng(3), 12, 3, 4)
+    network = PointNetwork((Sample("nearest"), Aggregate("max", "full"), Combine(16)), TAILS["small"])
+    encoded = lowered(PointSource(integers_of(network, data), 12), 2)
+    given = encoded.with_cloud(np.zeros((12, 3), np.int64))
+    write_points(given, tmp_path, Specification())
+    loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(tmp_path)))
+    check_loops(recurrence, loops, ("issue_gather",))
+
+
 
 
 def test_a_loop_that_is_not_unrolled_is_refused(recurrence: ModuleType, measure: Callable) -> None:

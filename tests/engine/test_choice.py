@@ -1,6 +1,6 @@
 """The best, the cheapest and the front, of entries made up by hand."""
 
-from fgnas.engine.choice import cheapest, front, front_costs, standard_error
+from fgnas.engine.choice import cheapest, front, front_costs, merit, standard_error
 
 
 def entry(rank, mean, std, seeds=4, **costs):
@@ -15,6 +15,11 @@ ENTRIES = [
     entry(5, 0.700, 0.001, cycles=95, lut=40),
     entry(6, 0.600, 0.001, cycles=96, lut=40),
 ]
+
+
+def test_merit_by_hand():
+    assert merit(0.8, {"share": 0.5, "lut": 9}, {"share": 0.05}) == 0.8 - 0.025
+    assert merit(0.8, {"share": 0.5}, {}) == 0.8
 
 
 def test_the_error_is_the_bests_own_and_the_bound_itself_is_allowed():

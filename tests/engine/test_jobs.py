@@ -1,9 +1,12 @@
 """Workers: order, pure jobs, and pools that break."""
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,3 +106,48 @@ def test_a_killed_process_costs_its_own_job_alone(tmp_path):
 def test_a_job_that_ends_every_process_is_given_up():
     with Workers(process_pool(1)) as workers, pytest.raises(UserError, match="fewer --workers"):
         workers.run([1], os._exit)
+
+
+def test_a_caller_is_told_of_jobs_that_run(monkeypatch):
+    """Also while none has ended, and for the last time before all have."""
+    monkeypatch.setattr("fgnas.engine.jobs.WATCHED_EVERY_S", 0.05)
+    told = []
+    with Workers(lambda: ThreadPoolExecutor(2)) as workers:
+        workers.watch = lambda ended, total: told.append((ended, total))
+        assert workers.run([0.3, 0.1], lambda seconds: time.sleep(seconds) or seconds) == [0.3, 0.1]
+    assert told[0] == (0, 2) and (1, 2) in told and (2, 2) not in told
+    assert len(told) > 3
+
+
+def test_every_worker_warms_up_for_a_trainer() -> None:
+    """By the trainer's own function, in as many jobs as there are workers, or else by importing its module."""
+
+    class Counted(ThreadPoolExecutor):
+        count = 2
+
+    calls: list[int] = []
+    with Workers(lambda: Counted(2)) as workers:
+        workers.warm_up_for(SimpleNamespace(warm_up=lambda: calls.append(1)))
+        workers.warm_up_for(SimpleNamespace())
+        assert workers.run([3], abs) == [3]
+    assert calls == [1, 1]
+
+
+def test_a_failed_warm_up_fails_no_search() -> None:
+    def broken() -> None:
+        raise RuntimeError("no compiler")
+
+    with Workers(lambda: ThreadPoolExecutor(1)) as workers:
+        workers.warm_up_for(SimpleNamespace(warm_up=broken))
+        assert workers.run([3], abs) == [3]
+
+
+def test_designs_are_warmed_up_for_all_compiled_loops() -> None:
+    """In a process of its own, which has run nothing else: only a backward pass that no random design needs is left."""
+    program = (
+        "from fgnas.systems.fgnas.warming import warm_up\nfrom fgnas.networks import kernels\nwarm_up()\n"
+        "loops = {name for name, one in vars(kernels).items() if hasattr(one, 'signatures')}\n"
+        "print(*(name for name in sorted(loops) if not getattr(kernels, name).signatures))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["softplus_backward"]

@@ -91,6 +91,25 @@ def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
     assert content(again) == content(whole)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("before", [2, 6, 8])
+def test_a_search_for_more_children_is_that_from_the_start(make_loop, method, before):
+    """Of no whole batch, of one and a short one, of two: the short one is drawn again.
+
+    Batches of the paper's controller are as long as the feasible part of their draws.
+    """
+    whole, first = make_loop("whole", method), make_loop("first", method, children=before)
+    whole.run()
+    first.run()
+    first.store.lengthen({})
+    again = make_loop("first", method)
+    again.resume()
+    assert len(again.trials) <= before and (method == "paper" or len(again.trials) == before // 4 * 4)
+    again.run()
+    assert content(again) == content(whole)
+    assert again.store.resume()["draws"] == whole.store.resume()["draws"]
+
+
 def test_killed_between_trials_and_state(make_loop, monkeypatch):
     """Killed between the two writes: the trials of the second batch are on disk, the state is the first batch's."""
     from fgnas.engine import store as module
@@ -174,6 +193,14 @@ def test_leaders_that_differ_in_parallelism_alone_stand_behind_all_others():
     assert [trial.trial for trial in leaders(trials, 9, "val")] == [0, 2, 4, 1, 3]
 
 
+def test_leaders_by_merit_are_those_whose_costs_count():
+    """Each has a point less than the one before it, and the third costs nothing."""
+    costs = ({"lut": 3.0}, {"lut": 2.0}, {"lut": 0.0}, {"lut": 0.5})
+    trials = [replace(ranked_trial(n, str(n), 0.9 - n / 100, str(n)), costs=one) for n, one in enumerate(costs)]
+    assert [trial.trial for trial in leaders(trials, 4, "val", {"lut": 0.02})] == [2, 3, 1, 0]
+    assert [trial.trial for trial in leaders(trials, 4, "val", {"lut": 0.0})] == [0, 1, 2, 3]
+
+
 def test_half_of_the_leaders_come_from_the_front_of_several_objectives():
     ranked = [ranked_trial(place, str(place), 0.9 - place / 100, str(place)) for place in range(6)]
     objectives = np.array([[0.90, -9], [0.89, -9], [0.88, -9], [0.87, -9], [0.86, -2], [0.85, -1]])
@@ -223,6 +250,48 @@ def test_retraining_ranks_by_the_mean_and_delivers_the_best_seed(make_loop, work
         assert opened.design.hash == entry["design_hash"] and opened.network.layers
 
 
+class Race:
+    """A trainer whose retrainings have scores by hand, by repetition and candidate."""
+
+    def __init__(self, trainer, values):
+        self.trainer, self.values, self.asked = trainer, values, []
+
+    def __getattr__(self, name):
+        return getattr(self.trainer, name)
+
+    def retrain(self, candidates, repetition, workers):
+        names = [candidate.hash for candidate in candidates]
+        self.asked.append(names)
+        found = self.trainer.retrain(candidates, repetition, workers)
+        return [
+            replace(outcome, scores={"val": self.values[name][repetition - 1]})
+            for name, outcome in zip(names, found, strict=True)
+        ]
+
+
+def test_finalists_alone_train_with_every_seed_and_merit_chooses(make_loop, workers):
+    """The third is the best by score and too dear; the second loses to the first in the further rounds, and stands
+    before the third nevertheless."""
+    loop = make_loop("whole")
+    costs = [{loop.parts.saved: cost} for cost in (10, 12, 90)]
+    trials = [replace(trial, costs=one) for trial, one in zip(leaders(loop.run(), 3, "val"), costs, strict=True)]
+    designs = [Design.from_dict(trial.design) for trial in trials]
+    names = [trial.design_hash for trial in trials]
+    values = ([0.7, 0.8, 0.8], [0.75, 0.4, 0.3], [0.9, 0.0, 0.0])
+    race = Race(loop.parts.trainer, dict(zip(names, values, strict=True)))
+    parts = replace(loop.parts, trainer=race, weights={loop.parts.saved: 0.01})
+    chosen = Leaders(parts, trials, designs, 3, finalists=2)
+    chosen.retrain(workers)
+    assert race.asked == [names, [names[1], names[0]], [names[0], names[1]]]
+    chosen.choose_cheapest(workers)
+    chosen.refine(workers)
+    best = chosen.deliver(loop.store)
+    assert [one["design_hash"] for one in loop.store.leaders()] == names
+    assert [len(one["retrained_val"]["values"]) for one in loop.store.leaders()] == [3, 3, 1]
+    assert best["design_hash"] == names[0] and len(best["retrained"]["seeds"]) == 3
+    assert loop.store.cheapest()["rank"] == 1
+
+
 def scored_by_hand(leaders, values):
     """Give leaders these scores, by seed."""
     for finalist, own in zip(leaders.finalists, values, strict=True):
@@ -269,6 +338,27 @@ def test_the_cheapest_may_have_smaller_hardware(make_loop, workers, scores, less
     assert found["design_hash"] == wanted.hash and back_end.open(found, loop.store.folder).design == wanted
     assert found["retrained_val"]["mean"] == pytest.approx(0.8 if less is None else scores[less - 1])
     assert len(chosen.finalists) == len(loop.store.leaders()) == 3
+
+
+class Unshrinkable(Halved):
+    """No hardware that is smaller keeps the limits."""
+
+    def variants(self, row):
+        return []
+
+    def score(self, jobs, workers):
+        assert not jobs, "nothing is scored that is not there"
+        return []
+
+
+def test_leaders_without_smaller_hardware(make_loop, workers):
+    loop = make_loop("none-smaller")
+    trials = [replace(trial, costs={"lut": 60}) for trial in leaders(loop.run(), 3, "val")]
+    designs = [Design.from_dict(trial.design) for trial in trials]
+    chosen = Leaders(replace(loop.parts, smaller=Unshrinkable(loop.parts.space, ())), trials, designs, 3)
+    chosen.retrain(workers)
+    chosen.choose_cheapest(workers)
+    assert chosen.cheapest in chosen.finalists
 
 
 def test_spread_of_three():

@@ -54,6 +54,59 @@ def test_a_state_is_never_half_written(store):
     assert not list(store.folder.glob("*.part"))
 
 
+def test_a_longer_run_goes_back_to_the_last_whole_batch(store):
+    store.commit([trial(0)], {"draws": 1})
+    store.commit([trial(1)], {"draws": 2}, whole=False)
+    store.commit([trial(2)], {"draws": 3}, whole=False)
+    assert store.resume() == {"draws": 3} and len(store.trials()) == 3
+    store.write_json("best.json", {})
+    store.lengthen({"seed": 0, "more": True})
+    assert store.best() is None and store.config()["more"]
+    again = RunStore(store.folder)
+    assert again.resume() == {"draws": 1} and again.trials() == [trial(0)]
+    # The whole batch is remembered, also by another process.
+    again.commit([trial(1)], {"draws": 4}, whole=False)
+    again.lengthen({})
+    assert again.resume() == {"draws": 1}
+
+
+def test_a_longer_run_without_a_whole_batch_starts_from_scratch(store):
+    store.commit([trial(0)], {"draws": 1}, whole=False)
+    store.lengthen({})
+    assert store.resume() is None and store.trials() == []
+
+
+def test_a_run_that_knows_no_whole_batches_is_not_lengthened(store):
+    torch.save({"offset": 0, "state": {}}, store.folder / "state.pt")
+    with pytest.raises(UserError, match="earlier version"):
+        store.lengthen({"seed": 0, "more": True})
+    assert "more" not in store.config()
+
+
+def test_the_best_so_far_is_the_only_leader_until_there_are_others(store):
+    entry = {"design_hash": "a", "repetition": 1, "weights": "children/a-1.npz"}
+    for name in ("a-1", "b-1", "network"):
+        store.model_path(name).write_bytes(b"model")
+    store.deliver_early(entry)
+    assert store.leaders() == [entry]
+    store.keep_models(["network", "b-1"])
+    assert {path.stem for path in store.children.iterdir()} == {"a-1", "b-1", "network"}
+    other = {"design_hash": "b", "repetition": 1, "weights": "children/b-1.npz"}
+    store.deliver_early(other)
+    assert store.leaders() == [other] and not store.model_path("a-1").exists()
+    store.write_json("leaders.json", [entry, other])
+    assert store.leaders() == [entry, other]
+    store.end_early()
+    assert store.early() is None and {path.stem for path in store.children.iterdir()} == {"network"}
+
+
+def test_a_file_that_every_network_shares_is_never_removed(store):
+    (store.folder / "supernet.pt").write_bytes(b"model")
+    store.deliver_early({"design_hash": "a", "repetition": 1, "weights": "supernet.pt"})
+    store.end_early()
+    assert (store.folder / "supernet.pt").exists()
+
+
 def test_a_state_may_hold_arrays_and_large_integers(store):
     """NumPy's generators have 128-bit integers, and searchers may keep their best rows as arrays."""
     rng = np.random.default_rng(3)

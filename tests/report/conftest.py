@@ -85,3 +85,11 @@ def project(four_nodes, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("page") / "project"
     write_project(random_accelerator(rng, design, four_nodes), four_nodes, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def every_page(small_run, project, four_nodes, tmp_path_factory) -> dict[str, Path]:
+    """The file of a page of every kind, by kind."""
+    from tests.report.kinds import write_pages
+
+    return write_pages(tmp_path_factory.mktemp("kinds"), small_run, project, four_nodes)

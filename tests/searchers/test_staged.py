@@ -11,18 +11,49 @@ from fgnas.errors import UserError
 from fgnas.searchers.staged import Staged, StagedSettings, searcher
 from fgnas.space import Choice, Rows, Space
 
-SPACE = Space("staged", 6, (
+
+class Listed(Space):
+    """Rows whose candidates are lists of operations without those that are 0, as identities are left out."""
+
+    def candidate(self, row: Any) -> Any:
+        """A candidate with a key."""
+        return SimpleNamespace(score_key=str([row[:3].tolist(), [one for one in row[3:].tolist() if one]]))
+
+
+class Alike(Listed):
+    """A space of which the rows with the first function 1 are one candidate."""
+
+    def candidate(self, row: Any) -> Any:
+        """A candidate with a key."""
+        return SimpleNamespace(score_key="one") if row[0] == 1 else super().candidate(row)
+
+
+class Few(Listed):
+    """A space whose sets of functions have three candidates each at most."""
+
+    def candidate(self, row: Any) -> Any:
+        """A candidate with a key."""
+        return SimpleNamespace(score_key=str(row[3] % (1 + min(row[0], 2))))
+
+
+SPACE = Listed("staged", 6, (
     Choice("first", (0, 1, 2, 3), "function", where="design"),
     Choice("second", (0, 1, 2), "function", where="design"),
     Choice("own", ("own",), "stage", where="design", only_if=("first", -1)),
     Choice("operation", (0, 1, 2, 3), "operation"),
 ))  # fmt: skip
+WIDE = Listed("wide", 6, (*SPACE.choices[:3], Choice("operation", tuple(range(40)), "operation")))
 SETTINGS = StagedSettings(population=6, parents=3, sets=12, each=4)
 
 
 def problem(feasible: Callable[[Rows], Any] = lambda rows: np.ones(len(rows), bool), **given: Any) -> Any:
     """A problem whose every row keeps the limits, unless `feasible` says otherwise."""
     return SimpleNamespace(space=SPACE, seed=3, children=300, options={}, feasible=feasible, **given)
+
+
+def within(kind: type[Listed]) -> Any:
+    """The problem in a space of another kind."""
+    return SimpleNamespace(**vars(problem()) | {"space": kind(SPACE.name, SPACE.layers, SPACE.choices)})
 
 
 def value(rows: Rows) -> Any:
@@ -70,12 +101,54 @@ def test_fitness_weighs_further_objectives() -> None:
     assert sorted(found.scores.round(6).tolist()) == [0, 0, 0, 0, 0.8, 1.05]
 
 
+def test_no_candidate_is_judged_twice_in_the_second_stage() -> None:
+    found, seen = judged(), set[str]()
+    for _ in range(20):
+        rows = found.ask(6)
+        keys = {SPACE.candidate(row).score_key for row in rows}
+        assert len(keys) == 6 and not keys & seen
+        seen |= keys
+        found.tell(rows, value(rows))
+
+
+def test_where_no_other_candidate_is_left_there_are_no_rows() -> None:
+    found = judged()
+    found.known = type("All", (set,), {"__contains__": lambda self, key: True})()
+    assert found.ask(6).shape == (0, len(SPACE.decisions))
+
+
+def test_where_no_other_candidate_keeps_the_limits_there_are_no_rows() -> None:
+    """Of many: few might have missed them."""
+    found = judged()
+    wide = Staged(SimpleNamespace(**vars(found.problem) | {"space": WIDE}), SETTINGS)
+    wide.restore(found.state())
+    wide.problem.feasible = lambda rows: np.zeros(len(rows), bool)
+    assert len(wide.ask(6)) == 6
+    assert len(wide.ask(1_000)) == 0
+
+
 def test_a_set_without_rows_within_the_limits_is_not_judged() -> None:
     found = Staged(problem(lambda rows: rows[:, 0] < 2), SETTINGS)
     while found.first_stage:
         rows = found.ask(found.batch)
         assert (rows[:, 0] < 2).all()
         found.tell(rows, value(rows))
+
+
+def test_a_set_of_few_candidates_is_not_judged() -> None:
+    """However many rows of them keep the limits."""
+    found = Staged(within(Alike), SETTINGS)
+    while found.first_stage:
+        rows = found.ask(found.batch)
+        assert (rows[:, 0] != 1).all()
+        found.tell(rows, value(rows))
+
+
+def test_where_every_set_has_few_candidates_the_one_with_the_most_is_judged() -> None:
+    found = Staged(within(Few), SETTINGS)
+    rows = found.ask(400)
+    assert np.array_equal(rows[:, :2], np.repeat(rows[:1, :2], 400, axis=0))
+    assert len({Few.candidate(found.space, row).score_key for row in rows}) == SETTINGS.each - 1
 
 
 @pytest.mark.parametrize("batches", [5, 20])

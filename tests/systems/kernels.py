@@ -1,4 +1,4 @@
-"""Files of kernels for tests: pipelines of a sum, a maximum and two layers, and a multiplier array."""
+"""Files of kernels and platforms for tests: pipelines of a sum, a maximum and two layers, and a multiplier array."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,23 @@ LAYER: dict[str, Any] = {
 HIDDEN = {**LAYER, "d": 64, "activation": "relu", "t_act": 8}
 LAYERS = {"dense": [LAYER], "graph": [{**LAYER, "aggregation": "max"}], "ffn": [HIDDEN, LAYER]}
 
-
+PLATFORM_HEAD = """
+about = "a processor and a kernel, with invented costs"
+units = ["cpu", "kernel"]
+[time]
+unit = "us"
+times = "1000"
+[energy]
+unit = "uJ"
+times = "1000000"
+[sources.invented]
+kind = "assumed"
+about = "invented"
+[transition]
+send = {source = "invented", cost = [3, 2]}
+receive = {source = "invented", cost = [1, 1]}
+"""
+"""What a platform's file says before its steps: a processor and a kernel, with invented costs."""
 ARRAY = {"units": 8, "beat_bits": 256, "ai": 3, "af": 6, "wi": 1, "wf": 8}
 
 

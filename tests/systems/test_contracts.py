@@ -14,6 +14,8 @@ import pytest
 import fgnas
 from fgnas import searchers, systems
 from fgnas.cli import main
+from fgnas.engine import early, survey
+from fgnas.errors import UserError
 from fgnas.systems.fgnas import space, target
 from fgnas.systems.fgnas.target import PipelineTarget
 
@@ -92,6 +94,117 @@ def test_a_seen_candidate_is_never_a_child_again(shelves, options):
     children = [trial.row for trial in run.trials()]
     assert len(children) == len(set(children))
     assert set(children) == set(map(tuple, every[parts.feasible(every)].tolist()))
+
+
+@pytest.mark.parametrize("method", ["random", "reinforce", "evolution", "distinct", "pool"])
+def test_a_finished_run_continues_with_more_children(shelves, method):
+    """The bytes of a run that had asked for them from the start; the batches of no searcher divide 33."""
+    options = {"system": "shelves", "method": method, "leaders": 3, "workers": 1, "seed": 4}
+    whole = fgnas.search(run="whole", children=70, **options)
+    fgnas.search(run="cut", children=33, **options)
+    longer = fgnas.search(run="cut", children=70, resume=True, workers=1)
+    assert len(longer.trials()) == 70
+    for name in (*FILES, "config.json"):
+        assert (whole.folder / name).read_bytes() == (longer.folder / name).read_bytes(), name
+    assert fgnas.search(run="cut", children=70, resume=True, workers=1).best == longer.best
+    with pytest.raises(UserError, match=r"options\.children is 70 there and 40 now"):
+        fgnas.search(run="cut", children=40, resume=True, workers=1)
+
+
+def test_a_finished_run_continues_with_more_trainings(shelves):
+    options = {"system": "shelves", "method": "random", "children": 90, "workers": 1}
+    whole = fgnas.search(run="whole", trainings=41, **options)
+    fgnas.search(run="cut", trainings=17, **options)
+    longer = fgnas.search(run="cut", trainings=41, resume=True, workers=1)
+    assert sum(trial.trained for trial in longer.trials()) == 41
+    for name in (*FILES, "config.json"):
+        assert (whole.folder / name).read_bytes() == (longer.folder / name).read_bytes(), name
+
+
+def test_a_searcher_that_plans_its_children_is_not_given_more(shelves):
+    run = fgnas.search(system="shelves", method="nsga2", children=30, workers=1, run="small")
+    best = run.best
+    assert fgnas.search(run="small", children=60, resume=True, workers=1).best["trial"] >= 0  # the same population
+    with pytest.raises(UserError, match="--method nsga2 plans its children from the start: with 500 of them instead"):
+        fgnas.search(run="small", children=500, resume=True, workers=1)
+    assert best and fgnas.Run.find("small").best, "a refusal leaves the run as it was"
+
+
+def test_a_stopped_search_offers_its_best_so_far(shelves, monkeypatch, capsys):
+    """Ctrl-C at any time after the first design; the search that is continued ends as if it had never been stopped."""
+    command = ["search", "--system", "shelves", "--method", "random", "--children", "60", "--workers", "1", "--seed"]
+    assert main([*command, "1", "--run", "whole"]) == 0
+    told = capsys.readouterr().err
+    assert "from now on Ctrl-C may stop the search" in told and told.count("is ready") <= 3
+    assert not Path("runs/whole/early.json").exists()
+    update, lengths = early.Early.update, []
+
+    def stopped(self, children, leaders):
+        update(self, children, leaders)
+        lengths.append(children)
+        if children > 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(early.Early, "update", stopped)
+    assert main([*command, "1", "--run", "cut"]) == 130
+    assert "fgnas: interrupted; continue with: fgnas search --run cut --resume" in capsys.readouterr().err
+    run = fgnas.Run.find("cut")
+    entry, trials = run.store.leaders()[0], run.trials()
+    assert run.best == {} and len(run.store.leaders()) == 1
+    best = max((trial for trial in trials[: lengths[1]]), key=lambda trial: trial.scores["strength"])
+    assert entry["trial"] in {best.trial, *range(lengths[0])} and entry["retrained_val"]["values"]
+    monkeypatch.undo()
+    monkeypatch.setitem(systems.SYSTEMS, "shelves", "shelves")
+    monkeypatch.chdir(shelves)
+    assert main(["search", "--run", "cut", "--resume", "--quiet"]) == 0
+    for name in FILES:
+        assert Path("runs/whole", name).read_bytes() == Path("runs/cut", name).read_bytes(), name
+    assert not Path("runs/cut/early.json").exists()
+
+
+def test_a_search_killed_before_its_first_design_has_it_soon_after(shelves, monkeypatch):
+    """The continued search makes it deliverable before it draws another batch."""
+    update, options = early.Early.update, {"run": "cut", "workers": 1}
+
+    def killed(self, children, leaders):
+        raise KeyboardInterrupt
+
+    def stopped(self, children, leaders):
+        update(self, children, leaders)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(early.Early, "update", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fgnas.search(system="shelves", method="random", children=60, **options)
+    with pytest.raises(UserError, match="not finished"):
+        fgnas.Run.find("cut")
+    monkeypatch.setattr(early.Early, "update", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        fgnas.search(resume=True, **options)
+    run = fgnas.Run.find("cut")
+    assert 0 < len(run.trials()) < 60 and len(run.store.leaders()) == 1
+
+
+def test_a_stopped_search_for_a_design_can_be_built(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(survey, "SURVEY_DRAWS", 2_000)
+    update = early.Early.update
+
+    def stopped(self, children, leaders):
+        update(self, children, leaders)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(early.Early, "update", stopped)
+    command = ["search", "--method", "random", "--target", "pipeline", "--epochs", "2", "--workers", "1", "--run", "d"]
+    assert main(command) == 130
+    told = capsys.readouterr().err
+    assert "its best design so far is built by: fgnas hls d; continue with: fgnas search --run d --resume" in told
+    assert main(["hls", "latest", "--design", "best", "--json"]) == 0
+    out, told = capsys.readouterr()
+    entry = json.loads(Path("runs/d/early.json").read_text())
+    assert json.loads(out)["design_hash"] == entry["design_hash"] and "the run d is not finished" in told
+    assert "delivered" not in entry, "nothing of the test split is told before the end"
+    assert Path("hls/best/README.md").is_file()
 
 
 PROGRAM = """

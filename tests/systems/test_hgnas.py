@@ -175,6 +175,9 @@ def test_a_whole_search(clouds: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert (run / "report.html").is_file()
     again = canonical(network.operations, 3)
     assert again == network.operations
+    page = (run / "report.html").read_text()
+    assert "trained again with a fresh seed and ranked by that score less 0.05 times share" in page
+    assert "have no other" not in page
 
 
 def share_right(model: PointModel, data: GraphSet) -> float:

@@ -24,8 +24,9 @@ from fgnas.networks.points.operations import (
     Sample,
 )
 from fgnas.networks.points.training import Recipe
+from fgnas.networks.scaled import chosen, graphs, logits
 from fgnas.systems.hgnas.composition import cloud_of
-from fgnas.systems.hgnas.integers import accuracy, chosen, graphs, logits, network_of
+from fgnas.systems.hgnas.integers import accuracy, network_of
 from fgnas.systems.hgnas.space import point_space
 from fgnas.tasks.points import GraphSet, load_graphs, of_clouds
 

@@ -215,3 +215,38 @@ def test_killed_twice(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert plans[0] == plans[1]
     for name in ("device.json", "networks.jsonl"):
         assert (cut / name).read_bytes() == Path("whole", name).read_bytes()
+
+
+def test_every_cut_is_priced_and_the_best_is_written(
+    device: Path, clouds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operations = [{"operation": "combine", "features": 16}, {"operation": "sample", "function": "nearest"},
+                  {"operation": "aggregate", "reducer": "max", "message": "relative"},
+                  {"operation": "combine", "features": 8}]  # fmt: skip
+    network = tmp_path / "network.json"
+    network.write_text(json.dumps({"operations": operations, "tail": {"embedding": 64, "hidden": [64]},
+                                   "dataset": str(clouds)}))  # fmt: skip
+    sized = ["--multipliers", "32", "--beat-bits", "128", "--quiet"]
+    assert main(["map", str(device), str(network), *sized, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    ways = {one["operations"]: one for one in found["ways"]}
+    assert set(ways) == {0, 1, 3, 4, None} and not found["refused"]
+    whole = fgnas.price_on_array(network, clouds, multipliers=32, beat_bits=128)
+    assert ways[0]["cycles"] == whole["latency_cycles"] and ways[0]["processor"] == 0
+    assert ways[0]["resources"]["lut"] == whole["lut"]
+    assert ways[0]["cycles"] > ways[3]["cycles"] > ways[4]["cycles"] > ways[None]["cycles"] == 0
+    for one in ways.values():
+        assert one["array"] == one["cycles"] / 100
+        assert one["total"] == one["processor"] + one["encode"] + one["handover"] + one["array"]
+    assert found["best"] == min(found["ways"], key=lambda one: one["total"])["operations"]
+
+    # A clock that the array always wins at, and one that it never does.
+    out = tmp_path / "project"
+    fast = ["--clock-mhz", "1e6", "--start-us", "0", "--interrupt-us", "0"]
+    assert main(["map", str(device), str(network), *sized, *fast, "--out", str(out)]) == 0
+    assert "cut behind so many operations" in capsys.readouterr().out and (out / "driver.py").is_file()
+    assert "the processor alone is fastest" in said(
+        ["map", str(device), str(network), *sized, "--clock-mhz", "0.01", "--out", str(tmp_path / "none")], capsys)
+    assert "--seed is for a platform of steps" in said(["map", str(device), str(network), "--seed", "1"], capsys)
+    assert "--multipliers is for a measured device" in said(["map", "xavier", "b0", "--multipliers", "8"], capsys)
+    assert "is no measured device" in said(["map", str(tmp_path), str(network)], capsys)

@@ -22,24 +22,7 @@ from fgnas.systems.magnas.measure import measured, samples
 from fgnas.systems.magnas.target import MappedTarget, Mapping
 from fgnas.systems.magnas.trainer import Job, MappedJob, Source, run_job, run_mapped
 from fgnas.tasks.images import load_images
-from tests.systems.kernels import kernel_file
-
-HEADER = """
-about = "a processor and a kernel, with invented costs"
-units = ["cpu", "kernel"]
-[time]
-unit = "us"
-times = "1000"
-[energy]
-unit = "uJ"
-times = "1000000"
-[sources.invented]
-kind = "assumed"
-about = "drawn from a generator"
-[transition]
-send = {source = "invented", cost = [3, 2]}
-receive = {source = "invented", cost = [1, 1]}
-"""
+from tests.systems.kernels import PLATFORM_HEAD, kernel_file
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +37,7 @@ def board(backbone, tmp_path_factory):
     The kernel is best for the stem, so every subnet needs both.
     """
     rng, path = np.random.default_rng(4), tmp_path_factory.mktemp("board") / "board.toml"
-    text = HEADER
+    text = PLATFORM_HEAD
     kernel = load_kernel(kernel_file(path.parent, "dense"), backbone)
     for name, count in elements(backbone).items():
         cpu, there = rng.integers(20, 90, 2).tolist(), [*rng.integers(5, 40, 1).tolist(), 90]

@@ -181,7 +181,7 @@ def test_what_cannot_be_built_is_said_in_one_line(delivered, written, model, dat
     alone = replace(delivered, mapping=replace(MAPPING, units=("cpu",) * COUNT), kernels={})
     with pytest.raises(UserError, match="the subnet runs on cpu alone and needs no accelerator"):
         back_end.write(alone, None, tmp_path / "none")
-    for check in (Project.synthesise, Project.csim, Project.vitis, Project.timing, Project.report):
+    for check in (Project.synthesise, Project.csim, Project.vitis, Project.timing):
         with pytest.raises(UserError, match=r"holds several accelerators: name one, such as .*best/"):
             check(Project(written))
     wrong = replace(MAPPING, units=(*MAPPING.units[:-1], "dense"))
@@ -190,6 +190,15 @@ def test_what_cannot_be_built_is_said_in_one_line(delivered, written, model, dat
     wrong = replace(MAPPING, units=(*MAPPING.units[:4], "ffn", "ffn", "array", "array", *MAPPING.units[8:]))
     with pytest.raises(UserError, match="array runs max-relative-4 and post, but it cannot: max-relative-4: no kernel"):
         mapped_subnet(model, SUBNET, data, wrong, kernels)
+
+
+def test_the_page_leads_to_those_of_the_accelerators(written, names):
+    page = Project(written).report()
+    text = page.read_text(encoding="utf-8")
+    units = {call["unit"] for call in json.loads((written / "mapping.json").read_text())["calls"]}
+    for unit in units:
+        assert f'href="{unit}/report.html"' in text and (written / unit / "report.html").is_file()
+    assert all(f'<th scope="row">{name}</th>' in text for name in names)
 
 
 def test_a_mapping_of_another_version_is_refused_in_one_line():

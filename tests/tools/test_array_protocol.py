@@ -174,8 +174,8 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
         "tiles": {"tiles": engine.tiles + 1}, "region": {"region": 3}, "no slot": {"count": 0},
         "shift": {"shift": len(engine.shifts)}, "maximum": {"reduce": 1}, "bits": {"bits": 17},
         "target": {"target": Target.BIAS}, "no row width": {"target_tiles": 0}, "accumulate": {"accumulate": 1},
-        "pair": {"pair": 1}, "residual": {"residual": 1}, "spare bits": {"spare_high": 1},
-        "sample": {"sample": 1}, "negate": {"negate": 1}, "minus": {"minus": 1},
+        "pair": {"pair": 1}, "residual": {"residual": 1},
+        **{f"spare bit {bit}": {"spare_high": 1 << bit} for bit in range(4)},
         "function": {"activation": 3},
     }  # fmt: skip
     if bench.scored:

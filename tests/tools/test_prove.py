@@ -118,6 +118,46 @@ def test_a_row_buffer_whose_short_tile_reaches_the_next_row_is_found(tmp_path: P
     assert "never_overwritten" in broken(prove(proof, tmp_path, SECONDS, change))
 
 
+OF_ARRAY = {proof.module: proof for proof in PROOFS if proof.of_array}
+
+
+@pytest.mark.parametrize("module", [
+    pytest.param(one, marks=pytest.mark.slow) if one == "array_sequencer" else one for one in OF_ARRAY
+])
+def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
+    results = prove(OF_ARRAY[module], tmp_path, SECONDS)
+    assert not broken(results)
+    assert all(result.proven != result.must_fail for result in results)
+
+
+@pytest.mark.parametrize("module, old, new, rule", [
+    # A row more than a queue holds is let through.
+    ("array_writeback", "count_d[u] >= limit;", "count_d[u] > limit;", "within_limit"),
+    # All that wait behind the last turn give a word.
+    ("array_writeback", "later[r] & (~later[r] + 1'b1)", "later[r]", "one_of_a_share"),
+    # Logits leave in a beat although a part of it is not there.
+    ("array_writeback", "(to_logits && ready_to_write_i && complete)", "(to_logits && ready_to_write_i)", "waits"),
+    # The last descriptor is followed by another one.
+    ("array_sequencer", "<= (32'(place_q) == descriptors_i) ? Done : Decode;", "<= Decode;", "left_some"),
+    # A beat of the programme is fetched again and again.
+    ("array_sequencer", "if (pop_o) beat_q <= beat_q + 1'b1;", "if (pop_o) beat_q <= '0;", "falls"),
+    # A failed run ends without a status.
+    ("array_sequencer", "if (bad_q) status_q[StatusBadDescriptor] <= 1'b1;", "", "failure_said"),
+    # The last slot row is followed by another one.
+    ("array_issue", "left_q == CountBits'(1)) active_q <= 1'b0;", "left_q == '0) active_q <= 1'b0;", "some_left"),
+    # A slot row does not wait for room.
+    ("array_issue", "(tile_q != '0 || room_i);", "1'b1;", "begins_with_room"),
+    # The row's elements begin again and again.
+    ("array_issue", "element_q <= row_last ? '0 : element_q + 1'b1;", "element_q <= '0;", "falls"),
+    # The first unit adds its neighbour's sum instead of that of the unit with the same columns.
+    ("array_gather", "sum_i[u+p*N]", "sum_i[u+p]", "totals"),
+    # The address of a unit that reads nothing joins those of the others.
+    ("array_table", "if (!absent_i[r] && address_i[r]", "if (address_i[r]", "reads"),
+])  # fmt: skip
+def test_a_faulty_module_of_the_array_is_found(module: str, old: str, new: str, rule: str, tmp_path: Path) -> None:
+    assert rule in broken(prove(OF_ARRAY[module], tmp_path, SECONDS, replaced(old, new)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.title)
 def test_every_module_is_proven_or_holds(proof: Proof, tmp_path: Path) -> None:

@@ -127,11 +127,17 @@ endmodule
 
 
 def test_parts_of_a_unit_are_mapped_with_it(tmp_path: Path) -> None:
-    """Parts within parts leave no module behind, and their module has the cells that it has in one piece."""
+    """Parts within parts leave no module behind, and their module has the cells that it has in one piece; apart they
+    are mapped as modules of other names are."""
     found = []
     for name, text in (("whole", WHOLE), ("parted", PARTED), ("kept", PARTED.replace("array_unit_", "other_"))):
         (tmp_path / f"{name}.sv").write_text(text)
         found.append(synthesise([f"{name}.sv"], "top", "xc7", tmp_path, tmp_path / "log")["modules"])
     whole, parted, kept = found
+    apart = synthesise(["parted.sv"], "top", "xc7", tmp_path, tmp_path / "log", apart=True)["modules"]
+    names = {name: name.replace("array_unit_", "other_") for name in apart}
+    assert {names[name]: module["cells"] for name, module in apart.items()} == {
+        name: module["cells"] for name, module in kept.items()
+    }  # fmt: skip
     assert parted == whole and [*whole] == ["top"]
     assert len(kept) == 3 and sum(map(len, (module["instances"] for module in kept.values()))) == 2

@@ -62,7 +62,15 @@ OWN_TABLE = "own table"
 """What its own table takes in a unit, beside its memories: units that share one have none."""
 SHARED_ISSUE, SHARED_KERNEL = "shared tables in array_issue", "shared tables in the kernel"
 """What shared tables add to the issue, and to the kernel's own cells."""
-
+CHAIN, DISTANCE, ROOT, INDICES = "array_chain", "array_distance", "array_root", "array_neighbours"
+"""Modules of nearest points that each unit has: sorted places, squared distances, roots with their products where the
+engine takes any, and the addresses of a gather without the memory of indices."""
+NEAREST = "nearest points in array_unit"
+"""What nearest points add to a unit beside its own modules of them: differences, and results that are negated or
+subtracted."""
+NEAREST_ISSUE, NEAREST_WRITEBACK = "nearest points in array_issue", "nearest points in array_writeback"
+NEAREST_SEQUENCER, NEAREST_KERNEL = "nearest points in array_sequencer", "nearest points in the kernel"
+"""What they add to modules that an array has once, and to the kernel's own cells: their descriptors are longer."""
 
 SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials", "dot")
 """What the size of attention depends on, of `EngineColumns`."""
@@ -91,6 +99,8 @@ class EngineColumns:
         exponentials: bits of a unit's table of exponentials where it is built from LUTs.
         dot: as of `Softmax`.
         residual, partial_words, shared: as of `Engine`.
+        places, indices: nearest points of a row that a chain holds, and words of their memory; 0 where there is none.
+        distance_bits, root: bits of a squared distance, and whether roots are taken; 0 where none is measured.
     """
 
     units: Ints
@@ -120,6 +130,15 @@ class EngineColumns:
     residual: Ints | int = 0
     partial_words: Ints | int = 0
     shared: Ints | int = 1
+    places: Ints | int = 0
+    indices: Ints | int = 0
+    distance_bits: Ints | int = 0
+    root: Ints | int = 0
+
+    @property
+    def finds(self) -> Ints:
+        """1 where nearest points are found."""
+        return (np.asarray(self.places) > 0).astype(np.int64)
 
     @property
     def banks(self) -> Ints:
@@ -170,6 +189,11 @@ class EngineColumns:
         return np.where(self.wide, WIDE_ENTRY.bits, ENTRY.bits)
 
     @property
+    def index_bits(self) -> Ints:
+        """Bits of an entry's index."""
+        return np.where(self.wide, WIDE_ENTRY.place("index")[1], ENTRY.place("index")[1])
+
+    @property
     def value_bits(self) -> Ints:
         """Bits of an entry's value."""
         return np.where(self.wide, MOST_BITS, NARROW_BITS)
@@ -206,6 +230,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
              "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished", "residual",
              "partial_words", "shared")  # fmt: skip
+    finders = [engine.neighbours for engine in engines]
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
     modes = [[engine.modes[min(place, len(engine.modes) - 1)] for engine in engines] for place in range(most)]
@@ -218,6 +243,12 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
         **shift_columns([np.array(own) for own in offered]),
         **{name: np.array([int(getattr(engine, name)) for engine in engines]) for name in names},
         **attention_columns([engine.softmax for engine in engines]),
+        places=np.array([one.places if one else 0 for one in finders]),
+        indices=np.array([one.words if one else 0 for one in finders]),
+        distance_bits=np.array([
+            engine.neighbours.distance_bits(engine.bits) if engine.neighbours else 0 for engine in engines
+        ]),
+        root=np.array([int(one.root) if one else 0 for one in finders]),
     )  # fmt: skip
 
 
@@ -342,6 +373,51 @@ def _shared_issue(e: EngineColumns, family: str) -> Terms:
 def _shared_kernel(e: EngineColumns, family: str) -> Terms:
     # A unit is told whether its entry's value is 0.
     return {"units": e.units, "units * wide value bits": e.units * (e.value_bits - NARROW_BITS)}
+
+
+def _chain(e: EngineColumns, family: str) -> Terms:
+    # A place has a comparator, a multiplexer and a register of a key, and an index that leaves.
+    key_bits = np.asarray(e.distance_bits) + e.index_bits
+    return {"places": e.places, "places * key bits": e.places * key_bits, "key bits": key_bits}
+
+
+def _distance(e: EngineColumns, family: str) -> Terms:
+    return {"bits": e.bits, "distance bits": e.distance_bits}
+
+
+def _root(e: EngineColumns, family: str) -> Terms:
+    # A stage for each bit of the root: a rest, and the bits of the root that are known.
+    bits = ceil_div(np.asarray(e.distance_bits), 2)
+    return {"root bits": bits, "root bits ** 2": bits**2, "sum bits": e.sum_bits}
+
+
+def _indices(e: EngineColumns, family: str) -> Terms:
+    return {}  # all widths are those of a descriptor's fields
+
+
+def _nearest(e: EngineColumns, family: str) -> Terms:
+    return {
+        "bits": e.bits,
+        "sum bits": e.sum_bits,
+        "right shifts": e.right_shifts,
+        "(root) * sum bits": e.root * e.sum_bits,
+    }
+
+
+def _nearest_issue(e: EngineColumns, family: str) -> Terms:
+    return {"units": e.units}
+
+
+def _nearest_writeback(e: EngineColumns, family: str) -> Terms:
+    return {"units": e.units}
+
+
+def _nearest_sequencer(e: EngineColumns, family: str) -> Terms:
+    return {"programme.luts": build(DISTRIBUTED[family], e.programme, stored_bits(False) + 0 * e.units).units}
+
+
+def _nearest_kernel(e: EngineColumns, family: str) -> Terms:
+    return {"units": e.units}
 
 
 def _wide_issue(e: EngineColumns, family: str) -> Terms:
@@ -475,6 +551,8 @@ LOGIC: dict[str, tuple[str, ...]] = {
     OWN_TABLE: (
         "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)",
     ),
+    NEAREST: ("right shifts", "(root) * sum bits"),
+    NEAREST_SEQUENCER: ("programme.luts",),
 }  # fmt: skip
 """Terms of LUTs alone: the logic that they count holds no flip-flops."""
 
@@ -496,6 +574,15 @@ TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
     OWN_TABLE: _own_table,
     SHARED_ISSUE: _shared_issue,
     SHARED_KERNEL: _shared_kernel,
+    CHAIN: _chain,
+    DISTANCE: _distance,
+    ROOT: _root,
+    INDICES: _indices,
+    NEAREST: _nearest,
+    NEAREST_ISSUE: _nearest_issue,
+    NEAREST_WRITEBACK: _nearest_writeback,
+    NEAREST_SEQUENCER: _nearest_sequencer,
+    NEAREST_KERNEL: _nearest_kernel,
 }
 
 
@@ -522,7 +609,9 @@ def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
         PARTIAL: e.units * _keeps(e), ISSUED: e.attends,
         SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
         TABLE: e.shares * e.units // e.shared, OWN_TABLE: -e.shares * e.units, SHARED_ISSUE: e.shares,
-        SHARED_KERNEL: e.shares,
+        SHARED_KERNEL: e.shares, ROOT: e.units * e.root,
+        **dict.fromkeys((CHAIN, DISTANCE, INDICES, NEAREST), e.units * e.finds),
+        **dict.fromkeys((NEAREST_ISSUE, NEAREST_WRITEBACK, NEAREST_SEQUENCER, NEAREST_KERNEL), e.finds),
     }  # fmt: skip
     for module, weights in measured(family).items():
         count = often.get(module, 1)
@@ -540,13 +629,14 @@ def _keeps(e: EngineColumns) -> Ints:
 
 def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories, of a shared table its part,
-    and its products."""
+    that of nearest points' indices, and its products."""
     shared = characterisation(family)
     table = {"Depth": e.table_words // e.copy_banks, "Width": e.word_bits}
     return (
         e.copy_banks // e.shared * _module("fgnas_block_ram", table, shared, family)
         + _rows(e.own_words, e.word_bits, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
+        + _stored_indices(e, shared, family)
         + LANES * _product(e, shared, family)
     )
 
@@ -558,6 +648,14 @@ def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> ND
         in_block_ram(words), _module("fgnas_block_ram", memory, shared, family),
         _module("fgnas_distributed_ram", memory, shared, family),
     )  # fmt: skip
+
+
+def _stored_indices(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64] | int:
+    """[2, n] LUTs and FFs of the memory of nearest points' indices."""
+    if not e.finds.any():
+        return 0
+    memory = {"Depth": np.maximum(e.indices, 2), "Width": e.index_bits}
+    return e.finds * _module("fgnas_block_ram", memory, shared, family)
 
 
 def _product(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:

@@ -39,5 +39,5 @@ class Arrangement:
 
     @property
     def doublings(self) -> int:
-        """Of words of H a cycle and of units that share a table."""
+        """Doublings of words of H a cycle and of units that share a table."""
         return (self.results * self.shared).bit_length() - 1

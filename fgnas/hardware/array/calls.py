@@ -20,12 +20,14 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal_for_logits
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
 from fgnas.hardware.array.encoding import ROUNDED_AWAY
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Engine, Mode, rows_held
+from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Engine, Mode, Softmax, rows_held
 from fgnas.hardware.array.entries import packed, place_entries
 from fgnas.hardware.array.halves import Half, Rows, halves_of
+from fgnas.hardware.array.imported import ImportedArrays
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     network_summary,
@@ -36,6 +38,7 @@ from fgnas.hardware.array.lowering import (
     table_depth,
     widest,
 )
+from fgnas.hardware.array.operations import OperationNetwork
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.programme import (
@@ -55,7 +58,10 @@ from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 DESCRIPTORS = 5
-"""Of a call at most: loads of the table, of biases and of an activation table, the largest scores, and the stream."""
+"""Most descriptors of a call: loads of the table, biases and activation table, the largest scores, and the stream."""
+
+
+Source = ArrayNetwork | OperationNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +75,7 @@ class CalledArray:
         edges: of the first layer's graph.
     """
 
-    source: ArrayNetwork
+    source: Source
     engine: Engine
     parts: tuple[tuple[Part, ...], ...]
     edges: int
@@ -77,6 +83,11 @@ class CalledArray:
     def on(self, engine: Engine) -> CalledArray:
         """The same calls on another engine, which has the mode of as many groups as units."""
         return replace(self, engine=engine)
+
+    @functools.cached_property
+    def cycles(self) -> int:
+        """Cycles of all calls together."""
+        return sum(map(total_cycles, self.laid_out()))
 
     def laid_out(self) -> Iterator[EncodedCall]:
         """All calls without what they read: no value changes a programme or its cycles."""
@@ -112,6 +123,7 @@ class CalledArray:
         mode = vars(Mode(self.engine.units, 1, 1))
         return {
             **network_summary(self.source, self.engine),
+            **({"runs": ImportedArrays.name} if isinstance(self.source, OperationNetwork) else {}),
             "repurposing": False,
             "calls": [part.name for part in itertools.chain(*self.parts)],
             "layers": [
@@ -133,24 +145,31 @@ def fit_calls(
     return CalledArray(source, calls_engine(source, parts, units, beat_bits, shared), parts, len(data.sources))
 
 
+def _needs(source: Source) -> tuple[int, int, Softmax | None]:
+    """Bits of numbers and of sums that a network takes, and its softmax."""
+    if isinstance(source, OperationNetwork):
+        return source.bits, source.sum_bits, source.softmax
+    return widest(source), sum_bits(source), softmax_of(source)
+
+
 def calls_engine(
-    source: ArrayNetwork, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
+    source: Source, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
 ) -> Engine:
     """The smallest engine of so many units that runs all parts."""
     each = list(itertools.chain(*parts))
     scored = [(one.half.heads, one.chunk.rows) for one in each if one.half.heads is not None]
     scores = [heads.bits for heads, _ in scored]
     own = [deal_of(rows, units).depth for _, rows in scored]
-    softmax = softmax_of(source)
+    wide, of_sums, softmax = _needs(source)
     shifts = {one.half.shift for one in each} | {0 for _ in scored}
     return Engine(
-        units=units, bits=max([widest(source), *scores]), modes=(Mode(units, 1, 1),),
+        units=units, bits=max([wide, *scores]), modes=(Mode(units, 1, 1),),
         tiles=max(one.tiles for one in each),
         table_words=int(table_depth(max(one.table_words for one in each), beat_bits, shared=shared)),
         own_words=int(own_depth(max(own, default=0))),
         bias_words=max(one.tiles for one in each), activation_words=max(_activation_words(one.half) for one in each),
         shifts=tuple(sorted(shifts)), maximum=bool(scored) or any(one.half.maximum for one in each),
-        sum_bits=sum_bits(source), programme=int(programme_depth(DESCRIPTORS)), beat_bits=beat_bits, shared=shared,
+        sum_bits=of_sums, programme=int(programme_depth(DESCRIPTORS)), beat_bits=beat_bits, shared=shared,
         # Scores of edges come as those of sources, so that no query meets H.
         softmax=softmax and replace(softmax, dot=False, pair=False),
     )  # fmt: skip

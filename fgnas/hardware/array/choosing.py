@@ -17,7 +17,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.calls import CalledArray, calls_engine
+from fgnas.hardware.array.calls import CalledArray, Source, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import (
@@ -49,6 +49,7 @@ from fgnas.hardware.array.lowering import (
     unfolded,
     widest,
 )
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
@@ -126,7 +127,7 @@ def _fastest_of(
     source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    prices = _prices(source, graphs, offered, room)
+    prices = prices_of(source, graphs, offered, room.beat_bits, room.family)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
     found: ArrayAccelerator | None = None
@@ -178,11 +179,20 @@ def fastest_calls(
     those of `fastest` do. Tables are as large as they can be; only where no such engine keeps the limits, of half as
     many words, and so on. Raises UserError where none does.
     """
-    halves = halves_of(source, data, further)
+    return _fastest_of_halves(source, halves_of(source, data, further), room, len(data.sources))
+
+
+def fastest_operations(source: OperationNetwork, room: Room) -> CalledArray:
+    """As `fastest_calls`, of a network of operations on its graphs."""
+    return _fastest_of_halves(source, halves_of_operations(source), room, source.edges)
+
+
+def _fastest_of_halves(source: Source, halves: Sequence[Half], room: Room, edges: int) -> CalledArray:
+    """The fastest calls for halves, with the largest tables that keep the limits."""
     problems: list[_OverLimit] = []
     for words in (TABLE_WORDS >> halvings for halvings in range(TABLE_WORDS.bit_length() - BLOCK_WORDS.bit_length())):
         try:
-            return _fastest_calls(source, halves, room, len(data.sources), words)
+            return _fastest_calls(source, halves, room, edges, words)
         except _OverLimit as error:
             problems.append(error)
         except UserError:
@@ -195,7 +205,7 @@ def fastest_calls(
 
 
 def _fastest_calls(
-    source: ArrayNetwork, halves: Sequence[Half], room: Room, edges: int, words: int
+    source: Source, halves: Sequence[Half], room: Room, edges: int, words: int
 ) -> CalledArray:
     """`fastest_calls` of tables of up to so many words."""
     widest_row = min(MOST_TILES, max(half.words for half in halves))
@@ -215,7 +225,7 @@ def _fastest_calls(
                 continue
             array = CalledArray(source, calls_engine(source, parts, units, room.beat_bits, shared), parts, edges)
             _check_limits(array, room)
-            cycles = sum(map(total_cycles, array.laid_out()))
+            cycles = array.cycles
         except UserError as error:
             problems.append(error)
             continue
@@ -261,21 +271,25 @@ def arrangements(
 ) -> list[Arrangement]:
     """Every arrangement of up to `most` units and `results` words of H a cycle, in the order in which equals are
     preferred; `savings` are the pairs of `finished` and `whole` that are offered."""
+    counts = [units for units in offered_units(min(LARGEST_UNITS, most)) if units % last_columns(source) == 0]
+    return [one for units in counts for one in arrangements_of(source, units, results, savings)]
+
+
+def arrangements_of(
+    source: ArrayNetwork, units: int, results: int = 1, savings: Sequence[tuple[int, bool]] = ((LANES, False),)
+) -> list[Arrangement]:
+    """`arrangements` of so many units, a multiple of `last_columns`."""
     g = source.layers[0]
     words, whole = int(row_words(g.features, g.k * g.attends, g.d)), ceil_div(g.d, LANES) if g.attends else 1
-    found = []
     hidden = [layer for layer in source.layers if not layer.second][:-1]
-    for units in offered_units(min(LARGEST_UNITS, most)):
-        if units % last_columns(source):
-            continue
-        columns = itertools.product(*(_columns(layer, units) for layer in hidden))
-        for chosen in columns:
-            held = ceil_div(words, chosen[0]) if chosen else whole
-            passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
-            found += [
-                Arrangement(units, chosen, one, together, lanes, whole=whole)
-                for one in passes for together in powers(results) for lanes, whole in savings
-            ]  # fmt: skip
+    found = []
+    for chosen in itertools.product(*(_columns(layer, units) for layer in hidden)):
+        held = ceil_div(words, chosen[0]) if chosen else whole
+        passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
+        found += [
+            Arrangement(units, chosen, one, together, lanes, whole=whole)
+            for one in passes for together in powers(results) for lanes, whole in savings
+        ]  # fmt: skip
     return found
 
 
@@ -326,15 +340,16 @@ def _columns(layer: ArrayLayer, units: int) -> list[int]:
     return [n for n in powers(default_columns(layer, units)) if not g.attends or g.k // n <= HEADS]
 
 
-def _prices(
-    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
-) -> dict[str, NDArray[np.float64]]:
-    """[n] cycles and resources of each arrangement, by name."""
+def prices_of(
+    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], beat_bits: int,
+    family: str = DEFAULT_FAMILY,
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    """[n] cycles and resources of each arrangement behind a port, by name."""
     if not graphs[0].nodes:
         return {name: np.zeros(len(offered)) for name in ("cycles", *LABELS)}
-    pricer = ArrayPricer(graphs[0], beat_bits=room.beat_bits, family=room.family, further=graphs[1:],
+    pricer = ArrayPricer(graphs[0], beat_bits=beat_bits, family=family, further=graphs[1:],
                          wide=widest(source) > NARROW_BITS)  # fmt: skip
-    prices = pricer.price(arranged(source, offered, room.family))
+    prices = pricer.price(arranged(source, offered, family))
     found = {"cycles": prices.cycles, "lut": prices.lut, "ff": prices.ff, "dsp": prices.dsp,
              "bram36": prices.bram36}  # fmt: skip
     return {name: values.astype(float) for name, values in found.items()}

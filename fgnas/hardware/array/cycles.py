@@ -28,6 +28,7 @@ from fgnas.hardware.array.programme import (
     Target,
     beats_per_slot_row,
     descriptor_beats,
+    executed,
     slot_rows_per_beat,
 )
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
@@ -42,6 +43,8 @@ GATHER_CYCLES = 3
 """What the address of a nearest point takes longer than that of an entry of a stream."""
 SAMPLE_CYCLES = 8
 """From the issue of a row's last word of differences to the first of its indices."""
+ROOT_CYCLES = 4
+"""What a distance takes beside a cycle for each bit of its root."""
 RESIDUAL_CYCLES = 1
 """What an engine that adds own rows takes longer, in every phase."""
 PARTIAL_CYCLES = 1
@@ -52,6 +55,8 @@ END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, 
 """From the cycle in which the last result leaves to the end of the phase."""
 FINISH_CYCLES = 2
 """From the end of the last phase to the interrupt."""
+LAST_CYCLES = FINISH_CYCLES - DECODE_CYCLES
+"""What the last phase takes beside what it would take in front of another one."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +105,18 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
     messages = descriptor.is_step(Attention.MESSAGES)
     before = descriptor.entries - 1 if descriptor.scores_edges else int(messages)
     further = GATHER_CYCLES if descriptor.gathers else 0
+    tiles = descriptor.tiles
+    if engine.neighbours is not None and descriptor.sample:  # a row of distances is a word
+        further, before, tiles = further + engine.neighbours.root_bits(engine.bits) + ROOT_CYCLES, tiles - 1, 1
     return Stream(
         Target(descriptor.target),
-        descriptor.tiles,
-        engine.queue_rows(descriptor.tiles),
+        tiles,
+        engine.queue_rows(tiles),
         beats_per_slot_row(takers, engine.beat_bits, engine.bits) if sparse else 0,
         slot_rows_per_beat(takers, engine.beat_bits, engine.bits) if sparse else 0,
         engine.table_writes(mode, descriptor.target_tiles)
         if descriptor.target == Target.TABLE
-        else engine.results_together(mode, descriptor.tiles),
+        else engine.results_together(mode, tiles),
         before,
         result_cycles(
             engine.softmax is not None, messages, engine.bits, engine.residual, engine.partial_words > 0, engine.parts
@@ -167,19 +175,34 @@ def phase_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> list[int
     engine, programme = encoded.engine, encoded.programme
     if not programme:
         return [START_CYCLES + FINISH_CYCLES]
-    fetched = descriptor_beats(engine.beat_bits)
-    found = [START_CYCLES + read_latency + FETCH_CYCLES + fetched * len(programme) + DECODE_CYCLES - 1]
-    for number, descriptor in enumerate(programme):
-        mode = engine.modes[descriptor.mode]
-        if not descriptor.computes:
-            found.append(load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency))
-            continue
-        if descriptor.sample:
-            found.append(sample_cycles(descriptor))
-            continue
-        ends, times = _ends(encoded, number, descriptor, mode)
-        found.append(compute_cycles(stream_of(descriptor, engine), ends, read_latency, times))
-    return [*found[:-1], found[-1] - DECODE_CYCLES + FINISH_CYCLES]
+    taken = [
+        descriptor_cycles(one, engine, encoded.schedules[number].last if number in encoded.schedules else None,
+                          read_latency)
+        for number, one in enumerate(programme)
+    ]  # fmt: skip
+    found = [fetch_cycles(len(programme), engine.beat_bits, read_latency)]
+    found += [taken[place] for _, place in executed(programme)]
+    return [*found[:-1], found[-1] + LAST_CYCLES]
+
+
+def fetch_cycles(descriptors: int, beat_bits: int, read_latency: int = READ_LATENCY) -> int:
+    """Cycles from the start write to the first of the first descriptor."""
+    fetched = descriptor_beats(beat_bits) * descriptors
+    return START_CYCLES + read_latency + FETCH_CYCLES + fetched + DECODE_CYCLES - 1
+
+
+def descriptor_cycles(
+    descriptor: Descriptor, engine: Engine, ends: NDArray[Any] | None, read_latency: int = READ_LATENCY
+) -> int:
+    """Cycles of a descriptor, from its first to the first of the next; `ends` [slot rows, m] says where the rows of its
+    stream end."""
+    mode = engine.modes[descriptor.mode]
+    if not descriptor.computes:
+        return load_cycles(descriptor.count, mode.places, engine, Target(descriptor.target), read_latency)
+    if descriptor.target == Target.NEIGHBOURS:
+        return sample_cycles(descriptor)
+    where, times = _ends(descriptor, mode, ends)
+    return compute_cycles(stream_of(descriptor, engine), where, read_latency, times)
 
 
 def phase_names(encoded: EncodedArray) -> list[str]:
@@ -246,15 +269,16 @@ def _work(descriptor: Descriptor) -> str:
     return "aggregate" if _aggregates(descriptor) else "combine"
 
 
-def _ends(encoded: Encoded, number: int, descriptor: Descriptor, mode: Mode) -> tuple[NDArray[np.bool_], int]:
-    """[slot rows, m] where rows end, and how many times the phase issues these slot rows."""
+def _ends(descriptor: Descriptor, mode: Mode, ends: NDArray[Any] | None) -> tuple[NDArray[np.bool_], int]:
+    """[slot rows, m] where rows end, and how many times the phase issues these slot rows; of a stream as it says."""
     if not descriptor.streams:  # dense rows, or gathers
         return row_ends(descriptor.entries, mode.m), descriptor.count
     if descriptor.scores_edges:
         return row_ends(1, mode.m), descriptor.count
     if descriptor.pair:
         return row_ends(PAIR_ENTRIES, mode.m), descriptor.count // PAIR_ENTRIES
-    return encoded.schedules[number].last.astype(bool), 1
+    assert ends is not None, "a stream has a schedule"
+    return ends.astype(bool), 1
 
 
 def total_cycles(encoded: Encoded, read_latency: int = READ_LATENCY) -> int:

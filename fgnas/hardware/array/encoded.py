@@ -97,7 +97,7 @@ class Encoded(ABC):
             "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
             "beat_words": self.words_together,
             "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
-            "order": self.leaving.deal.position, **regions,
+            "engine": self.engine.digest, "order": self.leaving.deal.position, **regions,
         }  # fmt: skip
 
     def logit_words(self, region: Beats) -> Codes:
@@ -179,6 +179,8 @@ def image_beats(image: Codes, engine: Engine) -> Beats:
     words = image.transpose(1, 0, 2).reshape(-1, LANES)
     together, beat_bits = engine.loaded_together, engine.beat_bits
     words = np.pad(words, ((0, -len(words) % together), (0, 0)))
+    if engine.bits == 8:  # a number is a byte: hosts that wait for a cloud need not look at its bits
+        return words.astype(np.int8).view(np.uint8).reshape(-1, beat_bits // 8)
     bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
     room = beat_bits // together
     padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +37,8 @@ RESULTS = array_sizes.RESULTS
 """Words of H that an engine may write into its tables in a cycle."""
 MOST_PROGRAMME = 64
 """Descriptors that an engine may hold."""
+MOST_PROGRAMME_OF_POINTS = 512
+"""Descriptors that an engine for nearest points may hold: whole networks have more steps than the layers of others."""
 MOST_OWN_WORDS = min(values_of("own_base"), values_of("target_base"))
 """Words of own rows, or of partial sums, that a unit may hold."""
 MOST_BIASES = values_of("bias_base")
@@ -55,8 +60,10 @@ BANKS_OF_READER = 2
 to takers that wait, with two less than 1 % (up to eight readers)."""
 MOST_PLACES = 32
 """Nearest points of a row that a chain may hold."""
-MOST_INDICES = MOST_OWN_WORDS
-"""Indices of nearest points that a unit may hold."""
+MOST_ROW = min(values_of("tiles", True), values_of("target_tiles", True), values_of("own_tiles", True)) - 1
+"""Words of a row on an engine that finds nearest points."""
+MOST_POINT_TILES = QUEUE_WORDS
+"""Words that an entry meets there: a queue holds one row of so many."""
 OWN_WORDS_LUTRAM = 64
 """Words of own rows, or of partial sums, that are built in LUTRAM; more of them take block RAM."""
 
@@ -64,7 +71,7 @@ OWN_WORDS_LUTRAM = 64
 EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared", "neighbours")
 """What an engine may have beside: it takes no hardware in one that is built without it."""
 PARTS = ("softmax", "neighbours")
-"""Of them those that have sizes of their own."""
+"""Those of them that have sizes of their own."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +149,42 @@ class Neighbours:
     Attributes:
         places: nearest points of a row, at most.
         words: indices that a unit holds.
+        row_words: words of the rows between which distances are measured, at most.
+        root: whether a row can reduce the distances of its neighbours.
     """
 
     places: int
     words: int
+    row_words: int = 1
+    root: bool = False
+
+    def distance_bits(self, bits: int) -> int:
+        """Bits of a squared distance between rows of numbers of so many bits."""
+        return 2 * bits + int(ceil_log2(LANES * self.row_words))
+
+    def root_bits(self, bits: int) -> int:
+        """Bits of a distance that is rounded down."""
+        return int(ceil_div(self.distance_bits(bits), 2))
+
+
+class Most(NamedTuple):
+    """The most that an engine may have of each."""
+
+    shifts: int
+    tiles: int
+    table_words: int
+    own_words: int
+    bias_words: int
+    programme: int
+
+
+def most_of(neighbours: bool) -> Most:
+    """The most that an engine with or without nearest points may have."""
+    if not neighbours:
+        return Most(MOST_SHIFTS, MOST_TILES, MOST_TABLE_WORDS, MOST_OWN_WORDS, MOST_BIASES, MOST_PROGRAMME)
+    values = functools.partial(values_of, neighbours=True)
+    shifts, own = (min(map(values, names)) for names in (("shift", "residual_shift"), ("own_base", "target_base")))
+    return Most(shifts, MOST_POINT_TILES, values("table_base"), own, values("bias_base"), MOST_PROGRAMME_OF_POINTS)
 
 
 @dataclass(frozen=True)
@@ -199,6 +238,7 @@ class Engine:
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
+        most = most_of(self.neighbours is not None)
         problems = {
             f"units must be 1 to {LARGEST_UNITS}": 1 <= self.units <= LARGEST_UNITS,
             f"bits must be 2 to {MOST_BITS}, the width of an entry's value": 2 <= self.bits <= MOST_BITS,
@@ -207,19 +247,19 @@ class Engine:
                 _power_of_two(mode.k) and _power_of_two(mode.n) for mode in self.modes
             ),
             f"an engine offers 1 to {MOST_MODES} modes": 1 <= len(self.modes) <= MOST_MODES,
-            f"an engine offers 1 to {MOST_SHIFTS} shifts": 1 <= len(self.shifts) <= MOST_SHIFTS,
-            f"tiles must be 1 to {MOST_TILES}": 1 <= self.tiles <= MOST_TILES,
-            f"a table has 2 to {MOST_TABLE_WORDS:,} words, as many in each bank":
-            2 <= self.table_words <= MOST_TABLE_WORDS and self.table_words % self.copy_banks == 0,
-            f"own rows take 2 to {MOST_OWN_WORDS:,} words": 2 <= self.own_words <= MOST_OWN_WORDS,
-            f"biases take 1 to {MOST_BIASES} words": 1 <= self.bias_words <= MOST_BIASES,
+            f"an engine offers 1 to {most.shifts} shifts": 1 <= len(self.shifts) <= most.shifts,
+            f"tiles must be 1 to {most.tiles}": 1 <= self.tiles <= most.tiles,
+            f"a table has 2 to {most.table_words:,} words, as many in each bank":
+            2 <= self.table_words <= most.table_words and self.table_words % self.copy_banks == 0,
+            f"own rows take 2 to {most.own_words:,} words": 2 <= self.own_words <= most.own_words,
+            f"biases take 1 to {most.bias_words} words": 1 <= self.bias_words <= most.bias_words,
             f"activation tables take 0 to {MOST_ACTIVATION_WORDS} words":
             0 <= self.activation_words <= MOST_ACTIVATION_WORDS,
             "queue_words must be a power of two from 16": _power_of_two(self.queue_words) and self.queue_words >= 16,
-            f"a programme has 2 to {MOST_PROGRAMME} descriptors": 2 <= self.programme <= MOST_PROGRAMME,
+            f"a programme has 2 to {most.programme} descriptors": 2 <= self.programme <= most.programme,
             f"beat_bits must be one of {PORT_WIDTHS}": self.beat_bits in PORT_WIDTHS,
-            f"partial sums take 0 or 2 to {MOST_OWN_WORDS:,} words": self.partial_words == 0
-            or 2 <= self.partial_words <= MOST_OWN_WORDS,
+            f"partial sums take 0 or 2 to {most.own_words:,} words": self.partial_words == 0
+            or 2 <= self.partial_words <= most.own_words,
             f"finished must be one of {FINISHED}": self.finished in FINISHED,
             "whole words are finished where residuals are added or partial sums kept": self.finished == LANES
             or not (self.residual or self.partial_words),
@@ -227,11 +267,14 @@ class Engine:
             f"{self.units} units, {self.places} of them side by side, are not whole groups of {self.shared} that hold "
             f"the same columns": self.shared == 1 or self.units % (self.places * self.shared) == 0,
             "an engine with attention shares no tables": self.shared == 1 or self.softmax is None,
-            "an engine that finds nearest points has neither shared tables nor attention": self.neighbours is None
-            or (self.shared == 1 and self.softmax is None),
-            f"nearest points are 1 to {MOST_PLACES}, and take 2 to {MOST_INDICES:,} indices of a unit":
+            "an engine that finds nearest points has neither shared tables, attention, activation tables nor partial "
+            "sums": self.neighbours is None or (self.shared == 1 and self.softmax is None
+                                                and not self.activation_words and not self.partial_words),
+            f"nearest points are 1 to {MOST_PLACES}, and take 2 to {most.own_words:,} indices of a unit":
             self.neighbours is None or (1 <= self.neighbours.places <= MOST_PLACES
-                                        and 2 <= self.neighbours.words <= MOST_INDICES),
+                                        and 2 <= self.neighbours.words <= most.own_words),
+            f"nearest points are those of rows of 1 to {MOST_ROW} words": self.neighbours is None
+            or 1 <= self.neighbours.row_words <= MOST_ROW,
             "squares of differences have numbers that are narrower than an entry's value": self.neighbours is None
             or self.bits < self.entry.place("value")[1],
             "nearest points are reduced by the maximum, and added to own rows": self.neighbours is None
@@ -345,6 +388,12 @@ class Engine:
         return {**plain, "modes": [vars(mode) for mode in self.modes], "multipliers": self.multipliers, **softmax,
                 **neighbours}  # fmt: skip
 
+    @property
+    def digest(self) -> int:
+        """32 bits that name the engine: what was lowered for another one has another number."""
+        text = json.dumps(self.summary(), sort_keys=True)
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
     @classmethod
     def of(cls, content: Any) -> Engine:
         """The engine that `summary` described. Raises UserError for anything else."""
@@ -375,7 +424,16 @@ def joined(engines: Sequence[Engine]) -> Engine:
     shifts = tuple(sorted({shift for engine in engines for shift in engine.shifts}))
     softmax = _joined_softmax([engine.softmax for engine in engines if engine.softmax is not None])
     shared = min(engine.shared for engine in engines)
-    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, shared=shared, **largest)
+    neighbours = _joined_neighbours([engine.neighbours for engine in engines if engine.neighbours is not None])
+    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, shared=shared, neighbours=neighbours,
+                   **largest)  # fmt: skip
+
+
+def _joined_neighbours(given: Sequence[Neighbours]) -> Neighbours | None:
+    """The largest of each size."""
+    if not given:
+        return None
+    return Neighbours(**{one.name: max(getattr(each, one.name) for each in given) for one in fields(Neighbours)})
 
 
 def _joined_softmax(given: Sequence[Softmax]) -> Softmax | None:

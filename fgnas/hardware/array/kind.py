@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,17 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.arithmetic import Arithmetic
+from fgnas.hardware.array.built import runs_on, with_room
 from fgnas.hardware.array.calls import CalledArray
-from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
+from fgnas.hardware.array.choosing import LABELS, Room, deliverable, fastest_calls
+from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import check_graph, encode_array
-from fgnas.hardware.array.engine import multipliers_within
+from fgnas.hardware.array.engine import Engine, multipliers_within
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.resources import written_resources
+from fgnas.hardware.array.resources import engine_resources, written_resources
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.kind import TablePricer, Wanted
 from fgnas.hardware.prices import Priced
@@ -62,6 +64,13 @@ class MultiplierArray:
         source = array_network(design, network, GraphShape.of(data), data.label)
         return FittedArray(source, network, data, wanted)
 
+    def fit_built(self, summary: dict[str, Any], design: Design, network: Network, data: GraphData) -> FittedArray:
+        """On the array of another project, as fast as it runs there."""
+        engine = Engine.of(summary["engine"])
+        source = array_network(design, network, GraphShape.of(data), data.label)
+        first, *further = layer_graphs(data, design.rates)
+        return FittedArray(source, network, data, Wanted(), runs_on(engine, source, first, further))
+
     def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
         """LUT, FF, DSP and block RAM of a described array."""
         return written_resources(summary, family)
@@ -83,17 +92,42 @@ class FittedArray:
         network: the float weights.
         data: the graph that the array is made for.
         wanted: what is asked of it.
+        built: the network on an array that is built already; None where one is chosen.
     """
 
     source: ArrayNetwork
     network: Network
     data: GraphData
     wanted: Wanted
+    built: ArrayAccelerator | CalledArray | None = None
     kind = MultiplierArray()
 
     @functools.cached_property
     def made(self) -> ArrayAccelerator | CalledArray:
         """The network on its engine; calls of one where they are asked for, or nothing else fits."""
+        if self.built is not None:
+            return self.built
+        chosen = self._chosen()
+        if not self.wanted.flexible:
+            return chosen
+        if isinstance(chosen, CalledArray):
+            raise UserError("--flexible is for an array that holds its network whole, which takes several calls here: "
+                            "allow more multipliers or block RAMs")  # fmt: skip
+        engine = with_room(chosen.engine)
+        self._check_limits(engine)
+        return replace(chosen, engine=engine)
+
+    def _check_limits(self, engine: Engine) -> None:
+        """Raise UserError where an engine with room for other networks exceeds a limit."""
+        room = self._room()
+        taken = engine_resources(engine, room.family)
+        for name, limit in room.limits.items():
+            if taken[name] > limit:
+                raise UserError(f"with room for other networks the array takes {taken[name]:,.0f} {LABELS[name]}, the "
+                                f"limit is {limit:,.0f}: allow more, choose fewer --multipliers, or leave out "
+                                f"--flexible")  # fmt: skip
+
+    def _chosen(self) -> ArrayAccelerator | CalledArray:
         own, (first, *further) = self.source.design.array, self.graphs(self.data)
         if not self.wanted.repurposing:
             return fastest_calls(self.source, first, self._room(), further)
@@ -139,6 +173,24 @@ class FittedArray:
                             "calls/ has them")  # fmt: skip
         first, *further = self.graphs(data)
         return encode_array(self.made, first, further)
+
+    @property
+    def calls(self) -> int:
+        """Calls of the network: 1 where it is on the array whole."""
+        return sum(map(len, self.made.parts)) if isinstance(self.made, CalledArray) else 1
+
+    def cycles(self) -> int:
+        """Cycles on the graph that it was made for, of all calls together."""
+        made = self.made
+        if isinstance(made, CalledArray):
+            return made.cycles
+        return total_cycles(self.encoded(self.data))
+
+    def cycles_afresh(self) -> int:
+        """Cycles of the fastest array with as many multipliers, behind the same port, on this graph."""
+        engine = self.made.engine
+        wanted = Wanted(multipliers=engine.multipliers, beat_bits=engine.beat_bits)
+        return replace(self, built=None, wanted=wanted).cycles()
 
     def summary(self) -> dict[str, Any]:
         """The network and its engine as plain JSON values."""

@@ -263,7 +263,7 @@ class ArrayAccelerator:
         }  # fmt: skip
 
 
-def network_summary(source: ArrayNetwork, engine: Engine) -> dict[str, Any]:
+def network_summary(source: Any, engine: Engine) -> dict[str, Any]:
     """A network and the engine that runs it as plain JSON values, without its layers."""
     return {
         "name": source.name,

@@ -8,9 +8,9 @@ package and the tables of the documentation read it. What the array shares with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,12 @@ class Target(IntEnum):
 
 
 class Activation(IntEnum):
-    """The function behind the bias."""
+    """The function behind the bias, or behind the own row that is added."""
 
     NONE = 0
     RELU = 1
     TABLE = 2
+    RELU_BEHIND = 3
 
 
 class Attention(IntEnum):
@@ -91,21 +92,23 @@ class Attention(IntEnum):
     QUERIES = 3
 
 
+CODES_OF_POINTS = (Region.NEIGHBOURS.name, Activation.RELU_BEHIND.name)
+"""Names of codes that engines with nearest points alone know."""
 COLUMN_BITS = (LARGEST_UNITS.bit_length() - 1).bit_length()
 """Bits of the log2 of as many units as stand side by side at most: all of them."""
 DESCRIPTOR = Layout((
     Field("operation", 2, "0 load words, 1 multiply entries of a stream, 2 elements of own rows, 3 attend"),
     Field("mode", 3, "number of the kernel mode (m, k, n)"),
-    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges; 3 none: entries are nearest points"),
-    Field("offset", 28, "first beat, counted from the start of the region; of nearest points the value of each"),
-    Field("beats", 28, "beats to read; of nearest points the value of the row itself, which follows them; 0 none"),
+    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges"),
+    Field("offset", 28, "first beat, counted from the start of the region"),
+    Field("beats", 28, "beats to read"),
     Field("count", 28, "load: words of a place; sparse: slot rows; dense: rows of a group"),
-    Field("entries", 12, "dense: elements of a row, or points; gathers: entries of a row; else words of own rows"),
+    Field("entries", 12, "dense: elements of a row that a unit multiplies; scores: words of vectors, or of a query"),
     Field("tiles", 4, "T: words that an entry meets, one after the other"),
     Field("table_base", 14, "first word of the table that entries count from"),
-    Field("limit", 15, "words of the table that an entry may name; of nearest points the words of a row"),
+    Field("limit", 15, "words of the table that an entry may name"),
     Field("own_base", 14, "first own word that is read: of rows, vectors, queries, scores of edges, largest scores"),
-    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums, 6 nearest points"),
+    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 4 activation table, 5 partial sums"),
     Field("target_base", 14, "first word of the results, or of the words to load"),
     Field("target_tiles", 4, "words of a whole row in a unit that reads the results"),
     Field("target_columns", COLUMN_BITS, "log2 of the units that hold a result's row side by side"),
@@ -116,16 +119,13 @@ DESCRIPTOR = Layout((
     Field("pair", 1, "queries: a row adds the products of two nodes' rows of H, each with a vector of its own"),
     Field("bias", 1, "add the bias"),
     Field("bias_fine", 1, "the bias has fewer fraction bits than the result, by those that logits have more"),
-    Field("bias_base", 6, "first word of the bias; of a sample the nearest points of a row"),
+    Field("bias_base", 6, "first word of the bias"),
     Field("residual", 1, "add the unit's own row to the finished one"),
     Field("activation", 2, "0 none, 1 relu, 2 table"),
     Field("activation_base", 8, "first word of the activation table"),
     Field("bits", 5, "width that results saturate to"),
     Field("residual_shift", 4, "number of the right shift of the row that is added"),
-    Field("sample", 1, "dense: the nearest points of every row are found"),
-    Field("minus", 1, "the own row is subtracted"),
-    Field("negate", 1, "the sum is negated in front of the bias"),
-    Field("spare_high", 1, "must be 0"),
+    Field("spare_high", 4, "must be 0"),
     Field("attention", 2, "attention: 0 scores, 1 the largest of every row, 2 messages weighted by them, 3 queries"),
     Field("head_tiles", 4, "attention: words of a head"),
     Field("exponent_shift", 4, "attention: left shift from the fraction bits of scores to those of the exponentials"),
@@ -133,17 +133,65 @@ DESCRIPTOR = Layout((
     Field("dot", 1, "attention: every edge has a score of its own, the product of own words with words of the table"),
 ))  # fmt: skip
 """One step of a programme: `descriptor_beats` whole beats, the first field in the lowest bits."""
-
-
-def values_of(name: str) -> int:
-    """How many values a field of a descriptor can have."""
-    return 1 << DESCRIPTOR.place(name)[1]
-
-
 FIRST_OF_ATTENTION = "attention"
 """Engines without attention store the fields before this one alone; they refuse the operation that reads the others."""
-OF_NEIGHBOURS = ("sample", "minus", "negate")
-"""Fields for nearest points, in front of the spare ones."""
+
+NOT_OF_POINTS = ("accumulate", "pair", "activation_base", "spare_high")
+"""Further fields that engines with nearest points do without: they have no partial sums and no activation tables."""
+OF_POINTS = (
+    Field("region", 2, "of the beats: 0 parameters, 1 features, 2 edges; 3 none: entries are nearest points"),
+    Field("offset", 28, "first beat, counted from the start of the region; without beats the value of every entry"),
+    Field("beats", 28, "beats to read; of nearest points the value of the row itself, which follows them; 0 none"),
+    Field("entries", 12, "dense: elements of a row, or points; gathers: entries of a row; a load of features: clouds"),
+    Field("tiles", 9, "T: words that an entry meets, one after the other"),
+    Field("table_base", 15, "first word of the table that entries count from"),
+    Field("limit", 16, "words of the table that an entry may name; of nearest points the words of a row"),
+    Field("own_base", 15, "first own word that is read"),
+    Field("target", 3, "0 table, 1 own rows, 2 logits, 3 bias, 6 nearest points"),
+    Field("target_base", 15, "first word of the results, or of the words to load"),
+    Field("target_tiles", 9, "words of a whole row in a unit that reads the results"),
+    Field("result_beats", 20, "beats of logits, of each cloud"),
+    Field("shift", 5, "number of the right shift behind the sum"),
+    Field("bias_base", 10, "first word of the bias; of a sample the nearest points of a row"),
+    Field("activation", 2, "0 none, 1 relu, 3 relu behind the own row that is added"),
+    Field("residual_shift", 5, "number of the right shift of the row that is added"),
+    Field("own_tiles", 9, "words of an own row that is added, measured, or passes"),
+    Field("sample", 1, "dense: the nearest points of every row are found; sparse: entries send their distance to it"),
+    Field("place", 1, "dense: own words pass instead of being multiplied"),
+    Field("minus", 1, "the own row is subtracted"),
+    Field("negate", 1, "the sum is negated in front of the bias"),
+)
+"""Fields that engines with nearest points alone have, or have in another width or meaning."""
+
+
+def _of_points() -> Layout:
+    known, plain = {one.name: one for one in OF_POINTS}, stored_fields(False)
+    kept = [known.pop(one.name, one) for one in plain if one.name not in NOT_OF_POINTS]
+    return Layout((*kept, *known.values()))
+
+
+def stored_fields(attention: bool, neighbours: bool = False) -> tuple[Field, ...]:
+    """The fields of a descriptor that an engine with or without attention, or with nearest points, stores."""
+    if neighbours:
+        return POINT_DESCRIPTOR.fields
+    names = [field.name for field in DESCRIPTOR.fields]
+    return DESCRIPTOR.fields if attention else DESCRIPTOR.fields[: names.index(FIRST_OF_ATTENTION)]
+
+
+POINT_DESCRIPTOR = _of_points()
+"""One step of a programme for an engine with nearest points, which has neither attention nor partial sums."""
+
+
+def layout_of(neighbours: bool) -> Layout:
+    """The fields that a descriptor has in memory, for an engine with or without nearest points."""
+    return POINT_DESCRIPTOR if neighbours else DESCRIPTOR
+
+
+def values_of(name: str, neighbours: bool = False) -> int:
+    """How many values a field of a descriptor can have."""
+    return 1 << layout_of(neighbours).place(name)[1]
+
+
 SPARE = ("spare_high",)
 """Bits that mean nothing: a programme that sets one is refused."""
 
@@ -174,7 +222,13 @@ before it runs, entries while they stream."""
 
 @dataclass(frozen=True)
 class Descriptor:
-    """One step of a programme; the fields of DESCRIPTOR, by name. Raises UserError where a value has no room."""
+    """One step of a programme; the fields of DESCRIPTOR, by name, and those of POINT_DESCRIPTOR, which are 0 here.
+
+    Raises UserError where a value has no room.
+    """
+
+    NEIGHBOURS: ClassVar[bool] = False
+    """Whether it is for an engine with nearest points."""
 
     operation: int
     mode: int
@@ -204,7 +258,9 @@ class Descriptor:
     activation_base: int = 0
     bits: int = 8
     residual_shift: int = 0
+    own_tiles: int = 0
     sample: int = 0
+    place: int = 0
     minus: int = 0
     negate: int = 0
     spare_high: int = 0
@@ -215,16 +271,21 @@ class Descriptor:
     dot: int = 0
 
     def __post_init__(self) -> None:
-        for field in DESCRIPTOR.fields:
-            value = getattr(self, field.name)
-            if not 0 <= value < 1 << field.bits:
-                raise UserError(f"{field.name} of a step of the programme is {value}, which {field.bits} bits do not "
+        for name, bits in room_of(self.NEIGHBOURS).items():
+            value = getattr(self, name)
+            if not 0 <= value < 1 << bits:
+                raise UserError(f"{name} of a step of the programme is {value}, which {bits} bits do not "
                                 f"hold; choose more units, or a smaller network or graph")  # fmt: skip
 
     @property
     def computes(self) -> bool:
         """Whether rows are multiplied, so that results leave."""
         return self.operation != Operation.LOAD
+
+    @property
+    def brings_clouds(self) -> bool:
+        """Whether points are loaded, those of `entries` clouds, each of which passes all that comes behind."""
+        return self.NEIGHBOURS and self.operation == Operation.LOAD and self.region == Region.FEATURES
 
     @property
     def gathers(self) -> bool:
@@ -249,32 +310,49 @@ class Descriptor:
 
     def word(self) -> int:
         """The bits of the descriptor."""
-        return sum(int(getattr(self, field.name)) << DESCRIPTOR.place(field.name)[0] for field in DESCRIPTOR.fields)
+        layout = layout_of(self.NEIGHBOURS)
+        return sum(int(getattr(self, field.name)) << layout.place(field.name)[0] for field in layout.fields)
 
 
-assert {field.name for field in fields(Descriptor)} == {field.name for field in DESCRIPTOR.fields}
+def executed(programme: Sequence[Descriptor]) -> Iterator[tuple[int, int]]:
+    """The cloud and the place of every descriptor in the order in which they run: what loads points, and all that comes
+    behind it, once for each cloud."""
+    first = next((place for place, one in enumerate(programme) if one.brings_clouds), len(programme))
+    yield from ((0, place) for place in range(first))
+    for cloud in range(programme[first].entries if first < len(programme) else 0):
+        yield from ((cloud, place) for place in range(first, len(programme)))
 
 
-def stored_fields(attention: bool) -> tuple[Field, ...]:
-    """The fields of a descriptor that an engine with or without attention stores."""
-    names = [field.name for field in DESCRIPTOR.fields]
-    return DESCRIPTOR.fields if attention else DESCRIPTOR.fields[: names.index(FIRST_OF_ATTENTION)]
+@dataclass(frozen=True)
+class PointDescriptor(Descriptor):
+    """One step of a programme for an engine with nearest points; the fields of POINT_DESCRIPTOR, by name."""
+
+    NEIGHBOURS: ClassVar[bool] = True
+
+
+def room_of(neighbours: bool) -> dict[str, int]:
+    """Bits of every field of a descriptor, by name; none of those that its layout has not."""
+    has = {field.name: field.bits for field in layout_of(neighbours).fields}
+    return {field.name: has.get(field.name, 0) for field in fields(Descriptor)}
+
+
+assert {field.name for field in fields(Descriptor)} == {
+    field.name for field in (*DESCRIPTOR.fields, *POINT_DESCRIPTOR.fields)
+}
 
 
 def named_fields(neighbours: bool) -> tuple[Field, ...]:
-    """The fields of a descriptor by the names that an engine with or without nearest points has for them: what says
-    something of these is spare without."""
-    if neighbours:
+    """The fields that modules may ask a descriptor for, those in memory first: what an engine with nearest points has
+    not follows, and is always 0."""
+    if not neighbours:
         return DESCRIPTOR.fields
-    names = [field.name for field in DESCRIPTOR.fields]
-    first, last = names.index(OF_NEIGHBOURS[0]), names.index(SPARE[0])
-    spare = replace(DESCRIPTOR.fields[last], bits=sum(field.bits for field in DESCRIPTOR.fields[first : last + 1]))
-    return (*DESCRIPTOR.fields[:first], spare, *DESCRIPTOR.fields[last + 1 :])
+    here = {field.name for field in POINT_DESCRIPTOR.fields}
+    return (*POINT_DESCRIPTOR.fields, *(one for one in DESCRIPTOR.fields if one.name not in here))
 
 
-def stored_bits(attention: bool) -> int:
-    """Bits of a descriptor that an engine with or without attention stores."""
-    return sum(field.bits for field in stored_fields(attention))
+def stored_bits(attention: bool, neighbours: bool = False) -> int:
+    """Bits of a descriptor that an engine with or without attention, or with nearest points, stores."""
+    return sum(field.bits for field in stored_fields(attention, neighbours))
 
 
 def entry_of(bits: int) -> Layout:
@@ -299,14 +377,15 @@ def programme_beats(programme: Sequence[Descriptor], beat_bits: int) -> Beats:
     return np.frombuffer(content, np.uint8).reshape(-1, beat_bits // 8)
 
 
-def read_programme(beats: Beats) -> list[Descriptor]:
-    """The descriptors in a region."""
+def read_programme(beats: Beats, neighbours: bool = False) -> list[Descriptor]:
+    """The descriptors in a region, for an engine with or without nearest points."""
     beat_bytes = beats.shape[1]
     size = descriptor_beats(8 * beat_bytes) * beat_bytes
     content = beats.tobytes()
     words = [int.from_bytes(content[at : at + size], "little") for at in range(0, len(content), size)]
-    places = {field.name: DESCRIPTOR.place(field.name) for field in DESCRIPTOR.fields}
-    return [Descriptor(**{n: word >> at & ((1 << bits) - 1) for n, (at, bits) in places.items()}) for word in words]
+    layout, kind = layout_of(neighbours), PointDescriptor if neighbours else Descriptor
+    places = {field.name: layout.place(field.name) for field in layout.fields}
+    return [kind(**{n: word >> at & ((1 << bits) - 1) for n, (at, bits) in places.items()}) for word in words]
 
 
 def entry_beats(
@@ -388,11 +467,11 @@ def register_table() -> list[tuple[str, str, str, str]]:
     return wire.register_table(ARGUMENT_REGISTERS)
 
 
-def descriptor_table() -> list[tuple[str, str, str, str]]:
-    """First bit, bits, name and meaning of every field of a descriptor."""
+def descriptor_table(neighbours: bool = False) -> list[tuple[str, str, str, str]]:
+    """First bit, bits, name and meaning of every field of a descriptor, with or without nearest points."""
+    layout = layout_of(neighbours)
     return [
-        (str(DESCRIPTOR.place(field.name)[0]), str(field.bits), f"`{field.name}`", field.about)
-        for field in DESCRIPTOR.fields
+        (str(layout.place(field.name)[0]), str(field.bits), f"`{field.name}`", field.about) for field in layout.fields
     ]
 
 

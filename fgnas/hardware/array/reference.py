@@ -24,9 +24,11 @@ from fgnas.hardware.array.programme import (
     Operation,
     Region,
     Target,
+    executed,
     read_entries,
 )
 from fgnas.hardware.array.sharing import clashes
+from fgnas.hardware.integer.neighbourhood import root
 
 
 @dataclass
@@ -61,15 +63,19 @@ class Machine:
 
     def execute(self, programme: Sequence[Descriptor], regions: dict[str, Beats]) -> Codes:
         """Run a programme; returns the words of logits, [words, LANES]."""
-        for descriptor in programme:
-            beats = _beats(descriptor, regions)
+        logits = [self.logits]
+        for cloud, place in executed(programme):
+            descriptor = programme[place]
+            beats = _beats(descriptor, regions, cloud)
             mode = self.engine.modes[descriptor.mode]
             if descriptor.operation == Operation.LOAD:
                 self._load(descriptor, mode, beats)
             elif descriptor.gathers:
                 self._gather(descriptor, mode)
-            elif descriptor.sample:
+            elif descriptor.sample and descriptor.operation == Operation.DENSE:
                 self._sample(descriptor)
+            elif descriptor.place:
+                self._pass(descriptor, mode)
             elif descriptor.operation == Operation.SPARSE:
                 self._sparse(descriptor, mode, beats)
             elif descriptor.operation == Operation.DENSE:
@@ -81,7 +87,9 @@ class Machine:
                     Attention.QUERIES: self._queries,
                 }  # fmt: skip
                 steps[Attention(descriptor.attention)](descriptor, mode, beats)
-        return self.logits
+            if descriptor.target == Target.LOGITS:
+                logits.append(self.logits)
+        return np.concatenate(logits)
 
     def _load(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         image = read_image(beats, self.engine, mode.places, d.count)
@@ -105,6 +113,9 @@ class Machine:
                 sums.append(np.zeros((0, d.tiles, LANES), np.int64))
                 continue
             words = self.table[unit][d.table_base + index[goes, taker][entries][:, None] + tile]
+            if d.sample:
+                row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(words)))
+                words = _distances(words, self._measured(d, unit, len(starts))[row])
             products = value[goes, taker][entries][:, None, None] * words
             reduce = np.maximum if d.reduce else np.add
             sums.append(reduce.reduceat(products, starts, axis=0))
@@ -130,10 +141,20 @@ class Machine:
             itself = np.arange(d.count)[:, None] * mode.m + unit
             index = np.concatenate([index, itself[:, : d.entries - named]], axis=1)
             words = self.table[unit][d.table_base + index[:, :, None] * d.limit + np.arange(d.tiles)]
+            if d.sample:
+                words = _distances(words, self._measured(d, unit, d.count)[:, None])
             values = np.where(np.arange(d.entries) < named, value, own)
             messages = values[:, None, None] * words
             sums.append(messages.max(axis=1) if d.reduce else messages.sum(axis=1))
         self._finish(d, mode, sums)
+
+    def _measured(self, d: Descriptor, unit: int, rows: int) -> Codes:
+        """[rows, tiles, LANES] the own rows whose distances are taken."""
+        return self.own[unit][d.own_base + np.arange(rows)[:, None] * d.own_tiles + np.arange(d.tiles)]
+
+    def _pass(self, d: Descriptor, mode: Mode) -> None:
+        """Own words, each times the value."""
+        self._finish(d, mode, [_signed(d.offset) * self._measured(d, unit, d.count) for unit in range(mode.units)])
 
     def _scores(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """A word for each row of H: lane h has the score of the unit's head h as a source, lane HEADS + h as a target.
@@ -286,7 +307,7 @@ class Machine:
         for (group, column), part in rows.items():
             if d.target == Target.OWN:
                 place = d.target_base + np.arange(len(part)) * d.target_tiles
-                self.own[group * mode.places + column, place[:, None] + np.arange(d.tiles)] = part
+                self.own[group * mode.places + column, place[:, None] + np.arange(part.shape[1])] = part
             else:
                 self._scatter(d, mode, group, column, part)
 
@@ -294,7 +315,7 @@ class Machine:
         """Write [rows, tiles, LANES] to the tables of all units that hold these columns."""
         units, wide = np.arange(self.engine.units), 1 << d.target_columns
         first = d.target_base + (np.arange(len(part)) * mode.m + group) * d.target_tiles
-        for tile in range(d.tiles):
+        for tile in range(part.shape[1]):
             whole = tile * mode.n + column
             readers = units[units % wide == whole % wide]
             self.table[readers[:, None], first + whole // wide] = part[:, tile]
@@ -306,7 +327,7 @@ class Machine:
         if divisor is not None:
             y = divide_even(y, divisor[:, :, None])
         if d.bias:
-            bias = self.bias[unit, d.bias_base : d.bias_base + d.tiles]
+            bias = self.bias[unit, d.bias_base : d.bias_base + y.shape[1]]
             y = y + (bias << (wire.LOGIT_EXTRA_BITS if d.bias_fine else 0))
         largest = (1 << (d.bits - 1)) - 1
         u = np.clip(y, -largest - 1, largest)
@@ -318,22 +339,28 @@ class Machine:
         if not d.residual:
             return u
         own = shift_right_even(self._own_rows(d, unit, len(u)), self.engine.shifts[d.residual_shift])
-        return np.clip(u - own if d.minus else u + own, -largest - 1, largest)
+        least = 0 if d.activation == Activation.RELU_BEHIND else -largest - 1
+        return np.clip(u - own if d.minus else u + own, least, largest)
 
     def _own_rows(self, d: Descriptor, unit: int, rows: int) -> Codes:
         """[rows, tiles, LANES] the unit's own rows that are added to as many finished ones, in their order."""
-        words = d.target_tiles
-        if self.engine.neighbours is not None:
-            words = d.limit if d.gathers else d.entries or d.target_tiles
+        words = d.own_tiles if d.NEIGHBOURS else d.target_tiles
         place = d.own_base + np.arange(rows)[:, None] * words + np.arange(d.tiles)
         return self.own[unit, place]
 
 
-def _beats(d: Descriptor, regions: dict[str, Beats]) -> Beats:
-    """The beats that a descriptor reads; none of nearest points."""
+def _beats(d: Descriptor, regions: dict[str, Beats], cloud: int) -> Beats:
+    """The beats that a descriptor reads, of a load of points those of a cloud; none of nearest points."""
     if d.region == Region.NEIGHBOURS:
         return next(iter(regions.values()))[:0]
-    return regions[Region(d.region).name.lower()][d.offset : d.offset + d.beats]
+    first = d.offset + (cloud * d.beats if d.brings_clouds else 0)
+    return regions[Region(d.region).name.lower()][first : first + d.beats]
+
+
+def _distances(words: Codes, own: Codes) -> Codes:
+    """[..., 1, LANES] of words and own words [..., tiles, LANES] their distance, in the first lane."""
+    squares = ((words - own) ** 2).sum(axis=(-2, -1))
+    return np.pad(root(squares)[..., None, None], [(0, 0)] * (squares.ndim + 1) + [(0, LANES - 1)])
 
 
 def _signed(code: int) -> int:

@@ -5,6 +5,7 @@ The rule is that of `fgnas.hardware.memories`, which is exact for the pipeline's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,22 @@ def engine_resources(engine: Engine, family: str = DEFAULT_FAMILY) -> dict[str, 
     return {"lut": float(lut[0]), "ff": float(ff[0]), **exact}
 
 
+def resources_of(engines: Sequence[Engine], family: str = DEFAULT_FAMILY) -> dict[str, NDArray[np.float64]]:
+    """`engine_resources` of engines without attention, [n] each."""
+    columns = engine_columns(engines)
+    lut, ff = lut_ff(columns, family)
+    return {
+        "lut": lut.astype(np.float64), "ff": ff.astype(np.float64),
+        "dsp": np.array([one.dsp for one in engines], np.float64), "bram36": block_rams(columns, 0, family),
+    }  # fmt: skip
+
+
 def block_rams(
     engines: EngineColumns, exponentials: Any = 0, family: str = DEFAULT_FAMILY
 ) -> NDArray[np.float64]:
-    """[n] block RAMs of 36 Kb of engines, halves counted: a table for the units that share it, own rows and partial
-    sums of each unit, and the read buffer; `exponentials` are a unit's `exponential_halves`.
+    """[n] block RAMs of 36 Kb of engines, halves counted: a table for the units that share it, own rows, partial sums
+    and the indices of nearest points of each unit, and the read buffer; `exponentials` are a unit's
+    `exponential_halves`.
 
     The depths are those that are built.
     """
@@ -59,8 +71,9 @@ def block_rams(
     tables = engines.units // engines.shared * banks * _halves(family, engines.table_words // banks, engines.word_bits)
     rows = _row_halves(family, engines.own_words, engines.word_bits)
     rows += _row_halves(family, engines.partial_words, LANES * engines.sum_bits)
+    indices = np.where(engines.indices, _halves(family, np.maximum(engines.indices, 2), engines.index_bits), 0)
     buffer = _halves(family, np.full_like(engines.beat_bits, reader_buffer().of(0).depth), engines.beat_bits)
-    return (tables + engines.units * (rows + exponentials) + buffer) / 2
+    return (tables + engines.units * (rows + exponentials + indices) + buffer) / 2
 
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:

@@ -26,7 +26,12 @@ def integer_logits(design: Design, network: Network, data: GraphData, rounding: 
 
 def logits_of(integers: IntegerNetwork, data: GraphData, rates: Sequence[float]) -> Codes:
     """[N, classes] logits of an integer network whose layers receive from samples of neighbours at such rates."""
-    return interpreter.run(integers, [_graph(one, integers.number) for one in layer_graphs(data, rates)])
+    return interpreter.run(integers, graphs_of(integers, data, rates))
+
+
+def graphs_of(integers: IntegerNetwork, data: GraphData, rates: Sequence[float]) -> list[IntegerGraph]:
+    """The graph that each layer of an integer network receives from, with samples of neighbours at such rates."""
+    return [_graph(one, integers.number) for one in layer_graphs(data, rates)]
 
 
 @functools.lru_cache(maxsize=GRAPHS_KEPT)

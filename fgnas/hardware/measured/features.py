@@ -38,7 +38,7 @@ CLASSES = (
 )  # fmt: skip
 """What costs a time of its own; a combine by its widths."""
 NUMBERS = 7
-"""Of an operation beside its codes: see `_numbers`."""
+"""Numbers of an operation beside its codes: see `_numbers`."""
 FLOAT = 4
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from fgnas.design import Design
 from fgnas.designs import DesignTable
@@ -62,9 +62,16 @@ class Pipeline:
             raise UserError(f"--beat-bits is for --target array: a pipeline's port has {wire.BEAT_BITS} bits")
         if wanted.bram36 is not None:
             raise UserError("--bram36 is for --target array: the design and the graph say how many a pipeline takes")
+        if wanted.flexible:
+            raise UserError("--flexible is for --target array: a pipeline runs the one network that it was built for")
         if not wanted.repurposing:
             raise UserError("--repurposing is for --target array: a pipeline has buffers for each layer")
         return FittedPipeline(lower(design, network, GraphShape.of(data), data.label, design.hash), network)
+
+    def fit_built(self, summary: dict[str, Any], design: Design, network: Network, data: GraphData) -> NoReturn:
+        """None: a pipeline is built for the layers of one design."""
+        raise UserError("a pipeline runs the one network that it was built for: encode networks on an array, which "
+                        "`fgnas hls --target array` makes")  # fmt: skip
 
     def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
         """LUT, FF, DSP and block RAM of a described accelerator."""

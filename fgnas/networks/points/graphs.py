@@ -13,10 +13,13 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from fgnas.networks.points.operations import PARTS, Aggregate
+from fgnas.networks.points.reductions import Distances, Extreme, Sum, taken
 from fgnas.tasks.neighbours import hashed_neighbours
 
 INDEX_BITS = 32
 """Bits of a key below those of a distance."""
+GATHERED = 2**19
+"""Numbers that a gather of neighbours' features holds, where it holds those of many clouds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,43 +71,58 @@ class Neighbours:
 
     Attributes:
         sources: [n, k] places of the neighbours.
+        points: points of a cloud; features of its neighbours are gathered at once.
     """
 
     sources: Tensor
+    points: int
 
     def reduce(self, one: Aggregate, x: Tensor) -> Tensor:
-        """As `Graph.reduce`. Neighbours are reduced before x_i is taken off: their messages have no rows of their own,
-        but for distances."""
-        parts, k = PARTS[one.message], self.sources.shape[1]
-        largest = one.reducer in ("max", "min")
-        of_rows = "distance" in parts or (largest and parts != ("target",))
-        near = taken(x, self.sources) if of_rows else None
-        source = self._sources(one.reducer, x, near) if {"source", "relative"} & set(parts) else None
-        repeated = x * k if one.reducer == "sum" else x
-        found = []
-        for part in parts:
-            if part == "distance":
-                assert near is not None
-                found.append(_over(one.reducer, (near - x[:, None]).norm(dim=-1, keepdim=True)))
-            elif part == "target":
-                found.append(repeated)
-            else:
-                assert source is not None
-                found.append(source if part == "source" else source - repeated)
-        return found[0] if len(found) == 1 else torch.cat(found, dim=1)
-
-    def _sources(self, reducer: str, x: Tensor, near: Tensor | None) -> Tensor:
-        """[n, C] the neighbours' features, reduced; a sum reads them without a copy."""
-        if reducer in ("max", "min"):
-            assert near is not None
-            return _over(reducer, near)
-        total = embedding_bag(self.sources, x, mode="sum")
-        return total / self.sources.shape[1] if reducer == "mean" else total
+        """As `Graph.reduce`. Many clouds whose gradient nobody asks for are gathered a few at a time, which stay in the
+        processor's cache."""
+        rows = max(self.points, GATHERED // (self.sources.shape[1] * x.shape[1]))
+        if len(x) <= rows or (torch.is_grad_enabled() and x.requires_grad):
+            return _reduced(one, x, x, self.sources)
+        blocks = zip(x.split(rows), self.sources.split(rows), strict=True)
+        return torch.cat([_reduced(one, x, own, sources) for own, sources in blocks])
 
 
-def taken(x: Tensor, places: Tensor) -> Tensor:
-    """[n, k, C] rows of x at places [n, k]."""
-    return x.index_select(0, places.flatten()).view(*places.shape, -1)
+def _reduced(one: Aggregate, x: Tensor, own: Tensor, sources: Tensor) -> Tensor:
+    """[m, width] messages from rows of x [n, C] at sources [m, k] to points with features [m, C], reduced. Neighbours
+    are reduced before x_i is taken off: their messages have no rows of their own, but for distances."""
+    parts, k = PARTS[one.message], sources.shape[1]
+    learning = torch.is_grad_enabled() and x.requires_grad
+    largest = one.reducer in ("max", "min")
+    of_rows = "distance" in parts or (largest and parts != ("target",))
+    near = taken(x, sources) if of_rows and not learning else None
+    source = _sources(one.reducer, x, sources, near) if {"source", "relative"} & set(parts) else None
+    repeated = own * k if one.reducer == "sum" else own
+    found = []
+    for part in parts:
+        if part == "distance":
+            apart = Distances.apply(x, sources)[:, :, None] if near is None else _apart(near, own)
+            found.append(_over(one.reducer, apart))
+        elif part == "target":
+            found.append(repeated)
+        else:
+            assert source is not None
+            found.append(source if part == "source" else source - repeated)
+    return found[0] if len(found) == 1 else torch.cat(found, dim=1)
+
+
+def _apart(near: Tensor, own: Tensor) -> Tensor:
+    """[m, k, 1] distances of neighbours [m, k, C] from their points [m, C]."""
+    return (near - own[:, None]).norm(dim=-1, keepdim=True)
+
+
+def _sources(reducer: str, x: Tensor, sources: Tensor, near: Tensor | None) -> Tensor:
+    """[m, C] the neighbours' features, reduced; a sum reads them without a copy. Without gathered ones it learns."""
+    if reducer in ("max", "min"):
+        extreme: Tensor = Extreme.apply(x, sources, reducer == "max") if near is None else _over(reducer, near)
+        return extreme
+    learning = torch.is_grad_enabled() and x.requires_grad
+    total: Tensor = Sum.apply(x, sources) if learning else embedding_bag(sources, x, mode="sum")
+    return total / sources.shape[1] if reducer == "mean" else total
 
 
 def _over(reducer: str, messages: Tensor) -> Tensor:

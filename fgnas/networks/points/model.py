@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fgnas.networks.points.graphs import Batch, Edges, Graph, Neighbours, nearest, random_neighbours, taken
+from fgnas.networks.points.graphs import Batch, Edges, Graph, Neighbours, nearest, random_neighbours
 from fgnas.networks.points.operations import (
     Aggregate,
     Combine,
@@ -23,11 +23,12 @@ from fgnas.networks.points.operations import (
     Tail,
     widths,
 )
+from fgnas.networks.points.reductions import Extreme, Sum, taken
 
 GRAPH_SEED = 0
 """Seed of random neighbours: one for all trainings, since hardware and every device draw the same."""
 DROPOUT = 0.5
-"""Of a tail's hidden layers, while training (DGCNN)."""
+"""Dropout of a tail's hidden layers, while training (DGCNN)."""
 
 
 class Dense(nn.Module):
@@ -99,7 +100,7 @@ class LazyGraph:
             else:
                 make = functools.partial(_random, k=k, ordinal=state.drawn)
                 state.drawn += 1
-            self.graph, self.x = Neighbours(state.batch.each(make, self.x)), None
+            self.graph, self.x = Neighbours(state.batch.each(make, self.x), max(state.batch.sizes)), None
         return self.graph
 
 
@@ -169,10 +170,12 @@ class PointModel(nn.Module):
         return found
 
     def _edges(self, state: State, place: int, one: EdgeConv) -> Tensor:
-        """[n, features] an EdgeConv; the fused form needs statistics, so that a network trains in the other."""
+        """[n, features] an EdgeConv. It trains without a row for each edge, and then computes as it says."""
         graph, dense = state.read(), self._dense(place)
         assert isinstance(graph, Neighbours), "a baseline samples before its first EdgeConv"
-        if one.fused and not self.training:
+        if self.training:
+            return learned_edges(dense, state.x, graph.sources)
+        if one.fused:
             weight, bias = dense.folded()
             own, other = weight.chunk(2, dim=1)
             largest = taken(functional.linear(state.x, other), graph.sources).amax(dim=1)
@@ -180,6 +183,36 @@ class PointModel(nn.Module):
         target = state.x[:, None].expand(-1, graph.sources.shape[1], -1)
         messages = torch.cat([target, taken(state.x, graph.sources) - target], dim=2)
         return dense(messages.flatten(end_dim=1)).reshape(*messages.shape[:2], -1).amax(dim=1)
+
+
+def learned_edges(dense: Dense, x: Tensor, sources: Tensor) -> Tensor:
+    """[n, features] the maximum over neighbours of relu(norm(W [x_i, x_j - x_i])), while training.
+
+    W [x_i, x_j - x_i] is u_i + v_j: the norm's statistics over edges follow from u, from v and from the sum of v over
+    each point's neighbours, and the maximum, where the norm's factor is negative the minimum, is that of v.
+    """
+    norm, edges = dense.norm, sources.numel()
+    own, other = dense.linear.weight.chunk(2, dim=1)
+    u, v = functional.linear(x, own - other), functional.linear(x, other)
+    degree = torch.bincount(sources.flatten(), minlength=len(x)).to(x.dtype)
+    mean_u, mean_v = u.mean(dim=0), degree @ v / edges
+    u, v = u - mean_u, v - mean_v
+    variance = (u * u).mean(dim=0) + (degree @ (v * v) + 2 * (u * Sum.apply(v, sources)).sum(dim=0)) / edges
+    _remember(norm, mean_u + mean_v, variance * edges / (edges - 1))
+    best = Extreme.apply(v, sources, True)
+    if bool((norm.weight < 0).any()):
+        best = torch.where(norm.weight < 0, Extreme.apply(v, sources, False), best)
+    return functional.relu((u + best) * (norm.weight / torch.sqrt(variance + norm.eps)) + norm.bias)
+
+
+@torch.no_grad()
+def _remember(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor) -> None:
+    """Move a norm's running statistics, as it does itself."""
+    assert norm.running_mean is not None and norm.running_var is not None
+    assert norm.num_batches_tracked is not None and norm.momentum is not None
+    norm.running_mean.lerp_(mean, norm.momentum)
+    norm.running_var.lerp_(variance, norm.momentum)
+    norm.num_batches_tracked.add_(1)
 
 
 class TailModel(nn.Module):

@@ -31,7 +31,7 @@ from fgnas.networks.norm import Norm
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import DROPOUT, State, readout, started, step
 from fgnas.networks.points.operations import MESSAGES, WIDTHS, Aggregate, Combine, PointNetwork, Tail
-from fgnas.networks.points.training import Recipe, changed, graphs_of
+from fgnas.networks.points.training import Recipe, changed, graphs_of, keep_memory, release_memory
 from fgnas.networks.points.work import Cloud
 from fgnas.tasks.points import GraphSet
 
@@ -212,8 +212,9 @@ def train(
 ) -> PointSupernet:  # fmt: skip
     """Train a supernet from its present weights. It continues after the checkpoint's last whole epoch, to the same
     bits."""
+    keep_memory()
     alone = recipe.alone
-    optimiser = torch.optim.AdamW(model.parameters(), alone.learning_rate, weight_decay=alone.weight_decay)
+    optimiser = torch.optim.AdamW(model.parameters(), alone.learning_rate, weight_decay=alone.weight_decay, fused=True)
     trained, start = np.flatnonzero(data.train), 0
     steps = math.ceil(len(trained) / alone.batch)
     if checkpoint.is_file():
@@ -230,6 +231,7 @@ def train(
                 group["lr"] = alone.rate(epoch * steps + number, recipe.epochs * steps)
             _step(model, optimiser, graphs_of(data, chosen), alone, draw(rng), rng)
         _save(checkpoint, model, optimiser, epoch + 1)
+        release_memory()
         on_epoch(epoch + 1)
     return model.eval()
 

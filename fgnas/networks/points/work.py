@@ -33,7 +33,7 @@ def widest(operations: Sequence[Operation], width_in: int) -> int:
 
 
 def multiplications(network: PointNetwork, cloud: Cloud) -> int:
-    """Of one cloud: linear maps, and N * N distances of a graph of nearest neighbours."""
+    """Multiplications of one cloud: linear maps, and N * N distances of a graph of nearest neighbours."""
     given = [cloud.width, *widths(network.operations, cloud.width)]
     operations = zip(network.operations, given, given[1:], strict=False)
     points = cloud.points

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from fgnas.networks.vision import steps
 from fgnas.networks.vision.subnet import Subnet, Superblock
-from fgnas.networks.vision.vig import Block, Vig, nearest, patches
+from fgnas.networks.vision.vig import Block, Vig, patches
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Stage:
         opens: whether it begins a block: its input is then what the block's last step reads again.
         module: the layers that it computes with.
         run: its output from its input [batch, ...] and the input of its block.
-        neighbours: of every patch, with an operator; else 0.
+        nearest: the neighbours [batch, N, K] of every patch from the input, with an operator; else None.
         width: hidden features of its FFN.
     """
 
@@ -33,7 +33,7 @@ class Stage:
     opens: bool
     module: nn.Module
     run: Callable[[Tensor, Tensor], Tensor]
-    neighbours: int = 0
+    nearest: Callable[[Tensor], Tensor] | None = None
     width: int | None = None
 
 
@@ -63,12 +63,12 @@ def run(chain: Sequence[Stage], images: Tensor) -> Tensor:
 
 
 def _grapher(block: Block, choice: Superblock) -> Iterator[Stage]:
-    operator, count = block.operators[choice.operator], block.neighbours
+    operator = block.operators[choice.operator]
     if choice.pre:
         yield Stage(steps.PRE, True, block.pre, lambda x, _: block.pre(x))
     yield Stage(
-        steps.operator_step(choice.operator, count), not choice.pre, operator,
-        lambda x, _: operator(x, nearest(x, count)), neighbours=count,
+        steps.operator_step(choice.operator, block.neighbours), not choice.pre, operator,
+        lambda x, _: operator(x, block.nearest(x)), nearest=block.nearest,
     )  # fmt: skip
     yield Stage(steps.POST, False, block.post, lambda x, entered: entered + block.post(torch.relu(x)))
 

@@ -37,6 +37,7 @@ class Recipe:
     Attributes:
         warmup: steps until the rate of learning is whole; it then falls along a cosine.
         random: uniform subnets a step, beside the largest and the smallest.
+        metric: how near patches are, see `Backbone`.
     """
 
     epochs: int
@@ -45,6 +46,7 @@ class Recipe:
     warmup: int = 100
     weight_decay: float = 0.05
     random: int = 2
+    metric: str = "cosine"
 
     def rate(self, step: int, steps: int) -> float:
         """The rate of learning at one of so many steps."""
@@ -102,7 +104,7 @@ def train(
 
     Without `draw` every step takes the subnets of the sandwich rule.
     """
-    backbone = Backbone.of(data)
+    backbone = Backbone.of(data, recipe.metric)
     torch.manual_seed(seed)
     model = _initial(backbone)
     draw = draw or functools.partial(_sandwich, backbone, recipe.random)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fgnas.errors import UserError
 from fgnas.networks.norm import Norm
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.tasks.images import ImageData
@@ -35,6 +36,7 @@ class Backbone:
         neighbours: K of each superblock; a patch is among its own neighbours.
         classes: outputs of the head.
         dropout: before the classifier, while training.
+        metric: how near patches are, one of METRICS.
     """
 
     channels: int
@@ -44,6 +46,11 @@ class Backbone:
     neighbours: tuple[int, ...]
     classes: int
     dropout: float = 0.2
+    metric: str = "cosine"
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise UserError(f"unknown metric {self.metric!r}; known: {', '.join(METRICS)}")
 
     @property
     def nodes(self) -> int:
@@ -56,7 +63,7 @@ class Backbone:
         return tuple(int(share * self.features) for share in WIDTH_SHARES)
 
     @classmethod
-    def of(cls, data: ImageData) -> Backbone:
+    def of(cls, data: ImageData, metric: str = "cosine") -> Backbone:
         """The backbone for images: the paper's from 224 pixels on, reduced ones below."""
         channels, size = data.pixels.shape[1], data.pixels.shape[2]
         if size >= 224:
@@ -65,7 +72,7 @@ class Backbone:
             patch, features, neighbours = 4, 32, (4, 5, 6, 8)
         else:
             patch, features, neighbours = 2, 32, (3, 4, 5, 6)
-        return cls(channels, size, patch, features, neighbours, data.classes)
+        return cls(channels, size, patch, features, neighbours, data.classes, metric=metric)
 
 
 class Layer(nn.Module):
@@ -97,6 +104,16 @@ def nearest(x: Tensor, count: int) -> Tensor:
     with torch.no_grad():
         unit = functional.normalize(x, dim=-1)
         return (unit @ unit.transpose(1, 2)).topk(count, dim=-1).indices
+
+
+def nearest_by_distance(x: Tensor, count: int) -> Tensor:
+    """[batch, N, count] the patches whose features [batch, N, D] are nearest by distance."""
+    with torch.no_grad():
+        return torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist").topk(count, largest=False).indices
+
+
+METRICS: dict[str, Callable[[Tensor, int], Tensor]] = {"cosine": nearest, "distance": nearest_by_distance}
+"""Ways to find nearest patches. MaGNAS's is the cosine; an array that finds them itself compares distances."""
 
 
 def gather(x: Tensor, index: Tensor) -> Tensor:
@@ -166,7 +183,7 @@ class Block(nn.Module):
     def __init__(self, backbone: Backbone, neighbours: int) -> None:
         super().__init__()
         features = backbone.features
-        self.neighbours = neighbours
+        self.neighbours, self.metric = neighbours, backbone.metric
         self.pre = Layer(features, features)
         self.operators = nn.ModuleDict({name: kind(features) for name, kind in OPERATOR_MODULES.items()})
         self.post = Layer(2 * features, features)
@@ -176,11 +193,15 @@ class Block(nn.Module):
     def forward(self, x: Tensor, choice: Superblock) -> Tensor:
         """x [batch, N, D] -> [batch, N, D]."""
         entered = self.pre(x) if choice.pre else x
-        passed = self.operators[choice.operator](entered, nearest(entered, self.neighbours))
+        passed = self.operators[choice.operator](entered, self.nearest(entered))
         x = x + self.post(torch.relu(passed))
         if choice.ffn:
             x = x + self.fc2(torch.relu(self.fc1(x, choice.width)))
         return x
+
+    def nearest(self, x: Tensor) -> Tensor:
+        """[batch, N, K] the nearest patches of every patch of [batch, N, D]."""
+        return METRICS[self.metric](x, self.neighbours)
 
 
 class Vig(nn.Module):

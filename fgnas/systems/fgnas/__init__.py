@@ -27,7 +27,11 @@ def compose(options: Options, data: GraphData | None = None) -> Composition:
 class _BackEnd:
     """The back end of designs, whatever hardware they name; nothing heavy is imported before it is used."""
 
-    one_design = True
+    offered = "fgnas.api.designs"
+
+    def built(self, entry: dict[str, Any]) -> bool:
+        """Always."""
+        return True
 
     def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
         """A leader's design with its weights."""

@@ -87,6 +87,11 @@ def run_bundle(bundle: Sequence[Job]) -> list[Result]:
     if data.fingerprint != bundle[0].fingerprint:
         name = bundle[0].dataset
         raise UserError(f"a worker read another {name} than the search; give all the same FGNAS_DATA_ROOT")
+    return results_on(data, bundle)
+
+
+def results_on(data: GraphData, bundle: Sequence[Job]) -> list[Result]:
+    """The results of jobs whose data are loaded."""
     new = [job for job in bundle if job.trained is None]
     trained = {job.seed: job.trained for job in bundle}
     if new:

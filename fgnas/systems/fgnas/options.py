@@ -26,6 +26,8 @@ SPECIFICATION = ("latency_ms", "lut", "ff", "dsp", "bram36", "clock_mhz", "famil
 class Options(SearchOptions):
     """Options of `fgnas search`; the defaults take a few minutes on two cores."""
 
+    DRAWN = {"target": "pipeline"}  # noqa: RUF012 - others solve the hardware of what they price
+
     dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")
     split: str | None = option(
         None, "masks for a file without: per cent to train, validate and test, such as 60/20/20", TEXT, "T/V/T"
@@ -83,11 +85,7 @@ class Options(SearchOptions):
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options with a known device's part replaced by `fpga`. Part and port of a user's own device are omitted."""
-        from fgnas.hardware.devices import devices
+        """Options with a known device's part replaced by `fpga`."""
+        from fgnas.hardware.devices import without_part
 
-        found = dict(options)
-        part, _, _ = (found.pop(name, None) for name in ("part", "port_bits", "port_mhz"))
-        if part in {device.part for device in devices().values()}:
-            found["fpga"] = part
-        return found
+        return without_part(options)

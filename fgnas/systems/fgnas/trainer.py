@@ -17,6 +17,7 @@ from fgnas.network import Network
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed, of_repetition
 from fgnas.systems.fgnas.jobs import Job, Result, bundled, run_bundle
+from fgnas.systems.fgnas.warming import warm_up
 from fgnas.tasks.nodes import GraphData
 
 NETWORKS_KEPT_BYTES = 512 << 20
@@ -35,6 +36,8 @@ class DesignTrainer:
         Quantity("float_val", "Validation accuracy in float", "share", lower_is_better=False),
         Quantity("epoch", "Best epoch", lower_is_better=False),
     )
+
+    warm_up = staticmethod(warm_up)
 
     def __init__(self, data: GraphData, seed: int, recipe: Recipe) -> None:
         self.data, self.seed, self.recipe = data, seed, recipe

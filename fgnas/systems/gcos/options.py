@@ -15,6 +15,8 @@ SCORINGS = ("supernet", "training")
 class Options(SearchOptions):
     """Options of `fgnas search --system g-cos`."""
 
+    SHAPES = (*SearchOptions.SHAPES, "results")
+
     method: str = option("pool", "the searcher: pool, random, evolution, or any other", TEXT, "NAME")
     children: int = option(1500, "valid samples to evaluate", POSITIVE, "N")
     dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")

@@ -42,7 +42,7 @@ ATTENTIONS = Choice("attention", ("constant", "gcn", "gat"), "architecture")
 ACTIVATIONS = Choice("activation", NAMES, "architecture", where="hidden")
 HEADS_OF_GAT = Choice("k", (1, 2, 4, 8), "architecture", where="hidden", only_if=("attention", "gat"), label="heads")
 LEAST_FEATURES = 4
-"""Of a head."""
+"""Fewest features of a head."""
 SAMPLING = Choice("sampling", (100, 50, 10), "architecture", label="per cent of the edges")
 AGGREGATIONS = Choice("aggregation", ("add", "mean", "max", MLP), "architecture")
 ADDED = {one.name: one for one in (ATTENTIONS, ACTIVATIONS, AGGREGATIONS)}

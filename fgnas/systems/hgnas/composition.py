@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from fgnas.costs import Limit
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware.measured.device import DeviceFolder
 from fgnas.hardware.measured.measure import check_data
+from fgnas.hardware.specification import Specification
 from fgnas.networks.points.operations import TAILS, Tail
 from fgnas.networks.points.supernet import SupernetRecipe
 from fgnas.networks.points.training import recipe_of
 from fgnas.networks.points.work import Cloud
-from fgnas.options import spelt
+from fgnas.options import refuse
+from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget
 from fgnas.systems.hgnas.options import Options
 from fgnas.systems.hgnas.space import PointSpace, point_space
 from fgnas.systems.hgnas.target import MEGABYTE, WIDEST, MeasuredTarget, ProductTarget
 from fgnas.systems.hgnas.trainer import PointTrainer
 from fgnas.tasks.points import EMBEDDED, GraphSet, load_graphs
 
-SURVEY_DRAWS = 2_000
+SURVEY_DRAWS, LOWERED_DRAWS = 2_000, 400
+"""Networks that a survey prices; fewer where each is lowered."""
 MILLION = 1e6
+ARRAY = "array"
+"""The target that no folder of a device may be named after."""
+OF_DEVICE = ("memory_mb", "predictor")
+SIZES = tuple(one.name for one in fields(ArraySize))
+LIMITS = ("lut", "ff", "dsp", "bram36", "clock_mhz", "family", "guard_band", "part", "port_bits", "port_mhz")
+OF_ARRAY = (*SIZES, *LIMITS)
+"""Options of one target alone."""
 
 
 def composed(options: Options, data: GraphSet | None = None) -> Composition:
@@ -30,35 +41,72 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
     data = data or load_graphs(options.dataset)
     tail = tail_of(options.tail, data)
     space = point_space(cloud_of(data), tail)
-    target = _target(options, space, data)
+    asked = _asked(options, space, data)
+    target = asked.target
     recipe = SupernetRecipe(options.epochs, replace(recipe_of(data), epochs=options.retrain_epochs), options.supernet)
     return Composition(
         space=space,
         target=target,
-        trainer=PointTrainer(data, options.seed, space, recipe, options.own_epochs),
-        limits=(WIDEST, *_limits(options)),
+        trainer=PointTrainer(data, options.seed, space, recipe, options.own_epochs, asked.bits),
+        limits=(WIDEST, *asked.limits),
         objectives=("val", "share"),
         fronts=target.fronts,
+        weights={"share": options.weight},
         label=data.label,
         identity={
             "dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe), "tail": asdict(tail),
             **target.identity,
         },
-        delivered={"dataset": data.name, "fingerprint": data.fingerprint, "synthetic": data.synthetic},
-        survey_draws=SURVEY_DRAWS,
+        delivered={
+            "dataset": data.name, "fingerprint": data.fingerprint, "synthetic": data.synthetic, **asked.delivered,
+        },
+        survey_draws=asked.draws,
     )  # fmt: skip
 
 
-def _target(options: Options, space: PointSpace, data: GraphSet) -> ProductTarget | MeasuredTarget:
-    """What networks cost. Raises UserError for a device of other data, and for its limits without a device."""
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What networks are searched for: what they cost, the limits, and what every leader's entry says of it.
+
+    Attributes:
+        bits: of the numbers with which the delivered network is tested, too; None: as floats alone.
+        draws: rows that the survey prices.
+    """
+
+    target: ProductTarget | MeasuredTarget | ArrayTarget
+    limits: tuple[Limit, ...]
+    delivered: dict[str, Any] = field(default_factory=dict)
+    bits: int | None = None
+    draws: int = SURVEY_DRAWS
+
+
+def _asked(options: Options, space: PointSpace, data: GraphSet) -> Asked:
+    """The target by its name. Raises UserError for a device of other data, and for options of another target."""
+    if options.target == ARRAY:
+        refuse(options, OF_DEVICE, "is for a measured device: an array's memories are its --bram36")
+        return _of_array(options, space)
+    refuse(options, OF_ARRAY, "is for an array: give --target array")
     if options.target is not None:
         path = Path(options.target)
         check_data(path, DeviceFolder(path).device(), data, space.tail)
-        return MeasuredTarget(space, DeviceFolder(path), options.predictor)
-    for name in ("latency_ms", "memory_mb", "predictor"):
-        if getattr(options, name) is not None:
-            raise UserError(f"{spelt(name)} needs a device: give --target FOLDER, made by `fgnas measure`")
-    return ProductTarget(space)
+        return Asked(MeasuredTarget(space, DeviceFolder(path), options.predictor), _limits(options))
+    refuse(options, ("latency_ms", *OF_DEVICE), "needs a device: give --target FOLDER, made by `fgnas measure`")
+    return Asked(ProductTarget(space), _limits(options))
+
+
+def _of_array(options: Options, space: PointSpace) -> Asked:
+    """An array of the size that the options say, within their limits."""
+    given = {name: getattr(options, name) for name in (*SIZES, *LIMITS)}
+    given = {name: value for name, value in given.items() if value is not None}
+    size = ArraySize(**{name: value for name, value in given.items() if name in SIZES})
+    specification = Specification(
+        **{name: value for name, value in given.items() if name in LIMITS}, latency_ms=options.latency_ms
+    )
+    target = ArrayTarget(space, size, specification.clock_mhz, specification.family)
+    products = tuple(one for one in _limits(options) if one.cost == "products")
+    limits = (target.held, *specification.bounds(), *products)
+    return Asked(target, limits, {"array": vars(size), "specification": specification.to_dict()}, size.bits,
+                 LOWERED_DRAWS)  # fmt: skip
 
 
 def tail_of(name: str | None, data: GraphSet) -> Tail:

@@ -12,7 +12,7 @@ from fgnas.engine.run import cpu_name, versions
 from fgnas.errors import UserError
 from fgnas.hardware.measured.device import Device, DeviceFolder, differences
 from fgnas.hardware.measured.measure import check_data, check_enough, measure, time_now
-from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS, PointNetwork
+from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS, PointNetwork, Tail
 from fgnas.networks.points.work import multiplications, widest
 from fgnas.options import made
 from fgnas.systems.hgnas.composition import cloud_of, tail_of
@@ -87,6 +87,17 @@ def distinct(space: PointSpace, count: int, seed: int) -> list[PointNetwork]:
     return list(found.values())[:count]
 
 
+def data_here(folder: DeviceFolder, tail: Tail, fix: str) -> GraphSet:
+    """A device's data, to time networks with this tail on it now. Raises UserError, with a fix, on another processor,
+    and where data or tail are others."""
+    device = folder.device()
+    if device.processor != cpu_name():
+        raise UserError(f"{folder.path} is {device.processor}, and this is {cpu_name()}: {fix}")
+    data = load_graphs(device.dataset)
+    check_data(folder.path, device, data, tail)
+    return data
+
+
 def priced(network: PointNetwork, folder: DeviceFolder, measured: bool) -> dict[str, Any]:
     """What a network costs on a device: predicted, and timed on this processor where that is asked for.
 
@@ -103,10 +114,7 @@ def priced(network: PointNetwork, folder: DeviceFolder, measured: bool) -> dict[
     else:
         found["products"] = multiplications(network, device.cloud)
     if measured:
-        if device.processor != cpu_name():
-            raise UserError(f"{folder.path} is {device.processor}, and this is {cpu_name()}: leave out --measure")
-        data = load_graphs(device.dataset)
-        check_data(folder.path, device, data, device.tail)
+        data = data_here(folder, device.tail, "leave out --measure")
         share, milliseconds = time_now(network, device, data, ROUNDS_NOW)
         found |= {"measured_share": share, "measured_ms": milliseconds}
     return found

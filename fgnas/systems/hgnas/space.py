@@ -52,7 +52,7 @@ class PointCandidate:
 
     @property
     def hash(self) -> str:
-        """Of the network."""
+        """The hash of the network."""
         return self.network.hash
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ MEGABYTE = 1e6
 class ProductTarget:
     """Multiplications of one cloud, their share of the reference's, and the widest features."""
 
-    costs: tuple[Quantity, ...] = (PRODUCTS, Quantity("share", "Of fused DGCNN's", "share"), WIDTH)
+    costs: tuple[Quantity, ...] = (PRODUCTS, Quantity("share", "Of fused DGCNN's multiplications", "share"), WIDTH)
     fronts = (("products",),)
     identity: dict[str, Any] = {}
 
@@ -38,7 +39,7 @@ class ProductTarget:
     def price(self, rows: Rows) -> Costs:
         """Every cost of n rows, [n] each."""
         networks = [self.space.candidate(row).network for row in rows]
-        products, width = _counted(networks, self.space)
+        products, width = counted(networks, self.space)
         return {"products": products, "share": products / self.reference, "width": width}
 
 
@@ -78,14 +79,14 @@ class MeasuredTarget:
         memory = np.array([float(live(one, cloud)) for one in networks])
         if self.memory is not None:
             memory = np.maximum(memory, np.ceil(steady(self.memory.values(networks))))
-        products, width = _counted(networks, self.space)
+        products, width = counted(networks, self.space)
         return {
             "latency": share * self.reference_ms, "share": share, "memory": memory, "products": products,
             "width": width,
         }  # fmt: skip
 
 
-def _counted(networks: list[PointNetwork], space: PointSpace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def counted(networks: Sequence[PointNetwork], space: PointSpace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """[n] multiplications and [n] widest features."""
     cloud = space.cloud
     products = np.array([multiplications(one, cloud) for one in networks], np.float64)

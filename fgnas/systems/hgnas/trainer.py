@@ -27,6 +27,8 @@ from fgnas.networks.points.operations import PointNetwork, Tail
 from fgnas.networks.points.supernet import PointSupernet, SupernetRecipe, supernet_of
 from fgnas.networks.points.training import Recipe
 from fgnas.networks.points.work import Cloud
+from fgnas.systems.hgnas.finetuning import quantised
+from fgnas.systems.hgnas.integers import accuracy
 from fgnas.systems.hgnas.space import POSITIONS, PointCandidate, PointSpace
 from fgnas.tasks.points import GraphSet, load_graphs
 
@@ -71,8 +73,12 @@ class PointTrainer:
     TOGETHER = 4
     """Networks of one job."""
 
-    def __init__(self, data: GraphSet, seed: int, space: PointSpace, recipe: SupernetRecipe, own_epochs: int) -> None:
+    def __init__(
+        self, data: GraphSet, seed: int, space: PointSpace, recipe: SupernetRecipe, own_epochs: int,
+        bits: int | None = None,
+    ) -> None:  # fmt: skip
         self.data, self.seed, self.space, self.recipe, self.own_epochs = data, seed, space, recipe, own_epochs
+        self.bits = bits
         self.folder, self.digests = Path(), dict[str, str]()
         self._known: dict[str, float] = {}
         self._seen: set[str] = set()
@@ -159,17 +165,23 @@ class PointTrainer:
         return {"weights": str(path), "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
     def test(self, candidate: PointCandidate, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy on the validation and the test split."""
+        """Accuracy on the validation and the test split, as floats, and where it has a number of bits in integers."""
         model = PointModel(candidate.network, self.data.width_in, self.data.classes).eval()
         model.load_state_dict(outcome.model)
-        return {"float": {split: training.accuracy(model, self.data, split) for split in ("val", "test")}}
+        found = {"float": {split: training.accuracy(model, self.data, split) for split in ("val", "test")}}
+        if self.bits is not None:
+            numbers = quantised(model, self.data, self.bits)
+            found["quantised"] = {split: accuracy(numbers, self.data, split) for split in ("val", "test")}
+        return found
 
 
 def run_scoring(job: Scoring) -> list[float]:
     """The accuracy of each network: a pure function of the job, in one thread."""
     data = opened(job.source)
     model = _loaded(job.weights, job.sha256, job.kind, job.cloud, job.tail)
-    return [supernet.accuracy(model, one, data) for one in job.networks]
+    found = [supernet.accuracy(model, one, data) for one in job.networks]
+    training.release_memory()
+    return found
 
 
 def run_alone(job: Alone) -> tuple[float, dict[str, Tensor]]:
@@ -181,6 +193,7 @@ def run_alone(job: Alone) -> tuple[float, dict[str, Tensor]]:
 
 def opened(source: Source) -> GraphSet:
     """The graphs, for one thread. Raises UserError where they are others."""
+    training.keep_memory()
     torch.set_num_threads(1)
     data = load_graphs(source.dataset)
     if data.fingerprint != source.fingerprint:

@@ -19,7 +19,11 @@ __all__ = ["Options", "back_end", "compose"]
 class _BackEnd:
     """The kernels' back end; nothing heavy is imported before it is used."""
 
-    one_design = False
+    offered = None
+
+    def built(self, entry: dict[str, Any]) -> bool:
+        """Whether a step of the mapping runs on a kernel."""
+        return not set(entry["kernels"]).isdisjoint(entry["mapping"]["units"])
 
     def open(self, entry: dict[str, Any], folder: Path) -> Delivered:
         """A leader's subnet with its mapping."""

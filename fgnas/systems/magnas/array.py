@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from fgnas.backends import array as project
 from fgnas.design import Array
@@ -36,7 +35,7 @@ from fgnas.hardware.array.refill import edge_refill, feature_refill
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.network import LayerParameters, Network
-from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, graph_of
+from fgnas.systems.magnas.build import FilledRegions, Index, Reals, Sizes, facts_of, graph_of, told_in_one_line
 from fgnas.systems.magnas.calls import Call
 from fgnas.systems.magnas.dressing import dressed
 from fgnas.systems.magnas.integers import Product
@@ -72,14 +71,10 @@ class ArrayBuild:
     @classmethod
     def of(cls, content: object, sizes: Sizes, source: str) -> ArrayBuild:
         """The array of its facts."""
+        build = cls(facts_of(Facts, content, cls.FIELD, source), sizes)
         try:
-            facts = Facts.model_validate(json.loads(content) if isinstance(content, str) else content)
-            build = cls(facts, sizes)
-            build.engine  # noqa: B018 - what is too large is refused here
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in ("array", *first["loc"]))
-            raise UserError(f"{source}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+            with told_in_one_line(cls.FIELD, source):
+                build.engine  # noqa: B018 - what is too large is refused here
         except UserError as error:
             raise UserError(f"{source}: {error}") from None
         return build

@@ -5,14 +5,19 @@ A build is hardware with its sizes, and runs some calls. A loaded one has the pa
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
+from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.shape import GraphShape
@@ -102,6 +107,26 @@ class Loaded(Protocol):
 
     def write_step(self, data: GraphData, folder: Path, specification: Specification) -> None:
         """Write this call below a project of the same build: as test vectors alone."""
+
+
+Facts = TypeVar("Facts", bound=BaseModel)
+
+
+def facts_of(model: type[Facts], content: object, field: str, source: str) -> Facts:
+    """What a kernel's file says of its hardware under the name `field`, or JSON text of it. Raises UserError."""
+    with told_in_one_line(field, source):
+        return model.model_validate(json.loads(content) if isinstance(content, str) else content)
+
+
+@contextmanager
+def told_in_one_line(field: str, source: str) -> Iterator[None]:
+    """The first of what is wrong with a field's values, as a UserError."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in (field, *first["loc"]))
+        raise UserError(f"{source}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 class Build(Protocol):

@@ -16,6 +16,7 @@ from fgnas.systems.magnas.options import Options
 from fgnas.systems.magnas.support import supported_space
 from fgnas.systems.magnas.target import MappedTarget
 from fgnas.systems.magnas.trainer import SupernetTrainer
+from fgnas.systems.magnas.whole import METRIC
 from fgnas.tasks.images import ImageData, load_images
 
 SURVEY_DRAWS = 200
@@ -29,8 +30,12 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
         raise UserError("--platform FILE.toml is missing: write one with `fgnas platform --out FILE.toml`")
     data = data or load_images(options.dataset)
     platform = find_platform(options.platform)
-    backbone = Backbone.of(data)
-    space, recipe = supported_space(backbone, platform, options.granularity), Recipe(epochs=options.epochs)
+    if platform.starts and options.metric != METRIC:
+        raise UserError(f"{options.platform}: {', '.join(platform.starts)} finds nearest patches by {METRIC}: add "
+                        f"--metric {METRIC}")  # fmt: skip
+    backbone = Backbone.of(data, options.metric)
+    space = supported_space(backbone, platform, options.granularity)
+    recipe = Recipe(epochs=options.epochs, metric=options.metric)
     bounds = {name: value for name in LIMITED if (value := getattr(options, name)) is not None}
     target = MappedTarget(space, backbone, platform, MapOptions(granularity=options.granularity, **bounds))
     priced = {cost.name: cost for cost in target.costs}
@@ -49,7 +54,7 @@ def composed(options: Options, data: ImageData | None = None) -> Composition:
             "dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe),
             "platform": platform.model_dump(mode="json"),
         },
-        delivered={"dataset": data.name, "fingerprint": data.fingerprint},
+        delivered={"dataset": data.name, "fingerprint": data.fingerprint, "metric": options.metric},
         survey_draws=SURVEY_DRAWS,
         results=lambda trials: {MAPPINGS: front_of_mappings(target, trials)},
     )  # fmt: skip

@@ -45,10 +45,9 @@ def _plain(trial: Trial, answer: Answer, point: Point, mapping: Mapping) -> dict
         "mapping": asdict(mapping),
         "chain": [
             {
-                "step": step, "unit": chain.units[unit],
-                "latency_ms": answer.milliseconds(int(chain.cost[place, unit, 0])),
-                "energy_mj": answer.millijoules(int(chain.cost[place, unit, 1])),
+                "step": step, "unit": chain.units[unit], "latency_ms": answer.milliseconds(time),
+                "energy_mj": answer.millijoules(energy),
             }
-            for place, (step, unit) in enumerate(zip(chain.steps, point.mapping.tolist(), strict=True))
+            for step, unit, time, energy in chain.spans(point.mapping)
         ],
     }  # fmt: skip

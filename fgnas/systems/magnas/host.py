@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.encoded import image_beats
+from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.points.encoded import EncodedPoints
+from fgnas.hardware.numbers import ceil_div
+from fgnas.networks.vision.vig import Backbone
 from fgnas.systems.magnas.build import Beats, Index, Reals, Regions
 from fgnas.systems.magnas.calls import Call
 from fgnas.systems.magnas.kernels import Kernel
@@ -45,6 +52,38 @@ class Host:
         """All that the processor does for a call."""
         self.send(x)
         return self.receive(x, entered, self.regions.answer)
+
+
+class WholeHost:
+    """A start for a whole subnet and one image: pixels to the beats of its patches, and logits out of the region that
+    the kernel writes, through places that are found once."""
+
+    def __init__(self, encoded: EncodedPoints, backbone: Backbone) -> None:
+        self.engine, self.backbone = encoded.engine, backbone
+        self.number = encoded.accelerator.source.integers.number
+        self.cloud = np.zeros((backbone.nodes, int(ceil_div(backbone.channels * backbone.patch**2, LANES)) * LANES))
+        numbers = encoded.bytes_written // 2
+        numbered = np.arange(numbers, dtype="<i2").view(np.uint8).reshape(-1, self.engine.beat_bits // 8)
+        self.places = encoded.read_logits(numbered)[0]
+        self.answer = np.zeros(numbers, "<i2")
+
+    def send(self, image: NDArray[np.float32]) -> Beats:
+        """The feature region of an image [channels, size, size]."""
+        side = self.backbone.patch
+        across = self.backbone.size // side
+        parts = image.reshape(-1, across, side, across, side).transpose(1, 3, 0, 2, 4)
+        codes = self.number.quantise(parts.reshape(self.backbone.nodes, -1))
+        self.cloud[:, : codes.shape[1]] = codes
+        return image_beats(self.cloud.reshape(1, -1, LANES).astype(np.int64), self.engine)
+
+    def receive(self, answer: NDArray[np.int16]) -> Codes:
+        """[classes] the codes of the logits in a region of 16-bit numbers."""
+        return answer[self.places].astype(np.int64)
+
+    def around(self, image: NDArray[np.float32]) -> Codes:
+        """All that the processor does for an image."""
+        self.send(image)
+        return self.receive(self.answer)
 
 
 def flat(rows: Tensor, index: Tensor | None) -> tuple[Reals, Index | None]:

@@ -14,19 +14,26 @@ import torch
 from torch import Tensor
 
 from fgnas.errors import UserError
+from fgnas.fixedpoint import Codes
+from fgnas.hardware.integer.network import IntegerNetwork
+from fgnas.mapping.chain import WHOLE
+from fgnas.networks.scaled import logits
 from fgnas.networks.vision.stages import Stage, stages
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import MEASURED_IMAGES
-from fgnas.networks.vision.vig import Backbone, Vig
+from fgnas.networks.vision.vig import Backbone, Vig, patches
 from fgnas.systems.magnas.build import Index, Reals
 from fgnas.systems.magnas.calls import Call, Names, calls, covering
 from fgnas.systems.magnas.host import flat
-from fgnas.systems.magnas.kernels import Kernel
+from fgnas.systems.magnas.kernels import AnyKernel, Kernel, WholeKernel
 from fgnas.systems.magnas.parts import Part, split
 from fgnas.systems.magnas.programme import Programme, calibrated
 from fgnas.systems.magnas.target import Mapping
+from fgnas.systems.magnas.whole import network_of
 from fgnas.tasks.images import ImageData
 
+Units = dict[str, AnyKernel]
+"""The accelerators among the units, by name."""
 CALIBRATION_IMAGES = 32
 """Training images that formats are chosen on."""
 BATCH = 500
@@ -64,12 +71,36 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
+class WholePiece:
+    """A whole subnet as one start.
+
+    Attributes:
+        integers: what its logits are.
+    """
+
+    chain: tuple[Stage, ...]
+    kernel: WholeKernel
+    backbone: Backbone
+    integers: IntegerNetwork
+    name: str = WHOLE
+
+    def codes(self, images: Tensor) -> Codes:
+        """[batch, N, pixels] what is sent for images."""
+        return self.integers.number.quantise(patches(images, self.backbone.patch).numpy())
+
+    def run(self, x: Tensor, entered: Tensor) -> Tensor:
+        """The logits of a batch of images."""
+        found = logits(self.integers, patches(x, self.backbone.patch).numpy())
+        return torch.from_numpy(self.integers.output.number.value(found))
+
+
+@dataclass(frozen=True, eq=False)
 class MappedSubnet:
     """The pieces of a subnet, from the stem to the head."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Piece | WholePiece, ...]
 
-    def steps(self, images: Tensor) -> Iterator[tuple[Piece, Tensor, Tensor, Tensor]]:
+    def steps(self, images: Tensor) -> Iterator[tuple[Piece | WholePiece, Tensor, Tensor, Tensor]]:
         """Every piece with its input, its block's input, and its output, for images [batch, channels, size, size]."""
         with torch.no_grad():
             x = entered = images
@@ -93,12 +124,16 @@ class MappedSubnet:
 
 
 def mapped_subnet(
-    model: Vig, subnet: Subnet, data: ImageData, mapping: Mapping, kernels: dict[str, Kernel]
+    model: Vig, subnet: Subnet, data: ImageData, mapping: Mapping, kernels: Units
 ) -> MappedSubnet:
     """A subnet whose steps run on the units of a mapping, of which `kernels` are accelerators.
 
     It takes the subnet's batch-norm statistics and the kernels' formats from training images.
     """
+    whole = kernels.get(mapping.units[0])
+    if isinstance(whole, WholeKernel):
+        integers = network_of(model, subnet, data, whole.build.facts.bits)
+        return MappedSubnet((WholePiece(tuple(stages(model, subnet)), whole, model.backbone, integers),))
     images = torch.from_numpy(data.split("train")[0])
     model.eval()
     model.measure(images[:MEASURED_IMAGES], subnet)
@@ -117,14 +152,14 @@ def mapped_subnet(
 
 
 def _grouped(
-    chain: Sequence[Stage], mapping: Mapping, kernels: dict[str, Kernel], backbone: Backbone
+    chain: Sequence[Stage], mapping: Mapping, kernels: Units, backbone: Backbone
 ) -> Iterator[tuple[int, tuple[Stage, ...], Kernel | None, Call | None]]:
     """(place, steps, kernel, call) of each piece: the calls of a kernel as the platform charges them, see `measure`."""
     known, ends = calls(backbone), itertools.accumulate(mapping.parts)
     for end, size in zip(ends, mapping.parts, strict=True):
         place, part = end - size, tuple(chain[end - size : end])
         kernel = kernels.get(mapping.units[place])
-        if kernel is None:
+        if not isinstance(kernel, Kernel):
             yield from ((place + number, (stage,), None, None) for number, stage in enumerate(part, 1))
             continue
         names = tuple(stage.name for stage in part)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,17 +21,20 @@ from fgnas.hardware.measured.timing import Block
 from fgnas.networks.vision import steps
 from fgnas.networks.vision.stages import Stage, run, stages
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
+from fgnas.networks.vision.supernet import extreme
 from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Vig, with_own_statistics
 from fgnas.systems.magnas.calls import Call, Names, calls, covering
-from fgnas.systems.magnas.host import Host
-from fgnas.systems.magnas.kernels import Kernel
+from fgnas.systems.magnas.host import Host, WholeHost
+from fgnas.systems.magnas.kernels import AnyKernel, Kernel, WholeKernel
 from fgnas.systems.magnas.parts import split
 from fgnas.systems.magnas.power import Power
+from fgnas.systems.magnas.whole import shaped
 
 WARM_UP, ROUNDS = 10, 3
 SEEN = 8
 """Images that batch norms take their statistics from; of one alone those of the head would have no variance."""
 CPU = "cpu"
+AROUND_WHOLE = "around a whole subnet"
 
 Parts = list[tuple[str, int, int]]
 """What a unit costs: (source, nanoseconds, nanojoules), to be added up."""
@@ -66,7 +70,7 @@ class Overhead:
 
     @property
     def nanoseconds(self) -> int:
-        """Of both."""
+        """The time of both."""
         return round(1000 * (self.start_us + self.interrupt_us))
 
 
@@ -75,20 +79,26 @@ NO_OVERHEAD = Overhead(0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The costs of every step, and of the blocks that a kernel runs in fewer starts than steps, by names and unit."""
+    """The costs of every step, and of the blocks that a kernel runs in fewer starts than steps, by names and unit.
+
+    Attributes:
+        starts: of a unit that runs whole subnets: what a start costs beside the unit's own time.
+    """
 
     costs: dict[Names, dict[str, Parts]]
+    starts: dict[str, Parts]
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Nanoseconds by step and unit; the steps of a block are joined by +."""
+        spent = self.costs | ({(AROUND_WHOLE,): self.starts} if self.starts else {})
         return {
             "+".join(names): {unit: sum(spent for _, spent, _ in parts) for unit, parts in on.items()}
-            for names, on in self.costs.items()
+            for names, on in spent.items()
         }
 
 
 def write_platform(
-    backbone: Backbone, about: str, path: Path, runs: int, kernels: Sequence[Kernel], cpu: bool, power: Power | None,
+    backbone: Backbone, about: str, path: Path, runs: int, kernels: Sequence[AnyKernel], cpu: bool, power: Power | None,
     overhead: Overhead,
 ) -> Measured:  # fmt: skip
     """Time and price every step, and write the platform. Raises UserError for a bad path.
@@ -105,6 +115,8 @@ def write_platform(
         steps={name: {"elements": elements[name], "on": found.costs.get((name,), {})} for name in elements},
         together={names: on for names, on in found.costs.items() if len(names) > 1},
         builds={kernel.name: kernel.to_dict() for kernel in kernels},
+        starts={name: {"parts": parts, "power": 0 if power is None else round(1e6 * power.working(name)),
+                       "source": f"{name}-cycles"} for name, parts in found.starts.items()},
     )  # fmt: skip
     try:
         replace_file(path, text.encode())
@@ -114,7 +126,7 @@ def write_platform(
 
 
 def _sources(
-    runs: int, kernels: Sequence[Kernel], power: Power | None, overhead: Overhead
+    runs: int, kernels: Sequence[AnyKernel], power: Power | None, overhead: Overhead
 ) -> dict[str, dict[str, Any]]:
     how = (f"median of {runs} runs on one image in {ROUNDS} rounds, between runs of the first step, eager torch "
            f"{torch.__version__}, one thread, {cpu_name()}")  # fmt: skip
@@ -135,28 +147,46 @@ def _sources(
 
 
 def measured(
-    backbone: Backbone, runs: int, kernels: Sequence[Kernel] = (), cpu: bool = True, power: Power | None = None,
+    backbone: Backbone, runs: int, units: Sequence[AnyKernel] = (), cpu: bool = True, power: Power | None = None,
     overhead: Overhead = NO_OVERHEAD,
 ) -> Measured:  # fmt: skip
-    """The cost of every step on the processor and on each kernel that can run it, in the order of `steps.elements`."""
+    """The cost of every step on the processor and on each kernel that can run it, in the order of `steps.elements`, and
+    what a start of a kernel for whole subnets costs."""
+    kernels = [one for one in units if isinstance(one, Kernel)]
+    wholes = {one.name: _around_whole(one, backbone) for one in units if isinstance(one, WholeKernel)}
     starts: dict[Names, dict[str, Parts]] = {}
     with timing.quiet(1):
         found = list(samples(backbone))
         hosts = {(one.names, kernel.name): host for one in found for kernel in kernels
                  if (host := _host(one, kernel, backbone)) is not None}  # fmt: skip
-        spent = _timed(found if cpu else [], hosts, found[0].run, runs)
+        around: dict[tuple[Names, str], Callable[[], object]] = {
+            ((AROUND_WHOLE,), name): work for name, work in wholes.items()
+        }
+        spent = _timed(found if cpu else [], {**hosts, **around}, found[0].run, runs)
     for sample in found:
         on: dict[str, Parts] = {}
         if (sample.names, CPU) in spent:
             on[CPU] = _charged([("stopwatch", spent[sample.names, CPU], CPU)], power)
         for kernel in kernels:
             if (sample.names, kernel.name) in hosts:
-                around = spent[sample.names, kernel.name]
-                on[kernel.name] = _called(kernel, calls(backbone)[sample.names], around, power, overhead)
+                span = spent[sample.names, kernel.name]
+                on[kernel.name] = _called(kernel, calls(backbone)[sample.names], span, power, overhead)
         starts[sample.names] = on
     order = [(name,) for name in steps.elements(backbone)]
     each = {names: starts[names] for names in order if starts[names]}
-    return Measured(each | _blocks(backbone, kernels, starts))
+    whole = {name: _charged([("around", spent[(AROUND_WHOLE,), name], CPU), ("call", overhead.nanoseconds, CPU)], power)
+             for name in wholes}  # fmt: skip
+    return Measured(each | _blocks(backbone, kernels, starts), whole)
+
+
+def _around_whole(kernel: WholeKernel, backbone: Backbone) -> Callable[[], object]:
+    """What the processor does around a start that runs a whole subnet: patches to codes and beats, and the logits out
+    of the region that the kernel writes. It is the same for every subnet."""
+    subnet = extreme(backbone, False, OPERATORS[0])
+    encoded = kernel.build.lowered(shaped(subnet, backbone, kernel.build.facts.bits), backbone, "", "")
+    host, generator = WholeHost(encoded, backbone), np.random.default_rng(0)
+    image = generator.standard_normal((backbone.channels, backbone.size, backbone.size)).astype(np.float32)
+    return lambda: host.around(image)
 
 
 def _host(sample: Sample, kernel: Kernel, backbone: Backbone) -> Callable[[], Tensor] | None:
@@ -169,13 +199,15 @@ def _host(sample: Sample, kernel: Kernel, backbone: Backbone) -> Callable[[], Te
 
 
 def _timed(
-    alone: Sequence[Sample], hosts: dict[tuple[Names, str], Callable[[], Tensor]], reference: Callable[[], Tensor],
+    alone: Sequence[Sample], hosts: Mapping[tuple[Names, str], Callable[[], object]], first: Callable[[], object],
     runs: int,
 ) -> dict[tuple[Names, str], int]:  # fmt: skip
     """Nanoseconds of single steps on the processor, and of what it does around starts, each by names and unit."""
-    works = {(one.names, CPU): one.run for one in alone if len(one.names) == 1} | hosts
+    works: dict[tuple[Names, str], Callable[[], object]] = {
+        (one.names, CPU): one.run for one in alone if len(one.names) == 1
+    } | dict(hosts)
     block = Block(WARM_UP, -(-runs // ROUNDS), 0)
-    spent = timing.spans(list(works.values()), reference, block, ROUNDS) if works else []
+    spent = timing.spans(list(works.values()), first, block, ROUNDS) if works else []
     return {name: round(one) for name, one in zip(works, spent, strict=True)}
 
 

@@ -11,11 +11,17 @@ from fgnas.options import ABOVE_ZERO, NOT_NEGATIVE, POSITIVE, TEXT, SearchOption
 class Options(SearchOptions):
     """Options of `fgnas search --system magnas`."""
 
+    SHAPES = ("dataset", "platform", "metric", "granularity")
+
     method: str = option("nsga2", "the searcher: nsga2, random, or any other", TEXT, "NAME")
     leaders: int = option(10, "distinct subnets that are compared at the end", POSITIVE, "N")
     retrain_seeds: int = option(1, "scores of each of them; the supernet gives the same each time", POSITIVE, "N")
     dataset: str = option("digit-images", "digit-images, mnist-test, cifar10, or an .npz file", TEXT, "NAME|PATH")
     platform: str | None = option(None, "the platform to map to, a file that `fgnas platform` wrote", TEXT, "FILE.toml")
+    metric: str = option(
+        "cosine", "how near patches are: cosine or distance; arrays for whole subnets compare distances", TEXT, "NAME",
+        ("cosine", "distance"),
+    )
     granularity: str = option("block", "what is mapped as one: block or layer", TEXT, "NAME", ("block", "layer"))
     latency_ms: float | None = option(None, "latency of one image", ABOVE_ZERO, "F")
     energy_mj: float | None = option(None, "energy of one image", ABOVE_ZERO, "F")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.networks.vision.stages import Stage
-from fgnas.networks.vision.vig import EdgeConv, Gin, Layer, Sage, Vig, nearest, patches
+from fgnas.networks.vision.vig import EdgeConv, Gin, Layer, Sage, Vig, patches
 
 Map = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weight [inputs, outputs] and bias [outputs] of a layer."""
@@ -66,28 +66,28 @@ def _pre(stage: Stage) -> Part:
 
 def _edgeconv(stage: Stage) -> Part:
     """The norm stays behind the sum of both halves."""
-    module, count = cast(EdgeConv, stage.module), stage.neighbours
+    module, near = cast(EdgeConv, stage.module), _nearest(stage)
     weight = module.other.weight.T
     return Part(
-        (_plain(weight, torch.zeros(weight.shape[1])),), lambda x: (x, nearest(x, count)),
+        (_plain(weight, torch.zeros(weight.shape[1])),), lambda x: (x, near(x)),
         lambda x, entered, rows: module.own.norm(module.own.linear(x) + rows),
     )  # fmt: skip
 
 
 def _sage(stage: Stage) -> Part:
     """The ReLU of each message may follow the maximum: it never falls."""
-    module, count = cast(Sage, stage.module), stage.neighbours
+    module, near = cast(Sage, stage.module), _nearest(stage)
     return Part(
-        (_folded(module.message, module.message.weight.shape[1]),), lambda x: (x, nearest(x, count)),
+        (_folded(module.message, module.message.weight.shape[1]),), lambda x: (x, near(x)),
         lambda x, entered, rows: module.combine(torch.cat([x, torch.relu(rows)], dim=-1)),
     )  # fmt: skip
 
 
 def _gin(stage: Stage) -> Part:
     """A map of a sum is the sum of the map."""
-    module, count = cast(Gin, stage.module), stage.neighbours
+    module, near = cast(Gin, stage.module), _nearest(stage)
     return Part(
-        (_folded(module.combine, module.combine.weight.shape[1]),), lambda x: (x, nearest(x, count)),
+        (_folded(module.combine, module.combine.weight.shape[1]),), lambda x: (x, near(x)),
         lambda x, entered, rows: rows,
     )  # fmt: skip
 
@@ -128,6 +128,11 @@ SPLITS: dict[str, Callable[[Stage], Part]] = {
     "fc2": _fc2, "head": _head,
 }  # fmt: skip
 """By kind of step; max-relative has no part for a kernel."""
+
+
+def _nearest(stage: Stage) -> Callable[[Tensor], Tensor]:
+    assert stage.nearest is not None
+    return stage.nearest
 
 
 def _folded(layer: Layer, inputs: int, outputs: int | None = None) -> Map:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fgnas.errors import UserError
-from fgnas.systems.magnas.kernels import Kernel
+from fgnas.systems.magnas.kernels import AnyKernel
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,11 @@ class Power:
 
     def nanojoules(self, nanoseconds: int, unit: str) -> int:
         """The energy of all units while one works."""
-        waiting = sum(idle for name, (_, idle) in self.watts.items() if name != unit)
-        return round(nanoseconds * (self.watts[unit][0] + waiting))
+        return round(nanoseconds * self.working(unit))
+
+    def working(self, unit: str) -> float:
+        """Watts of all units while one works."""
+        return self.watts[unit][0] + sum(idle for name, (_, idle) in self.watts.items() if name != unit)
 
     def __str__(self) -> str:
         """Every unit in words."""
@@ -26,7 +29,7 @@ class Power:
 
 
 def stated_power(
-    processor: str, watts: float | None, idle_watts: float | None, kernels: Sequence[Kernel]
+    processor: str, watts: float | None, idle_watts: float | None, kernels: Sequence[AnyKernel]
 ) -> Power | None:
     """The power of all units, or None where none is stated. Raises UserError where some of it is.
 

@@ -22,7 +22,7 @@ def supported_space(backbone: Backbone, platform: Platform, granularity: str) ->
     at: mapping refuses it with its reason.
     """
     space = vig_space(backbone)
-    if not platform.complete:
+    if not platform.complete or platform.starts:  # what runs whole subnets runs all of them
         return space
 
     def runs(names: Iterable[str]) -> bool:

@@ -21,6 +21,7 @@ from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.supernet import VigSpace
 from fgnas.networks.vision.vig import Backbone
 from fgnas.space import Rows
+from fgnas.systems.magnas.kernels import WholeKernel, kernel_of
 
 NETWORK = "subnet"
 LATENCY = Quantity("latency_ms", "Latency", "ms")
@@ -55,6 +56,8 @@ class MappedTarget:
 
     def __init__(self, space: VigSpace, backbone: Backbone, platform: Platform, options: MapOptions) -> None:
         self.space, self.backbone, self.platform, self.options = space, backbone, platform, options
+        kernels = {name: kernel_of(name, facts) for name, facts in platform.builds.items()}
+        self.whole = {name: kernel for name, kernel in kernels.items() if isinstance(kernel, WholeKernel)}
         self._known: dict[bytes, tuple[float, ...]] = {}
         # Without stated power every energy is 0, and no objective.
         self.costs: tuple[Quantity, ...] = (LATENCY, ENERGY, POWER) if platform.states_energy else (LATENCY,)
@@ -69,7 +72,11 @@ class MappedTarget:
 
     def mapped(self, subnet: Subnet) -> Answer:
         """The exact front of a subnet's mappings."""
-        platform = self.platform.with_model(NETWORK, subnet.hash, steps_of(subnet, self.backbone))
+        whole = {
+            name: self.platform.starts[name].taking(kernel.nanoseconds(subnet, self.backbone))
+            for name, kernel in self.whole.items()
+        }
+        platform = self.platform.with_model(NETWORK, subnet.hash, steps_of(subnet, self.backbone), whole)
         return solve(platform, NETWORK, self.options)
 
     def mapping(self, subnet: Subnet) -> Mapping:
@@ -82,6 +89,8 @@ class MappedTarget:
         sizes = [len(item["steps"]) if isinstance(item, dict) else 1 for item in steps_of(subnet, self.backbone)]
         parts = sizes if self.options.granularity == "block" else [1] * sum(sizes)
         chosen = [answer.platform.units[unit] for unit in point.mapping]
+        if chosen[0] in self.whole:
+            parts, chosen = [sum(sizes)], chosen[:1]
         units = [unit for unit, size in zip(chosen, parts, strict=True) for _ in range(size)]
         return Mapping(point.setting, tuple(units), tuple(parts))
 

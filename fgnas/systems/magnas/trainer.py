@@ -21,7 +21,7 @@ from fgnas.errors import UserError
 from fgnas.networks.vision import supernet
 from fgnas.networks.vision.subnet import Subnet
 from fgnas.networks.vision.vig import Backbone, Vig
-from fgnas.systems.magnas.kernels import Kernel
+from fgnas.systems.magnas.kernels import AnyKernel, kernel_of
 from fgnas.systems.magnas.mapped import mapped_subnet
 from fgnas.systems.magnas.target import MappedTarget, Mapping
 from fgnas.tasks.images import ImageData, load_images
@@ -31,12 +31,13 @@ SUPERNET = "supernet.pt"
 
 @dataclass(frozen=True)
 class Source:
-    """Images, and a supernet's file, whose digest makes it a value."""
+    """Images, and a supernet's file, whose digest makes it a value, with the metric of its nearest patches."""
 
     dataset: str
     fingerprint: str
     weights: str
     sha256: str
+    metric: str = "cosine"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class MappedJob:
     source: Source
     subnet: Subnet
     mapping: Mapping
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[AnyKernel, ...]
     splits: tuple[str, ...] = ("val",)
 
 
@@ -71,7 +72,7 @@ class SupernetTrainer:
 
     def __init__(self, data: ImageData, seed: int, recipe: supernet.Recipe, target: MappedTarget) -> None:
         self.data, self.seed, self.recipe, self.target = data, seed, recipe, target
-        self.kernels = {name: Kernel.of(name, facts) for name, facts in target.platform.builds.items()}
+        self.kernels = {name: kernel_of(name, facts) for name, facts in target.platform.builds.items()}
         self.weights, self.sha256 = Path(), ""
         self._known: dict[str, float] = {}
 
@@ -99,7 +100,7 @@ class SupernetTrainer:
 
     @property
     def _source(self) -> Source:
-        return Source(self.data.name, self.data.fingerprint, str(self.weights), self.sha256)
+        return Source(self.data.name, self.data.fingerprint, str(self.weights), self.sha256, self.recipe.metric)
 
     def _mapped_job(self, subnet: Subnet, mapping: Mapping, *splits: str) -> MappedJob | None:
         """The job of a mapped subnet; None where it runs on no kernel."""
@@ -165,7 +166,7 @@ def opened(source: Source) -> tuple[ImageData, Vig]:
     if data.fingerprint != source.fingerprint:
         fix = "give all the same FGNAS_DATA_ROOT, or the same file"
         raise UserError(f"the images {source.dataset} are not those of the search: {fix}")
-    return data, _loaded(Backbone.of(data), source.weights, source.sha256)
+    return data, _loaded(Backbone.of(data, source.metric), source.weights, source.sha256)
 
 
 @functools.lru_cache(maxsize=1)

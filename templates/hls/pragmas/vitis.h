@@ -35,7 +35,7 @@
     HLS_PRAGMA(HLS ARRAY_PARTITION variable=streams type=complete) \
     HLS_PRAGMA(HLS STREAM variable=streams depth=words)
 /// A register for each element of an array.
-#define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete)
+#define HLS_REGISTERS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete dim=0)
 /// A memory for each element of an array's first dimension.
 #define HLS_BANKS(array) HLS_PRAGMA(HLS ARRAY_PARTITION variable=array type=complete dim=1)
 /// A memory's kind (ram_s2p, ram_t2p, rom_np, fifo) and what it is built of (bram, lutram).

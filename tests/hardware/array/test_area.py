@@ -13,12 +13,21 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import area
 from fgnas.hardware.array.area import (
     ATTENTION,
+    CHAIN,
+    DISTANCE,
     DOT,
+    INDICES,
     ISSUED,
     MEASURED,
+    NEAREST,
+    NEAREST_ISSUE,
+    NEAREST_KERNEL,
+    NEAREST_SEQUENCER,
+    NEAREST_WRITEBACK,
     OWN_TABLE,
     PARTIAL,
     RESIDUAL,
+    ROOT,
     SEQUENCED,
     SHARED_ISSUE,
     SHARED_KERNEL,
@@ -33,17 +42,27 @@ from fgnas.hardware.array.area import (
     sizes_of,
     terms,
 )
-from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode, Softmax
+from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode, Neighbours, Softmax
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.pipeline.resources import UNITS
-from fgnas.laboratory.array import draw_array, draw_sharing, draw_table, sharing, source_digest
+from fgnas.laboratory.array import draw_array, draw_finding, draw_sharing, draw_table, sharing, source_digest
 from fgnas.tools.synth import instance_totals, synthesise
 
 ENGINE = Engine(
     units=4, bits=8, modes=(Mode(2, 1, 2), Mode(2, 2, 1), Mode(4, 1, 1)), tiles=1, table_words=2048, own_words=512,
     bias_words=2, activation_words=0, shifts=(-1, 6, 8), maximum=False, sum_bits=26,
 )  # fmt: skip
+FINDING = replace(ENGINE, maximum=True, residual=True, neighbours=Neighbours(places=20, words=512))
+OF_NEAREST = (CHAIN, DISTANCE, ROOT, INDICES, NEAREST, NEAREST_ISSUE, NEAREST_WRITEBACK, NEAREST_SEQUENCER,
+              NEAREST_KERNEL)  # fmt: skip
+BEFORE = {
+    "xc7": ([94_169, 268_098, 16_651, 272_388, 25_496, 36_720, 998_100, 38_017, 317_499, 387_726, 277_746, 88_355],
+            [54_616, 156_455, 7_411, 173_085, 14_280, 15_496, 660_096, 13_943, 143_161, 159_218, 94_495, 37_807]),
+    "xcup": ([92_953, 253_920, 15_745, 265_521, 24_803, 34_075, 971_469, 35_777, 298_907, 377_232, 268_992, 90_659],
+             [57_093, 175_184, 8_058, 179_032, 15_723, 17_742, 673_811, 15_174, 157_152, 178_719, 103_839, 42_172]),
+}  # fmt: skip
+"""LUTs and flip-flops of random engines without nearest points, before nearest points were measured."""
 
 
 def test_equal_modes_and_shifts_count_once() -> None:
@@ -113,7 +132,7 @@ def test_every_option_takes_luts_and_flip_flops(family: str) -> None:
 def test_an_engine_without_options_has_none_of_theirs() -> None:
     """Its sizes do not depend on what entries of options say."""
     options = (ATTENTION, DOT, RESIDUAL, PARTIAL, ISSUED, SEQUENCED, WIDE)
-    options += (TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL)
+    options += (TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL, *OF_NEAREST)
     own = [name for name in TERMS if name not in options]
     assert len(own) == len(TERMS) - len(options)
     columns = engine_columns([ENGINE, replace(ENGINE, maximum=True)])
@@ -149,6 +168,48 @@ def table_luts(engine: Engine, family: str) -> float:
     """LUTs of one table that units share."""
     columns = engine_columns([engine])
     return float(sizes_of(terms(TABLE, columns, family), measured(family)[TABLE], 1)[0, 0]) / UNITS
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_engines_without_nearest_points_keep_their_sizes(family: str) -> None:
+    """To the cell: with and without attention, wide numbers and shared tables."""
+    rng = np.random.default_rng(41)
+    engines = [draw_array(rng, attending=place % 3 == 0, wide=place % 4 == 1).engine for place in range(8)]
+    engines += [draw_sharing(rng, shared).engine for shared in SHARED[1:]]
+    lut, ff = lut_ff(engine_columns(engines), family)
+    assert (lut.tolist(), ff.tolist()) == BEFORE[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_engines_with_nearest_points_have_the_sizes_of_each(family: str) -> None:
+    """Beside each other and beside engines without, whatever of the entries each has."""
+    rng = np.random.default_rng(6)
+    engines = [draw_finding(rng, range(1, 17)).engine for _ in range(6)] + [ENGINE]
+    lut, ff = lut_ff(engine_columns(engines), family)
+    for place, engine in enumerate(engines):
+        alone = engine_resources(engine, family)
+        assert (alone["lut"], alone["ff"]) == (lut[place], ff[place])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nearest_points_by_hand(family: str) -> None:
+    """A place has a register of its key, whether there is one, and an index that leaves; a comparator and a multiplexer
+    of a LUT for each bit at most, beside the index's. A root has a register of its rest in each stage."""
+    assert FINDING.neighbours is not None
+    key = FINDING.neighbours.distance_bits(FINDING.bits) + 14
+    assert key == 2 * 8 + 3 + 14
+
+    def of(places: int, root: bool = False) -> dict[str, float]:
+        own = Neighbours(places, 512, root=root)
+        return engine_resources(replace(FINDING, neighbours=own), family)
+
+    few, many, roots = of(10), of(30), of(10, root=True)
+    flip_flops = 4 * 20 * (key + 1 + 14)
+    assert abs(many["ff"] - few["ff"] - flip_flops) < 0.01 * flip_flops
+    assert 4 * 20 * (1.5 * key + 14) < many["lut"] - few["lut"] < 4 * 20 * (2.5 * key + 14)
+    assert roots["ff"] - few["ff"] > 4 * 10 * 11 / 2 and roots["lut"] - few["lut"] > 4 * 10 * 11 / 2
+    chain = sizes_of(terms(CHAIN, engine_columns([FINDING]), family), measured(family)[CHAIN], 1)[0, 0] / UNITS
+    assert 1_000 < chain < 2_000  # of 20 places
 
 
 def test_tables_are_measured_for_all_numbers_of_readers() -> None:

@@ -8,7 +8,7 @@ from support import Choices, random_design, random_graph
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.choosing import Room, _prices, fastest
+from fgnas.hardware.array.choosing import Room, fastest, prices_of
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import ArrayNetwork
@@ -88,7 +88,7 @@ def test_the_fastest_is_priced_right() -> None:
         assert np.array_equal(reference.run(encoded), right(source, data))
         room, graphs = Room(48), (data,)
         offered = [Arrangement(units, (n,), 1) for units in (2, 4, 6) for n in (1, 2)]
-        prices = _prices(source, graphs, offered, room)["cycles"].tolist()
+        prices = prices_of(source, graphs, offered, room.beat_bits, room.family)["cycles"].tolist()
         others = [fit(source, data, Arrangement(units, (n,))) for units in (2, 4, 6) for n in (1, 2)]
         assert prices == [total_cycles(encode_array(one, data)) for one in others]
         assert total_cycles(encoded) <= min(prices)

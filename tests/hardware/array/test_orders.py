@@ -9,7 +9,7 @@ from fgnas.design import Array, Design
 from fgnas.designs import tables_of
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.choosing import Room, _prices, arrangements, fastest
+from fgnas.hardware.array.choosing import Room, arrangements, fastest, prices_of
 from fgnas.hardware.array.cycles import multiplications, multiplications_by_phase, phase_names, total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, array_of, check_arrays
 from fgnas.hardware.array.encoding import encode_array
@@ -97,7 +97,7 @@ def test_the_fastest_is_priced_right() -> None:
     source = array_network(design, network, GraphShape.of(data))
     best = fastest(source, data, Room(48))
     offered = arrangements(source, 6)
-    prices = _prices(source, (data,), offered, Room(48))["cycles"]
+    prices = prices_of(source, (data,), offered, Room(48).beat_bits)["cycles"]
     found = [total_cycles(encode_array(fit(source, data, Arrangement(one.units, one.columns, passes=one.passes)), data))
              for one in offered[:12]]  # fmt: skip
     assert prices[:12].tolist() == found and total_cycles(encode_array(best, data)) <= min(found)

@@ -9,7 +9,14 @@ import pytest
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import programme
-from fgnas.hardware.array.programme import Descriptor, entry_beats, programme_beats, read_entries, read_programme
+from fgnas.hardware.array.programme import (
+    Descriptor,
+    PointDescriptor,
+    entry_beats,
+    programme_beats,
+    read_entries,
+    read_programme,
+)
 
 
 @pytest.mark.parametrize("beat_bits", programme.PORT_WIDTHS)
@@ -67,6 +74,29 @@ def test_descriptors_come_back() -> None:
         assert len(programme_beats([first], beat_bits)) == programme.descriptor_beats(beat_bits) == beats
 
 
+def test_descriptors_of_points_come_back() -> None:
+    """Their fields are wider, and fill no more beats."""
+    first = PointDescriptor(operation=1, mode=2, tiles=511, count=12345, table_base=32767, limit=65535, bias_base=1023)
+    second = replace(first, operation=2, target_tiles=511, own_tiles=300, shift=31, result_beats=(1 << 20) - 1, place=1)
+    for beat_bits in programme.PORT_WIDTHS:
+        assert read_programme(programme_beats([first, second], beat_bits), neighbours=True) == [first, second]
+    assert programme.POINT_DESCRIPTOR.bits <= 256
+    for field in ("accumulate", "attention", "spare_high"):
+        with pytest.raises(UserError, match=f"{field} of a step of the programme is 1, which 0 bits do not hold"):
+            replace(first, **{field: 1})
+    with pytest.raises(UserError, match="sample of a step of the programme is 1, which 0 bits do not hold"):
+        Descriptor(operation=2, mode=0, tiles=1, count=1, sample=1)
+
+
+def test_what_follows_a_load_of_points_runs_for_every_cloud() -> None:
+    weights = PointDescriptor(operation=0, mode=0, tiles=1, count=1)
+    points, work = replace(weights, region=1, entries=3), replace(weights, operation=1)
+    assert list(programme.executed([weights, points, work])) == [(0, 0), *((c, p) for c in range(3) for p in (1, 2))]
+    assert list(programme.executed([weights, work])) == [(0, 0), (0, 1)]
+    plain = Descriptor(operation=0, mode=0, tiles=1, count=1, region=1, entries=3)
+    assert list(programme.executed([plain])) == [(0, 0)]
+
+
 def test_a_value_without_room_is_refused() -> None:
     with pytest.raises(UserError, match="tiles of a step of the programme is 16, which 4 bits do not hold; choose"):
         Descriptor(operation=1, mode=0, tiles=16, count=1)
@@ -85,6 +115,7 @@ def test_offsets_are_those_that_vitis_assigns() -> None:
     [
         (("offset", "register", "access", "meaning"), programme.register_table()),
         (("bit", "bits", "field", "meaning"), programme.descriptor_table()),
+        (("bit", "bits", "field", "meaning"), programme.descriptor_table(neighbours=True)),
         (("bit", "meaning"), programme.status_table()),
     ],
 )

@@ -56,7 +56,7 @@ def test_edges_and_neighbours_agree(reducer: str, name: str) -> None:
     x = torch.randn(3, 4)
     one = Aggregate(reducer, name)
     edges = Edges(sources.flatten(), torch.arange(3).repeat_interleave(2))
-    assert torch.allclose(Neighbours(sources).reduce(one, x), edges.reduce(one, x))
+    assert torch.allclose(Neighbours(sources, 4).reduce(one, x), edges.reduce(one, x))
 
 
 def test_a_point_without_an_edge_receives_zeros() -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from fgnas.errors import UserError
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.networks.vision.supernet import extreme, vig_space
-from fgnas.networks.vision.vig import Backbone, EdgeConv, Gin, MaxRelative, Vig, gather, nearest, patches
+from fgnas.networks.vision.vig import METRICS, Backbone, EdgeConv, Gin, MaxRelative, Vig, gather, nearest, patches
 
 SMALL = Backbone(channels=1, size=4, patch=2, features=10, neighbours=(1, 2, 3, 4), classes=3)
 
@@ -89,3 +90,11 @@ def test_the_space_is_table_1() -> None:
     assert all(Subnet.from_dict(subnet.to_dict()) == subnet for subnet in subnets)
     # 3 depths x 4 operators x 2 (pre) x (no FFN, or 3 widths).
     assert np.prod([len(choice.options) for choice in space.choices if choice.name not in ("ffn", "width")]) * 4 == 96
+
+
+def test_nearest_by_distance_by_hand() -> None:
+    """By cosine all patches of a line are as near."""
+    x = torch.tensor([[[1.0, 1.0], [2.0, 2.0], [2.5, 2.5], [9.0, 9.0]]])
+    assert METRICS["distance"](x, 2).tolist() == [[[0, 1], [1, 2], [2, 1], [3, 2]]]
+    with pytest.raises(UserError, match="cosine, distance"):
+        Backbone(1, 4, 2, 10, (1, 2, 3, 4), 3, metric="angle")

@@ -12,37 +12,30 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
-from fgnas.hardware.array.engine import (
-    LANES,
-    MOST_BIASES,
-    MOST_OWN_WORDS,
-    MOST_PROGRAMME,
-    MOST_TABLE_WORDS,
-    Engine,
-    Mode,
-    Neighbours,
-)
+from fgnas.hardware.array.engine import LANES, Engine, Mode, Neighbours, joined, most_of
 from fgnas.hardware.array.lowering import LEAST_PROGRAMME
 from fgnas.hardware.array.packing import Schedule
-from fgnas.hardware.array.points.lowering import OWN, TABLE, Lowering, Planned, words_of
+from fgnas.hardware.array.points.fused import Fused, fused
+from fgnas.hardware.array.points.kind import PointArrays
+from fgnas.hardware.array.points.lowering import Lowering
+from fgnas.hardware.array.points.memory import OWN, PAGINGS, TABLE, NoRoomError, Paging
+from fgnas.hardware.array.points.planned import Planned
+from fgnas.hardware.array.points.products import loading
 from fgnas.hardware.array.programme import (
     NARROW_BITS,
     STREAMED,
     Beats,
-    Descriptor,
     Operation,
+    PointDescriptor,
     Region,
     Target,
     entry_beats,
+    executed,
     programme_beats,
+    values_of,
 )
-from fgnas.hardware.integer.combine import Combine
-from fgnas.hardware.integer.network import FEATURES, IntegerNetwork
-from fgnas.hardware.integer.sample import Sample
-from fgnas.hardware.numbers import ceil_div, ceil_log2
-
-LOADS = 3
-"""Descriptors that load a network: weights, those of the classifier, biases."""
+from fgnas.hardware.integer.network import IntegerNetwork
+from fgnas.hardware.numbers import ceil_div
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,49 +59,79 @@ class PointArray:
         """The network and its engine as plain JSON values, without weights."""
         source = self.source
         return {
-            "name": source.name, "dataset": source.dataset, "target": "array", "points": source.points,
+            "name": source.name, "dataset": source.dataset, "target": PointArrays.name, "points": source.points,
             "width_in": source.integers.width_in, "classes": source.integers.output.columns,
             "engine": self.engine.summary(),
         }  # fmt: skip
 
 
-def lowered(source: PointSource, units: int, beat_bits: int = wire.BEAT_BITS) -> EncodedPoints:
-    """A network for clouds of so many points on the smallest array of so many units that runs it, without a cloud.
+def lowered(
+    source: PointSource, units: int, beat_bits: int = wire.BEAT_BITS, engine: Engine | None = None
+) -> EncodedPoints:
+    """A network for clouds of so many points on the smallest array of so many units that runs it, without a cloud; or
+    on an `engine` of as many units and such a port.
 
-    Raises UserError where it does not fit.
+    Where the tables are too small for everything that is read in them, weights and rows come there when they are read.
+    Raises UserError where it does not fit even so.
     """
-    first = Lowering(source.integers, source.points, units)
-    first.run()
-    plan = Lowering(source.integers, source.points, units, words_of(first.common), words_of(first.apart))
-    plan.run()
-    engine = _engine(plan, beat_bits)
-    return EncodedPoints(PointArray(source, engine), *_encoded(plan, engine))
+    return encoded_of(source, fitting(fused(source.integers), source.points, units), beat_bits, engine)
 
 
-def _engine(plan: Lowering, beat_bits: int) -> Engine:
+def fitting(steps: Fused, points: int, units: int) -> Lowering:
+    """The fastest programme that the memories hold. Raises UserError where none is."""
+    for paging in PAGINGS:
+        try:
+            return _planned(steps, points, units, paging)
+        except NoRoomError:
+            if paging == PAGINGS[-1]:
+                raise
+    raise AssertionError("the last paging is tried")
+
+
+def encoded_of(
+    source: PointSource, plan: Lowering, beat_bits: int, engine: Engine | None = None
+) -> EncodedPoints:
+    """The programme of a plan on the smallest engine that runs it, or on an `engine` that does, without a cloud."""
+    smallest = engine_of(plan, beat_bits)
+    if engine is not None and joined([engine, smallest]) != engine:
+        raise UserError(f"the engine has not all that the network needs: {smallest.summary()}")
+    chosen = engine or smallest
+    return EncodedPoints(PointArray(source, chosen), *_encoded(plan, chosen))
+
+
+def planned(source: PointSource, units: int, paging: Paging) -> Lowering:
+    """The programme where so much stays in the tables. Raises NoRoomError where a memory is too small."""
+    return _planned(fused(source.integers), source.points, units, paging)
+
+
+def _planned(steps: Fused, points: int, units: int, paging: Paging) -> Lowering:
+    plan = Lowering(steps, points, units, paging=paging).run()
+    if paging.weights:
+        return plan
+    return Lowering(steps, points, units, plan.common.words, plan.apart.words, paging).run()
+
+
+def engine_of(plan: Lowering, beat_bits: int) -> Engine:
     """The smallest engine that runs a plan."""
-    bits = widest(plan.network)
+    bits, most = plan.fused.widest, most_of(neighbours=True)
     shifts = {0} | {one.fields[name] for one in plan.planned for name in ("raw_shift", "raw_residual_shift")
                     if name in one.fields}  # fmt: skip
     tiles = max(one.fields["tiles"] for one in plan.planned if not one.fields.get("sample"))
-    sums = max(_sum_bits(one, plan, bits) for one in plan.planned)
-    descriptors = len(plan.planned) + LOADS
-    needed = {
-        "descriptors": (descriptors, MOST_PROGRAMME), "words of biases": (len(plan.biases), MOST_BIASES),
-        "words of a table": (plan.rooms[TABLE].most, MOST_TABLE_WORDS),
-        "own words": (plan.rooms[OWN].most, MOST_OWN_WORDS),
-    }  # fmt: skip
-    for what, (wanted, most) in needed.items():
-        if wanted > most:
-            raise UserError(f"the network needs {wanted:,} {what}, an array of {plan.units} units has {most:,}: choose "
+    neighbours = Neighbours(max(1, plan.places), max(2, plan.indices), max(1, plan.measured), plan.roots)
+    sums = max(_sum_bits(one, neighbours, bits) for one in plan.planned)
+    descriptors = len(ordered(plan))
+    needed = {"descriptors": (descriptors, most.programme), "right shifts": (len(shifts), most.shifts)}
+    for what, (wanted, size) in needed.items():
+        if wanted > size:
+            raise UserError(f"the network needs {wanted:,} {what}, an array of {plan.units} units has {size:,}: choose "
                             f"fewer points, narrower layers or more units")  # fmt: skip
     modes = tuple(dict.fromkeys((plan.single, plan.spread, plan.together)))
     return Engine(
         units=plan.units, bits=bits, modes=modes, tiles=tiles,
         table_words=_whole(plan.rooms[TABLE].most, beat_bits), own_words=max(2, plan.rooms[OWN].most),
-        bias_words=max(1, len(plan.biases)), activation_words=0, shifts=tuple(sorted(shifts)), maximum=True,
+        bias_words=max(1, plan.bias_words), activation_words=0, shifts=tuple(sorted(shifts)), maximum=True,
         sum_bits=sums, programme=max(LEAST_PROGRAMME, 1 << (descriptors - 1).bit_length()), beat_bits=beat_bits,
-        residual=True, neighbours=Neighbours(max(1, plan.places), max(2, plan.indices)),
+        residual=True, neighbours=neighbours,
     )  # fmt: skip
 
 
@@ -118,25 +141,20 @@ def _whole(words: int, beat_bits: int) -> int:
     return max(2, int(ceil_div(words, banks)) * banks)
 
 
-def widest(network: IntegerNetwork) -> int:
-    """Bits of the widest number that a memory holds."""
-    numbers = [network.values[step.name].number for step in network.steps if not isinstance(step.operation, Sample)]
-    numbers.append(network.number)
-    weights = [step.operation.number for step in network.steps if isinstance(step.operation, Combine)]
-    return max(one.width for one in (*numbers, *weights) if one.width < wire.LOGIT_BITS)
-
-
-def _sum_bits(one: Planned, plan: Lowering, bits: int) -> int:
+def _sum_bits(one: Planned, neighbours: Neighbours, bits: int) -> int:
     """Bits of the sums of a descriptor."""
-    if one.fields["operation"] == Operation.DENSE and not one.fields.get("sample"):
-        return 2 * bits + int(ceil_log2(one.fields["entries"] * one.mode.k))
-    entries = one.fields.get("entries") or (1 if one.last is None else int(np.diff(np.flatnonzero(np.concatenate([
-        [1], one.last[:, 0]]))).max(initial=1)) + 1)  # fmt: skip
-    return NARROW_BITS + bits + int(ceil_log2(max(1, entries)))
+    fields = one.fields
+    if fields["target"] == Target.NEIGHBOURS:
+        return bits  # squares are added elsewhere
+    if fields["operation"] == Operation.DENSE and not (fields.get("sample") or fields.get("place")):
+        return 2 * bits + (fields["entries"] * one.mode.k - 1).bit_length()
+    added = fields.get("entries", 1) if one.ends is None else one.ends.entries + 1
+    number = neighbours.root_bits(bits) + 2 if fields.get("sample") else bits  # a rounded root, and its sign
+    return NARROW_BITS + number + (max(1, added) - 1).bit_length()
 
 
 def _encoded(plan: Lowering, engine: Engine) -> tuple[Any, ...]:
-    """Names, schedules, descriptors and regions."""
+    """Names, multiplications, schedules, descriptors and regions."""
     parts: dict[Region, list[Beats]] = {region: [] for region in STREAMED}
 
     def appended(region: Region, beats: Beats) -> dict[str, int]:
@@ -144,39 +162,29 @@ def _encoded(plan: Lowering, engine: Engine) -> tuple[Any, ...]:
         parts[region].append(beats)
         return {"region": region, "offset": offset, "beats": len(beats)}
 
-    biases = [word[None, None] for word in plan.biases]
-    loads: list[tuple[str, list[Codes], Target, int, Mode]] = [
-        ("weights", plan.common, TABLE, 0, plan.single), ("biases", biases, Target.BIAS, 0, plan.single),
-        ("classifier", plan.apart, TABLE, plan.before_apart, plan.spread),
-    ]  # fmt: skip
-    programme, names, schedules, needed = [], [], dict[int, Schedule](), []
-    for name, words, target, base, mode in loads:
-        if not words:
-            continue
-        image = np.concatenate(words, axis=1)
-        programme.append(Descriptor(operation=Operation.LOAD, mode=engine.mode_number(mode), tiles=1,
-                                    count=image.shape[1], target=target, target_base=base,
-                                    **appended(Region.PARAMETERS, image_beats(image, engine))))  # fmt: skip
-        names.append(f"load {name}")
-        needed.append(0)
-    for one in plan.planned:
+    streams = [
+        appended(Region.EDGES, entry_beats(*one.made(), one.ends.last, one.ends.takers, engine.beat_bits, engine.bits))
+        for one in plan.streams
+    ]
+    programme, names, needed, schedules = list[PointDescriptor](), [], [], dict[int, Schedule]()
+    for one in ordered(plan):
         fields = dict(one.fields)
-        shifts = {"shift": fields.pop("raw_shift", 0), "residual_shift": fields.pop("raw_residual_shift", 0)}
-        fields |= {name: engine.shift_number(shift) for name, shift in shifts.items()}
-        if not fields.get("residual"):
-            fields["residual_shift"] = 0
-        if "weight_base" in fields:
-            fields["table_base"] = fields.pop("weight_base")
-        if fields.pop("load", None):
-            fields |= {"offset": 0, "beats": _cloud_beats(plan, engine)}
-        if "stream" in fields:
-            index, value, last, takers = plan.streams[fields.pop("stream")]
-            beats = entry_beats(index, value, last, takers, engine.beat_bits, engine.bits)
-            fields |= appended(Region.EDGES, beats)
+        fields["shift"] = engine.shift_number(fields.pop("raw_shift", 0))
+        shift = fields.pop("raw_residual_shift", None)
+        fields["residual_shift"] = 0 if shift is None else engine.shift_number(shift)
+        if one.image is not None:
+            beats = image_beats(one.image.codes(), engine)
+            fields |= {"count": one.image.words, **appended(Region.PARAMETERS, beats)}
+        elif fields.get("region") == Region.FEATURES:
+            fields |= {"offset": 0, "beats": int(ceil_div(fields["count"], engine.loaded_together))}
+        elif one.stream >= 0:
+            fields |= streams[one.stream]
+        if one.ends is not None:
+            last = one.ends.last
             schedules[len(programme)] = Schedule(np.zeros_like(last), np.zeros_like(last), last)
         if words := fields.pop("logits", 0):
             fields["result_beats"] = plan.units * words // engine.results_together(one.mode, words)
-        programme.append(Descriptor(mode=engine.mode_number(one.mode), **fields))
+        programme.append(PointDescriptor(mode=engine.mode_number(one.mode), **fields))
         names.append(one.name)
         needed.append(one.multiplications)
     regions = {region.name.lower(): np.concatenate([no_beats(engine), *held]) for region, held in parts.items()}
@@ -184,9 +192,19 @@ def _encoded(plan: Lowering, engine: Engine) -> tuple[Any, ...]:
     return tuple(names), tuple(needed), schedules, tuple(programme), regions
 
 
-def _cloud_beats(plan: Lowering, engine: Engine) -> int:
-    value = plan.values[FEATURES]
-    return int(ceil_div(plan.points * value.words, engine.loaded_together))
+def ordered(plan: Lowering) -> list[Planned]:
+    """The descriptors in order: what is loaded once comes before the clouds, biases if one load has all of them."""
+    loads = [
+        Planned(f"load {name}", loading(image) | {"target_base": base}, mode, image=image)
+        for name, image, base, mode in (("weights", plan.common, 0, plan.single),
+                                        ("classifier", plan.apart, plan.before_apart, plan.spread))
+        if image.words
+    ]  # fmt: skip
+    behind = [one for one in plan.planned if one.image is None or one.image.words]
+    biases = [one for one in behind if one.fields["target"] == Target.BIAS]
+    if len(biases) == 1:
+        loads, behind = [*loads, *biases], [one for one in behind if one is not biases[0]]
+    return [*loads, *behind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +220,7 @@ class EncodedPoints(Encoded):
     names: tuple[str, ...]
     multiplications: tuple[int, ...]
     schedules: dict[int, Schedule]
-    programme: tuple[Descriptor, ...]
+    programme: tuple[PointDescriptor, ...]
     regions: dict[str, Beats]
 
     @property
@@ -212,10 +230,10 @@ class EncodedPoints(Encoded):
 
     @property
     def leaving(self) -> Leaving:
-        """A row of logits of the first group."""
-        units, none = self.engine.units, np.zeros(1, np.int64)
+        """A row of logits of the first group for each cloud; the other groups' rows mean nothing."""
+        units, clouds = self.engine.units, np.arange(self.clouds)
         classes = self.accelerator.source.integers.output.columns
-        deal = Deal(none, none, np.arange(units) == 0)
+        deal = Deal(np.zeros_like(clouds), clouds, np.where(np.arange(units) == 0, self.clouds, 0))
         return Leaving(deal, Mode(units, 1, 1), int(ceil_div(classes, LANES)), classes)
 
     @property
@@ -223,9 +241,39 @@ class EncodedPoints(Encoded):
         """None is sent."""
         return 0
 
+    @property
+    def phases(self) -> list[tuple[str, int]]:
+        """Names and multiplications of the phases of `cycles.phase_cycles`; of several clouds with a cloud's number."""
+        order = list(executed(self.programme))
+        several = self.clouds > 1
+        loads = [place for place, one in enumerate(self.programme) if one.brings_clouds][0]
+        return [("fetch", 0), *(
+            (f"cloud {cloud}: {self.names[place]}" if several and place >= loads else self.names[place],
+             self.multiplications[place]) for cloud, place in order
+        )]  # fmt: skip
+
+    @property
+    def clouds(self) -> int:
+        """Clouds of a start."""
+        return max(one.entries for one in self.programme if one.brings_clouds)
+
     def with_cloud(self, cloud: Codes) -> EncodedPoints:
         """With the codes [N, F] of a cloud."""
-        words = int(ceil_div(cloud.shape[1], LANES))
-        padded = np.pad(cloud, ((0, 0), (0, words * LANES - cloud.shape[1])))
-        beats = image_beats(padded.reshape(1, -1, LANES), self.engine)
-        return replace(self, regions=self.regions | {"features": beats})
+        return self.with_clouds(cloud[None])
+
+    def with_clouds(self, clouds: Codes) -> EncodedPoints:
+        """With the codes [B, N, F] of clouds that follow each other in one start; weights are loaded once where they
+        stay in the tables. Raises UserError for clouds of another shape, or more of them than a descriptor names."""
+        source, most = self.accelerator.source, values_of("entries", neighbours=True) - 1
+        shape = (source.points, source.integers.width_in)
+        if clouds.shape[1:] != shape:
+            raise UserError(f"clouds of {clouds.shape[1]} points with {clouds.shape[2]} features: the array was "
+                            f"lowered for {shape[0]} with {shape[1]}")  # fmt: skip
+        if not 1 <= len(clouds) <= most:
+            raise UserError(f"{len(clouds):,} clouds: a start takes 1 to {most:,}; send them in several")
+        words = int(ceil_div(clouds.shape[2], LANES))
+        padded = np.pad(clouds, ((0, 0), (0, 0), (0, words * LANES - clouds.shape[2])))
+        beats = [image_beats(cloud.reshape(1, -1, LANES), self.engine) for cloud in padded]
+        programme = tuple(replace(one, entries=len(clouds)) if one.brings_clouds else one for one in self.programme)
+        regions = {"features": np.concatenate(beats), "programme": programme_beats(programme, self.engine.beat_bits)}
+        return replace(self, programme=programme, regions=self.regions | regions)

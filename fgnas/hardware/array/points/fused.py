@@ -17,25 +17,31 @@ from fgnas.hardware.integer.concatenate import Concatenate
 from fgnas.hardware.integer.gather import Gather, readout_fraction
 from fgnas.hardware.integer.neighbourhood import Neighbourhood
 from fgnas.hardware.integer.network import IntegerNetwork, Step
+from fgnas.hardware.integer.positions import Positions
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.hardware.integer.sample import Sample
 
+NO_CODES: Codes = np.zeros(0, np.int64)
+"""Biases whose numbers do not matter."""
+
 
 class Epilogue(NamedTuple):
-    """What becomes of a sum: a right shift, a bias, relu or nothing, and the width of the result."""
+    """What becomes of a sum: a right shift, a bias, relu or nothing, and the width of the result; `behind` says that
+    relu comes behind the own row that is added."""
 
     shift: int
     bits: int
     bias: Codes | None = None
     relu: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Every row of a value times weights."""
+    """Every row of a value times weights, which are None where they do not matter."""
 
     source: str
-    combine: Combine
+    combine: Combine | None
     epilogue: Epilogue
 
 
@@ -49,6 +55,7 @@ class Gathered:
         value: what each is multiplied by; own: what the row itself is; 0 where it is not read.
         largest, negated: the maximum is taken; the result is negated.
         added: an own row that is added: its value's name, right shift, and whether it is subtracted.
+        distance: each neighbour sends its distance to the row instead.
     """
 
     source: str
@@ -59,6 +66,12 @@ class Gathered:
     largest: bool = False
     negated: bool = False
     added: tuple[str, int, bool] | None = None
+    distance: bool = False
+
+    @property
+    def copies(self) -> bool:
+        """Whether every row is that of the source alone, times a value, and nothing is added."""
+        return self.neighbours is None and self.added is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +91,49 @@ class Read:
     epilogue: Epilogue
 
 
-Made = Dense | Gathered | Joined | Read
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows that every cloud has, loaded as weights are."""
+
+    codes: Codes
 
 
-def parsed(network: IntegerNetwork) -> dict[str, Made | Sample]:
-    """What makes every value that an array keeps, by name, in order; what lies between is part of it.
+Made = Dense | Gathered | Joined | Read | Held
 
-    Raises UserError for an operation that an array does not do.
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """A network as the steps of an array.
+
+    Attributes:
+        made: what makes every value that an array keeps, by name, in order; what lies between is part of it.
+        columns: {value: numbers of a row}.
+        widths: {value: bits of a number}.
+        sampled: {sample: the value whose rows it reads}.
+        widest: bits of the widest number that a memory holds.
     """
+
+    made: dict[str, Made | Sample]
+    columns: dict[str, int]
+    widths: dict[str, int]
+    sampled: dict[str, str]
+    widest: int
+
+
+def fused(network: IntegerNetwork) -> Fused:
+    """An integer network as the steps of an array. Raises UserError for an operation that an array does not do."""
+    values = {name: one for name, one in network.values.items() if one.saturated}
+    samples = {step.name: step.inputs[0] for step in network.steps if isinstance(step.operation, Sample)}
+    numbers = [value.number.width for name, value in values.items() if name not in samples]
+    numbers += [step.operation.number.width for step in network.steps if isinstance(step.operation, Combine)]
+    return Fused(
+        _parsed(network), {name: one.columns for name, one in network.values.items()},
+        {name: one.number.width for name, one in values.items()}, samples,
+        max(width for width in numbers if width < wire.LOGIT_BITS),
+    )  # fmt: skip
+
+
+def _parsed(network: IntegerNetwork) -> dict[str, Made | Sample]:
     found: dict[str, Made | Sample] = {}
     between: dict[str, Step] = {}
     for step in network.steps:
@@ -94,6 +142,8 @@ def parsed(network: IntegerNetwork) -> dict[str, Made | Sample]:
                 found[step.name] = sample
             case Concatenate():
                 found[step.name] = Joined(step.inputs)
+            case Positions() as positions:
+                found[step.name] = Held(positions.codes)
             case Apply() | Add():
                 found[step.name] = _made(network, step, found, between)
             case Combine() as combine if combine.output.width <= wire.WORD_BITS:
@@ -108,11 +158,7 @@ def _made(
 ) -> Made:
     """What makes the value of a bias, or of an addition."""
     if isinstance(step.operation, Add):
-        first, other = found.pop(step.inputs[0]), step.inputs[1]
-        add = step.operation
-        if not isinstance(first, Gathered):
-            raise UserError(f"{step.name}: an array adds to rows that it gathers or copies alone")
-        return replace(first, added=(other, add.shift, add.minus))
+        return _added(network, step, found)
     apply, at, shift = step.operation, step.inputs[0], 0
     assert isinstance(apply, Apply)
     if at in between and isinstance(between[at].operation, Rescale):
@@ -120,19 +166,44 @@ def _made(
         at = between[at].inputs[0]
     if apply.function not in ("relu", "linear") or (apply.table is not None and apply.argument != apply.output):
         raise UserError(f"{step.name}: an array of points has relu with one format, not {apply.function}")
-    bias = apply.bias << apply.bias_shift if np.any(apply.bias) else None
+    before, sum_of = between.get(at), found.get(at)
+    # A layer's bias is loaded whatever it is, so that cycles depend on shapes alone; elsewhere there is none to load.
+    layer = before is not None and isinstance(before.operation, Combine) and apply.function == "relu"
+    biased = np.any(apply.bias) or layer or step is network.steps[-1]
+    bias = apply.bias << apply.bias_shift if biased else None
     epilogue = Epilogue(shift, apply.output.width, bias, apply.function == "relu")
-    before = between.get(at)
     if before is None:
-        return Gathered(at, None, 1, epilogue)
+        if not isinstance(sum_of, Gathered) or not _is_relu_alone(network, at, sum_of, epilogue):
+            return Gathered(at, None, 1, epilogue)
+        del found[at]
+        return replace(sum_of, epilogue=sum_of.epilogue._replace(behind=True))
     match before.operation:
         case Combine() as combine:
-            return Dense(before.inputs[0], combine, epilogue._replace(shift=combine.shift + shift))
-        case Neighbourhood() as reads:
-            return _gathered(network, reads, before.inputs, epilogue, found)
+            bias = apply.bias << apply.bias_shift  # though all are 0, so that cycles depend on shapes alone
+            return Dense(before.inputs[0], combine, epilogue._replace(shift=combine.shift + shift, bias=bias))
+        case Neighbourhood() as reads if not shift or (reads.shift <= 0 and reads.reducer != "mean"):  # rounded once
+            return _gathered(network, reads, before.inputs, epilogue._replace(shift=reads.shift + shift), found)
         case Gather() as gather:
             return _read(gather, before.inputs[0], epilogue)
     raise UserError(f"{step.name}: an array of points does not do {type(before.operation).__name__}")
+
+
+def _is_relu_alone(network: IntegerNetwork, at: str, total: Gathered, epilogue: Epilogue) -> bool:
+    """Whether an epilogue is a relu that a sum of two rows can have behind it, since no other step reads the sum."""
+    plain = Epilogue(0, total.epilogue.bits, None, relu=True)
+    sums = total.added is not None and not total.epilogue.relu and len(network.readers(at)) == 1
+    return sums and epilogue.bias is None and epilogue == plain
+
+
+def _added(network: IntegerNetwork, step: Step, found: dict[str, Made | Sample]) -> Gathered:
+    """Rows are added where others are gathered or copied: what is made in another way, or read again, is copied."""
+    add, (one, other) = step.operation, step.inputs
+    assert isinstance(add, Add)
+    added, first = (other, add.shift, add.minus), found.get(one)
+    if isinstance(first, Gathered) and first.added is None and network.readers(one) == (step,):
+        del found[one]
+        return replace(first, added=added)
+    return Gathered(one, None, 1, Epilogue(0, add.output.width), added=added)
 
 
 def _gathered(
@@ -143,19 +214,21 @@ def _gathered(
     sample = found[neighbours]
     assert isinstance(sample, Sample)
     k = sample.neighbours
-    if reads.part == "distance":
-        raise UserError("distances need a root, which no array has yet: choose another message")
     if reads.part == "target":
         return Gathered(source, None, k if reads.reducer == "sum" else 1, epilogue)
     if reads.part == "relative" and reads.reducer != "sum":
         raise UserError(f"the {reads.reducer} of x_j - x_i is that of x_j less x_i on an array")
-    if reads.reducer == "mean":
-        fraction = readout_fraction(np.array([k]))
-        return Gathered(source, neighbours, round(2**fraction / k), epilogue._replace(shift=epilogue.shift + fraction))
-    own = -k if reads.part == "relative" else 0
-    if reads.reducer == "min":
-        return Gathered(source, neighbours, -1, epilogue, largest=True, negated=True)
-    return Gathered(source, neighbours, 1, epilogue, own, reads.reducer == "max")
+    made = Gathered(source, neighbours, 1, epilogue, distance=reads.part == "distance")
+    match reads.reducer:
+        case "mean":
+            fraction = readout_fraction(np.array([k]))
+            mean = epilogue._replace(shift=epilogue.shift + fraction)
+            return replace(made, value=round(2**fraction / k), epilogue=mean)
+        case "min":
+            return replace(made, value=-1, largest=True, negated=True)
+        case "max":
+            return replace(made, largest=True)
+    return replace(made, own=-k if reads.part == "relative" else 0)
 
 
 def _read(gather: Gather, source: str, epilogue: Epilogue) -> Read:

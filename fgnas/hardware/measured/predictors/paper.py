@@ -26,7 +26,7 @@ CODES = len(KINDS) + len(FUNCTIONS)
 CONVOLUTIONS, DENSE = (256, 512, 512), (256, 128)
 EPOCHS, BATCH, RATE = 250, 32, 8e-4
 PATIENCE, FACTOR, LEAST_RATE = 10, 0.5, 1e-6
-"""Of the schedule that waits for a plateau, which the paper names without numbers."""
+"""Numbers of the schedule that waits for a plateau, which the paper names without numbers."""
 CHOSEN_BY = 10
 """Every tenth sample says where the loss has stopped falling."""
 USUAL_NODES = 10

@@ -1,0 +1,344 @@
+"""Models that were trained in PyG, as users bring them: what integers cost them, and how fast molecules run.
+
+Nodes of Cora and CiteSeer in numbers of 10 and 8 bits; molecules with networks of GNNBuilder's size; one molecule at a
+time, and many in a start, beside PyG on this processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from array_random import version
+from common import Record
+from pages import render, write_page
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import (
+    GATConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+    global_add_pool,
+    global_max_pool,
+    global_mean_pool,
+)
+
+from fgnas.backends.array import write_calls
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.calls import CalledArray, calls_engine, filled, laid_out
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.parts import most_rows, parts_of
+from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.importing import given_of, imported, proven
+from fgnas.networks.imported.quantising import Seen, built, formats_for, formats_in_order, quantised
+from fgnas.networks.imported.reading import traced
+from fgnas.tasks.collection import Collection
+from fgnas.tasks.sources import load
+from fgnas.tools.simulate import run_calls
+
+NAME = "imports-trained"
+BUILD = Path(__file__).parent.parent / "build" / NAME
+SEEDS, CLOCK_MHZ, MOLECULES, TIMED = 3, 100.0, 1000, 200
+ARRAYS = {8: 128, 32: 512}
+"""Units of eight multipliers that run molecules, with the bits of their memory port."""
+PARTS = ("molecules", "nodes", "graphs")
+
+
+class Nodes(nn.Module):
+    """Two layers as in the papers of each: 16 features, of GAT 8 heads of 8."""
+
+    def __init__(self, kind: str, width: int, classes: int) -> None:
+        super().__init__()
+        if kind == "GAT":
+            self.first, self.second = GATConv(width, 8, 8, dropout=0.6), GATConv(64, classes, 1, dropout=0.6)
+            return
+        mlp = lambda before, after: GINConv(nn.Sequential(  # noqa: E731
+            nn.Linear(before, 16), nn.ReLU(), nn.Linear(16, after)))  # fmt: skip
+        make: Callable[[int, int], nn.Module] = {"GCN": GCNConv, "SAGE": SAGEConv, "GIN": mlp}[kind]
+        self.first, self.second = make(width, 16), make(16, classes)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = functional.dropout(x, 0.6, self.training)
+        x = functional.dropout(functional.elu(self.first(x, edge_index)), 0.6, self.training)
+        return self.second(x, edge_index)
+
+
+class Molecule(nn.Module):
+    """GNNBuilder's network (its experiments/build_gnnbuilder_benchmarks.py): six layers of 128 features with skips, the
+    last of 64, three pools, and a head of five layers."""
+
+    def __init__(self, kind: str, width: int, out: int, hidden: int = 128, last: int = 64) -> None:
+        super().__init__()
+        widths = [width, *[hidden] * 5, last]
+        make: Callable[[int, int], nn.Module] = GCNConv
+        if kind == "GIN":
+            make = lambda before, after: GINConv(nn.Sequential(  # noqa: E731
+                nn.Linear(before, hidden), nn.ReLU(), nn.Linear(hidden, after)))  # fmt: skip
+        self.layers = nn.ModuleList(make(*pair) for pair in zip(widths, widths[1:], strict=False))
+        self.skips = nn.ModuleList(nn.Identity() if a == b else nn.Linear(a, b, bias=False)
+                                   for a, b in zip(widths, widths[1:], strict=False))  # fmt: skip
+        head = [nn.Linear(3 * last, 64), nn.ReLU()]
+        for _ in range(3):
+            head += [nn.Linear(64, 64), nn.ReLU()]
+        self.head = nn.Sequential(*head, nn.Linear(64, out))
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        for layer, skip in zip(self.layers, self.skips, strict=True):
+            x = functional.relu(layer(x, edge_index)) + skip(x)
+        pools = (global_add_pool, global_mean_pool, global_max_pool)
+        return self.head(torch.cat([pool(x, batch) for pool in pools], dim=1))
+
+
+# nodes
+
+
+def nodes(graph: str, kind: str, seed: int) -> dict[str, Any]:
+    """A model that trains as its paper has it, and its integers in two widths."""
+    begun, data = time.monotonic(), load(graph)
+    given = given_of(data)
+    torch.manual_seed(seed)
+    model = Nodes(kind, given.x.shape[1], data.outputs)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
+    labels = torch.from_numpy(np.nan_to_num(data.targets[:, 0], nan=-1)).long()
+    train, val = torch.from_numpy(data.train), torch.from_numpy(data.val)
+    best, state = -1.0, model.state_dict()
+    for _ in range(150):
+        model.train()
+        optimiser.zero_grad()
+        functional.cross_entropy(model(given.x, given.edge_index)[train], labels[train]).backward()
+        optimiser.step()
+        model.eval()
+        with torch.no_grad():
+            right = float((model(given.x, given.edge_index)[val].argmax(1) == labels[val]).float().mean())
+        if right > best:
+            best, state = right, {name: value.clone() for name, value in model.state_dict().items()}
+    model.load_state_dict(state)
+    run = partial(traced, model.eval())
+    found = {bits: imported(run, data, bits) for bits in (10, 8)}
+    return {"graph": graph, "model": kind, "seed": seed, "float": found[10].accuracy["float"]["test"],
+            **{f"bits_{bits}": one.accuracy["quantised"]["test"] for bits, one in found.items()},
+            "seconds": round(time.monotonic() - begun)}  # fmt: skip
+
+
+# graphs
+
+
+def graphs(name: str, kind: str, seed: int, epochs: int, most: int) -> dict[str, Any]:
+    """A network of GNNBuilder's size on molecules that are divided by scaffolds, and its integers of 8 bits."""
+    begun, data = time.monotonic(), part_of(load(name), most)
+    torch.manual_seed(seed)
+    model = Molecule(kind, data.features.shape[1], data.targets.shape[1])
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    rng, train = np.random.default_rng(seed), np.flatnonzero(data.train)
+    known = data.targets[train]
+    centre, scale = (np.nanmean(known), np.nanstd(known)) if data.kind == "values" else (0.0, 1.0)
+    for _ in range(epochs):
+        for rows in np.array_split(rng.permutation(train), max(1, len(train) // 64)):
+            optimiser.zero_grad()
+            loss_of(model, data.part(np.sort(rows)), centre, scale).backward()
+            optimiser.step()
+    with torch.no_grad():  # the last layer says the targets themselves
+        last = model.head[-1]
+        last.weight.mul_(scale)
+        last.bias.mul_(scale).add_(centre)
+    found = imported(partial(traced, model.eval()), data, 8)
+    return {"data": name, "model": kind, "seed": seed, "molecules": data.rows, "epochs": epochs,
+            "float": found.accuracy["float"]["test"], "bits_8": found.accuracy["quantised"]["test"],
+            "seconds": round(time.monotonic() - begun)}  # fmt: skip
+
+
+def part_of(data: Collection, most: int) -> Collection:
+    """Data with at most so many molecules, evenly taken, in the parts that they have in the whole."""
+    return data if data.rows <= most else data.part(np.linspace(0, data.rows - 1, most).astype(np.int64))
+
+
+def loss_of(model: nn.Module, data: Collection, centre: float, scale: float) -> Tensor:
+    """The loss of a batch: squared errors of numbers, cross entropy of labels; what is unknown does not count."""
+    given = given_of(data)
+    found = model(given.x, given.edge_index, given.batch)
+    targets = torch.from_numpy((data.targets - centre) / scale).float()
+    known = ~targets.isnan()
+    loss = functional.mse_loss if data.kind == "values" else functional.binary_cross_entropy_with_logits
+    return loss(found[known], targets[known])
+
+
+# molecules
+
+
+def molecules(kind: str, units: int) -> dict[str, Any]:
+    """One molecule of ESOL at a time, and many in a start, on an array of so many units, beside PyG on one thread."""
+    data = load("esol")
+    torch.manual_seed(0)
+    model = Molecule(kind, data.features.shape[1], 1).eval()
+    run = partial(traced, model)
+    _, calibrating, _ = proven(run, data.part(np.flatnonzero(data.train)[:64]))
+    known = formats_in_order(calibrating.nodes, quantised(calibrating, 8, 0)[1])
+    sizes = np.bincount(data.graph)
+    median = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+
+    def called(rows: np.ndarray) -> CalledArray:
+        part = data.part(rows)
+        seen = Seen.of(fused(run(given_of(part)).output), sp.csr_matrix(part.features, dtype=np.float64))
+        found = built(seen, formats_for(seen.nodes, known), 8)
+        source = OperationNetwork(kind, "esol", Described("0" * 12, {}), found.integers, found.graphs, 1)
+        halves = halves_of_operations(source)
+        parts = parts_of(halves, 8, most_rows(halves, units))
+        return CalledArray(source, calls_engine(source, parts, units, ARRAYS[units]), parts, source.edges)
+
+    one = called(np.array([median]))
+    return {
+        "model": kind, "multipliers": 8 * units, "port": ARRAYS[units], "atoms": int(sizes[median]),
+        "calls": len(one.parts), "cycles": one.cycles, **prepared(lambda: called(np.array([median]))),
+        **in_rtl(one, kind, units),
+        "pyg_us": pyg_us(model, data.part(np.array([median]))), **starts(called, one, data),
+    }  # fmt: skip
+
+
+def pyg_us(model: nn.Module, data: Collection) -> float:
+    """Microseconds of PyG's own run, the median of many, one thread."""
+    given, seconds = given_of(data), []
+    with torch.no_grad():
+        for _ in range(TIMED):
+            begun = time.perf_counter()
+            model(given.x, given.edge_index, given.batch)
+            seconds.append(time.perf_counter() - begun)
+    return 1e6 * statistics.median(seconds)
+
+
+def prepared(make: Callable[[], CalledArray]) -> dict[str, float]:
+    """Microseconds of the host for a molecule that it has not seen: its matrices and codes; then the streams of all
+    calls, which are arranged between them."""
+    matrices, streams = [], []
+    for _ in range(5):
+        begun = time.perf_counter()
+        array = make()
+        matrices.append(time.perf_counter() - begun)
+        streams.append(sum(_arranged(array)))
+    return {"matrices_us": 1e6 * statistics.median(matrices), "streams_us": 1e6 * statistics.median(streams)}
+
+
+def _arranged(array: CalledArray) -> Iterator[float]:
+    """The seconds that each half's calls take to be encoded; the array's own work is left out."""
+    results: list[Any] = []
+    for parts in array.parts:
+        begun = time.perf_counter()
+        half = parts[0].half.after(results)
+        calls = [filled(laid_out(array.engine, replace(part, half=half), array.edges)) for part in parts]
+        yield time.perf_counter() - begun
+        found = np.zeros((half.rows.count, half.columns), np.int64)
+        for part, call in zip(parts, calls, strict=True):
+            found[part.chunk.here, part.columns[part.lanes]] = reference.run(call)[:, part.lanes]
+        results.append(found)
+
+
+def in_rtl(array: CalledArray, kind: str, units: int) -> dict[str, int]:
+    """The molecule in the RTL, call by call: mismatches and cycles."""
+    if units != min(ARRAYS):
+        return {}
+    folder = BUILD / f"{kind}-{units}"
+    write_calls(array, folder)
+    found = run_calls(folder)
+    return {"rtl_cycles": found["cycles"], "rtl_mismatches": found["mismatches"]}
+
+
+def starts(called: Callable[[np.ndarray], CalledArray], one: CalledArray, data: Collection) -> dict[str, Any]:
+    """Molecules in starts as large as the memories hold: as many as take no more calls than one, in powers of two."""
+    least = sum(map(len, one.parts))
+    each = 1
+    while each < 256 and sum(map(len, called(np.arange(2 * each)).parts)) <= least:
+        each *= 2
+    rates = []
+    for first in range(0, MOLECULES, each):
+        rows = np.arange(first, min(first + each, MOLECULES))
+        cycles = sum(total_cycles(call) for call in called(rows).laid_out())
+        rates.append((len(rows), cycles))
+    whole = [count * CLOCK_MHZ * 1e6 / cycles for count, cycles in rates if count == each]
+    return {"each": each, "starts": len(rates), "worst_rate": min(whole),
+            "mean_rate": MOLECULES * CLOCK_MHZ * 1e6 / sum(cycles for _, cycles in rates)}  # fmt: skip
+
+
+SIZES = {"esol": (60, 10**9), "tox21": (10, 10**9), "hiv": (5, 8000)}
+"""Epochs, and molecules at most, of each data set."""
+
+
+def jobs(parts: list[str]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """What is measured, by name."""
+    if "molecules" in parts:
+        for kind in ("GCN", "GIN"):
+            for units in ARRAYS:
+                yield f"molecule {kind} {units}", partial(molecules, kind, units)
+    if "nodes" in parts:
+        for seed in range(SEEDS):
+            for graph in ("cora", "citeseer"):
+                for kind in ("GCN", "GAT", "SAGE", "GIN"):
+                    yield f"nodes {graph} {kind} {seed}", partial(nodes, graph, kind, seed)
+    if "graphs" in parts:
+        for name, (epochs, most) in SIZES.items():
+            for seed in range(SEEDS):
+                for kind in ("GCN", "GIN"):
+                    yield f"graphs {name} {kind} {seed}", partial(graphs, name, kind, seed, epochs, most)
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page of a record."""
+    named = {part: [one for key, one in results.items() if key.startswith(part)] for part in
+             ("molecule ", "nodes ", "graphs ")}  # fmt: skip
+    return render(f"{NAME}.md", molecules=named["molecule "], nodes=grouped(named["nodes "], "graph"),
+                  graphs=grouped(named["graphs "], "data"), clock=CLOCK_MHZ, timed=TIMED,
+                  count=MOLECULES, missing=missing(results))  # fmt: skip
+
+
+def missing(results: dict[str, Any]) -> dict[str, int]:
+    """How many results are missing, by what they are of."""
+    found: dict[str, int] = {}
+    for key, _ in jobs(list(PARTS)):
+        if key not in results:
+            name = " ".join(key.split()[:-1])
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def grouped(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """Rows of several seeds as one: the mean of every figure, its deviation, and the largest loss of a seed."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in rows:
+        found.setdefault((one[by], one["model"]), []).append(one)
+    made = []
+    for several in found.values():
+        figures = [name for name in several[0] if name == "float" or name.startswith("bits_")]
+        row = {**several[0], "seeds": len(several)}
+        for name in figures:
+            values = [one[name] for one in several]
+            row |= {name: statistics.fmean(values), f"{name}_std": statistics.stdev(values) if len(values) > 1 else 0.0}
+            row[f"{name}_lost"] = max(one["float"] - one[name] for one in several)
+        made.append(row)
+    return made
+
+
+def main() -> None:
+    """Measure what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", default=",".join(PARTS), help="of molecules, nodes and graphs; default: all")
+    parser.add_argument("--only", default="", help="names of results that contain this; default: all")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    record = Record(NAME, f"{version()}")
+    for key, measure in jobs(options.parts.split(",")):
+        if options.only in key:
+            record.fill(key, measure)
+            write_page(f"{NAME}.md", page(record.results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Models of the user's as networks of operations on an array: import, price, write."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fgnas import plain
+from fgnas.api.designs import Design, one_thread
+from fgnas.api.projects import Project
+from fgnas.errors import UserError
+from fgnas.files import replace_file
+from fgnas.fixedpoint import Codes
+from fgnas.hardware import wire
+from fgnas.hardware.array.calls import CalledArray
+from fgnas.hardware.array.choosing import Room, fastest_operations
+from fgnas.hardware.array.engine import multipliers_within
+from fgnas.hardware.array.kind import LIMITED
+from fgnas.hardware.array.operations import Described, OperationNetwork
+from fgnas.hardware.integer import interpreter, stored
+from fgnas.hardware.specification import Specification
+from fgnas.progress import step
+from fgnas.tasks import sources
+from fgnas.tasks.collection import Collection
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from fgnas.networks.imported.importing import Imported
+
+KIND = "network of operations"
+"""What a file of such a network says of itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedNetwork:
+    """A model as a network of operations, with the graph that it was imported for.
+
+    Attributes:
+        source: the network.
+        content: what its file says beside it: model, layers, accuracy, multipliers.
+        label: a short name, for folders.
+    """
+
+    source: OperationNetwork
+    content: dict[str, Any]
+    label: str
+
+    @classmethod
+    def of(cls, found: Imported, data: Collection, model: str, label: str, dsp: int, bits: int) -> ImportedNetwork:
+        """What an import found."""
+        integers, graphs = found.network.integers, found.network.graphs
+        content = {
+            "kind": KIND, "model": model, "dataset": data.name, "fingerprint": data.fingerprint, "bits": bits,
+            "dsp": dsp, "targets": data.kind, "rows": "nodes" if data.graph is None else "graphs",
+            **found.accuracy, "layers": [vars(one) for one in found.layers],
+            "places": found.places, "edges": int(data.edge_index.shape[1]),
+        }  # fmt: skip
+        return cls(_source(label, content, integers, graphs), content, label)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ImportedNetwork:
+        """Read a file that `save` wrote. Raises UserError where it is none, or damaged."""
+        path = Path(path)
+        content = _content(path)
+        if content.get("kind") != KIND:
+            raise UserError(f"{path} holds no imported network")
+        missing = [name for name in ("weights", "sha256", "dataset", "edges", "places", "dsp") if name not in content]
+        if missing:
+            raise UserError(f"{path} has no {missing[0]}: import the model again")
+        integers, graphs = stored.load(path.parent / content["weights"], content["sha256"])
+        return cls(_source(path.stem, content, integers, graphs), content, path.stem)
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that name the network."""
+        return self.source.design.hash
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file, and the network beside it."""
+        path = Path(path)
+        weights = path.with_suffix(".npz")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            digest = stored.save(weights, self.source.integers, self.source.graphs)
+            content = {**self.content, "weights": weights.name, "sha256": digest, "network_hash": self.hash}
+            replace_file(path, json.dumps(content, indent=2) + "\n")
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None
+        return path
+
+    def check_data(self, data: Collection) -> None:
+        """Raise UserError where data is not what the network was imported for."""
+        if data.fingerprint != self.content["fingerprint"]:
+            raise UserError(f"{data.name} is not the data that {self.label} was imported for, which was "
+                            f"{self.source.dataset} (fingerprint differs): import the model on it")  # fmt: skip
+
+    def logits(self) -> Codes:
+        """[rows, outputs] results as codes, equal to the hardware's; one step is `logit_step`."""
+        return interpreter.run(self.source.integers, self.source.graphs)
+
+    @property
+    def logit_step(self) -> float:
+        """The value of one step of a result's code."""
+        return self.source.logit_format.step
+
+    def fitted(
+        self, specification: Specification | None = None, multipliers: int | None = None, beat_bits: int | None = None,
+        bram36: float | None = None,
+    ) -> CalledArray:  # fmt: skip
+        """The fastest array for the network, within limits and multipliers: by default those of its DSP budget."""
+        wanted = specification or Specification()
+        limits = wanted.limits()
+        if bram36 is not None:
+            limits["bram36"] = bram36
+        most = multipliers_within(self.content["dsp"]) if multipliers is None else multipliers
+        kept = {name: limit for name, limit in limits.items() if name in LIMITED}
+        with step("choose an array"):
+            return fastest_operations(self.source, Room(most, beat_bits or wire.BEAT_BITS, kept, wanted.family))
+
+    def price(self, **limits: Any) -> dict[str, Any]:
+        """Cycles of every call and resources of the fastest array; `limits` as `specification` takes them."""
+        from fgnas.api.pricing import specification
+
+        return self._priced(specification(**limits))
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019 - a network is as long-lived as its price
+    def _priced(self, wanted: Specification) -> dict[str, Any]:
+        from fgnas.backends.array import price_calls
+
+        return price_calls(list(self.fitted(wanted).laid_out()), wanted)
+
+    def write(
+        self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None,
+        multipliers: int | None = None, beat_bits: int | None = None, bram36: float | None = None,
+    ) -> Project:  # fmt: skip
+        """Write the project, whole or not at all: C++, RTL, vectors of every call, driver, reports."""
+        from fgnas.backends.array import write_calls
+        from fgnas.hardware.devices import specified
+
+        wanted = specified(Specification(), fpga, clock_mhz)
+        called = self.fitted(wanted, multipliers, beat_bits, bram36)
+        with step("write the project"):
+            write_calls(called, Path(directory), wanted)
+        return Project(Path(directory))
+
+
+def import_model(
+    source: str | Module, data: str | os.PathLike[str] | Collection, weights: str | os.PathLike[str] | None = None,
+    bits: int = 10, dsp: int = 100, graphs: int | None = None, loss: float | None = None,
+) -> Design | ImportedNetwork:  # fmt: skip
+    """A trained PyG model (docs/import.md) as a design, where the pipeline runs it, or else as a network of operations
+    on an array.
+
+    `source` is MODEL.pt2, `module:factory`, or a module; of data of many graphs the network holds the first `graphs`
+    that test. With `loss` every layer has the fewest bits, up to `bits`, with which the validation part loses so many
+    points at most; of numbers, per cent of their error. Raises UserError with the name of the module that cannot be
+    imported, and where the loss cannot be kept.
+    """
+    from fgnas.networks import pyg
+    from fgnas.networks.imported.importing import KEPT, imported
+    from fgnas.networks.imported.reading import read_model, traced
+
+    plain.check_bits(bits)
+    found = data if not isinstance(data, str | os.PathLike) else sources.load(os.fspath(data))
+    one_thread()
+    model = read_model(source, None if weights is None else Path(weights))
+    label, said = _names(source)
+    with step("import the model"):
+        if found.nodes is not None:
+            with contextlib.suppress(UserError):
+                taken = pyg.of_model(model, found.nodes, bits, dsp, loss)
+                return Design(taken.design, taken.network, found.name, found.fingerprint, label)
+        run = functools.partial(traced, model)
+        return ImportedNetwork.of(imported(run, found, bits, graphs or KEPT, loss), found, said, label, dsp, bits)
+
+
+def _names(source: Any) -> tuple[str, str]:
+    """A short name of a model, for files, and what it was made from."""
+    if not isinstance(source, str):
+        return type(source).__name__.lower(), type(source).__name__
+    return Path(source).stem if source.endswith(".pt2") else source.rpartition(":")[2], source
+
+
+def is_imported(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds an imported network, and no design."""
+    try:
+        return _content(Path(path)).get("kind") == KIND
+    except UserError:
+        return False
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} holds no imported network")
+    return found
+
+
+def _source(label: str, content: dict[str, Any], integers: Any, graphs: Any) -> OperationNetwork:
+    """The network by what a file says of it."""
+    digest = hashlib.sha256()
+    for one in integers.steps:
+        digest.update(repr((one.name, type(one.operation).__name__, one.inputs)).encode())
+        digest.update(b"".join(part.tobytes() for part in getattr(one.operation, "weights", ())))
+    described = {
+        "schema": 1, "kind": KIND, "model": content["model"], "layers": content["layers"],
+        "bits": content.get("bits"), "targets": content.get("targets", "classes"),
+        "metrics": {kind: content[kind] for kind in ("float", "quantised") if kind in content},
+        "rows": content.get("rows", "nodes"),
+    }  # fmt: skip
+    design = Described(digest.hexdigest()[:12], described)
+    return OperationNetwork(label, content["dataset"], design, integers, tuple(graphs), content["edges"],
+                            content["places"])  # fmt: skip

@@ -1,0 +1,102 @@
+"""A project's graph on a board: sent, run, and every logit compared."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fgnas.board import protocol
+from fgnas.board.assembly import System, design_of
+from fgnas.board.platform import Connection, connect
+from fgnas.board.simulated import TIMEOUT_S, build_system, serving
+from fgnas.errors import UserError
+from fgnas.files import replace_file
+from fgnas.progress import step
+from fgnas.tools.calls import calls_of
+
+SIMULATED_S = 7200.0
+"""Seconds that a simulated kernel may take."""
+BITS_OF_A_BYTE = 10
+"""On the line: a start bit, eight bits, a stop bit."""
+
+
+def run_project(
+    board: Connection, directory: Path, baud: int, vectors: Path | None = None, timeout_s: float = 60.0
+) -> dict[str, Any]:
+    """Run a project's network on the board; of a network in several calls, all of them.
+
+    `vectors` is another folder like vectors/, of another graph or network for the same kernel. Returns logits,
+    mismatches, cycles of the kernel and those predicted, their milliseconds at the board's clock, the bytes on the line
+    both ways, their milliseconds at its speed, and the seconds of the whole. Raises UserError for another kernel.
+    """
+    platform = board.platform
+    check_design(board, directory)
+    driver = board.driver(directory)
+    # A pipeline keeps one set of weights, an array is given them with every graph.
+    own = vectors is not None and "weights" in inspect.signature(driver.Kernel).parameters
+    weights = {"weights": driver.read_region(vectors / "parameters.bin")} if own and vectors else {}
+    kernel = board.kernel(directory, **weights)
+    folders = [vectors] if vectors else [call["folder"] / "vectors" for call in calls_of(directory)]
+    begin, link = time.monotonic(), platform.link
+    before = link.sent + link.received
+    logits = mismatches = cycles = 0
+    for folder in folders or [directory / "vectors"]:
+        try:
+            found = kernel.run(**driver.regions(folder), timeout_s=timeout_s)
+        except (RuntimeError, TimeoutError, TypeError, ValueError) as error:
+            raise UserError(f"the board does not run {folder}: {error}") from None
+        cycles += platform.cycles
+        mismatches += int(np.count_nonzero(found != driver.golden(folder)))
+        logits += found.size
+    kernel.close()
+    moved = link.sent + link.received - before
+    return {
+        "logits": logits, "mismatches": mismatches, "cycles": cycles, **_predicted(board, directory, vectors, cycles),
+        "clock_mhz": platform.facts["clock"] / 1e6, "kernel_ms": round(cycles / platform.facts["clock"] * 1e3, 4),
+        "line_bytes": moved, "line_ms": round(moved * BITS_OF_A_BYTE / baud * 1e3, 1), "repeated_frames": link.repeated,
+        "damaged_answers": link.damaged, "seconds": round(time.monotonic() - begin, 2),
+    }  # fmt: skip
+
+
+def _predicted(board: Connection, directory: Path, vectors: Path | None, cycles: int) -> dict[str, int]:
+    """The model's cycles, where a report of them lies there; the difference where the memory keeps their time."""
+    path = (vectors.parent if vectors else directory) / "report" / "price.json"
+    if not path.is_file():
+        return {}
+    predicted = int(json.loads(path.read_text(encoding="utf-8"))["latency_cycles"])
+    timed = board.platform.register("state") & protocol.TIMED
+    return {"predicted_cycles": predicted, **({"cycle_difference": cycles - predicted} if timed else {})}
+
+
+def run_simulated(directory: Path, system: System, baud: int, vectors: Path | None = None) -> dict[str, Any]:
+    """`run_project` on a whole system under Verilator, bytes going over its line; also writes report/board_sim.json.
+
+    The simulated line is as fast as that of `system`; the time on it is told for `baud`, the board's own.
+    """
+    directory = directory.absolute()
+    folder = directory / "build" / ("board" if system.memory.on_chip else "board_sdram")
+    folder.mkdir(parents=True, exist_ok=True)
+    with step("build the simulator"):
+        program = build_system(directory, folder, system)
+    with (
+        step("simulate"), serving(program, system.bit_step) as port,
+        connect(port, system.baud, TIMEOUT_S) as board,
+    ):  # fmt: skip
+        report = run_project(board, directory, baud, vectors, SIMULATED_S)
+    replace_file(directory / "report" / "board_sim.json", json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def check_design(board: Connection, directory: Path) -> None:
+    """Raise UserError where the board holds another kernel than the project."""
+    holds, wanted = f"{board.platform.facts['design']:08x}", design_of(directory)
+    if holds != wanted:
+        raise UserError(
+            f"the board holds kernel {holds}, and {directory} is of kernel {wanted}: load the bitstream that "
+            f"`fgnas board {directory}` wrote"
+        )

@@ -1,0 +1,1 @@
+"""Networks and runs in the formats of other tools: ONNX models, tables of trials."""

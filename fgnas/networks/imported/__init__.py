@@ -1,0 +1,1 @@
+"""Trained PyG models as integer networks: what they compute, found by running them once."""

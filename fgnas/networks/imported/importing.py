@@ -1,0 +1,282 @@
+"""Import of a trained model as an integer network: run once, proven against the model's own results, quantised."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from fgnas.errors import UserError
+from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread
+from fgnas.networks.imported.quantising import (
+    Bits,
+    Quantised,
+    Seen,
+    bits_of,
+    built,
+    formats_for,
+    formats_in_order,
+    quantised,
+)
+from fgnas.networks.imported.tracing import Given, Traced, reals_of
+from fgnas.networks.narrowing import narrowest
+from fgnas.tasks.collection import Collection, Kind, metric, scores
+
+BITS = range(4, 11)
+"""Widths of numbers: those of the value of an entry."""
+KEPT = 64
+"""Graphs that a network holds, unless as many are asked for."""
+CALIBRATED_ON = 256
+"""Graphs that choose formats."""
+JUDGED_ON = 1024
+"""Graphs that judge bits."""
+TOGETHER = 512
+"""Graphs that a model runs on at once."""
+TOLERANCE = 1e-4
+"""Tolerance for results, relative to the largest: the model computes in single precision, in another order."""
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """What a module became.
+
+    Attributes:
+        layer: its name. kind: its class. becomes: operations, in order.
+        bits: of its weights and results; None where it has none of its own.
+    """
+
+    layer: str
+    kind: str
+    becomes: str
+    bits: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A model as an integer network.
+
+    Attributes:
+        network: with the graphs that it works on.
+        places: the module of each step, by the step's name.
+        layers: what each module became.
+        accuracy: "float" and "quantised", each on "val" and "test".
+        apart: largest difference of the float results from the model's own, relative to the largest of these.
+    """
+
+    network: Quantised
+    places: dict[str, str]
+    layers: tuple[LayerRow, ...]
+    accuracy: dict[str, dict[str, float]]
+    apart: float
+
+
+def given_of(data: Collection) -> Given:
+    """What a model is called with."""
+    weight, graph = data.edge_weight, data.graph
+    return Given(
+        torch.from_numpy(data.features.toarray()), torch.from_numpy(data.edge_index),
+        None if weight is None else torch.from_numpy(weight), None if graph is None else torch.from_numpy(graph),
+    )  # fmt: skip
+
+
+Run = Callable[[Given], Traced]
+"""Runs the model on what it is called with."""
+
+
+def imported(run: Run, data: Collection, bits: int, kept: int = KEPT, loss: float | None = None) -> Imported:
+    """The integer network of a model on the data; of graphs it holds the first `kept` that test.
+
+    With `loss` every module has the fewest bits, up to `bits`, with which the validation part loses so much at most.
+
+    Raises UserError where the model cannot be imported, or is not the same network.
+    """
+    if bits not in BITS:
+        raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
+    if data.graph is not None:
+        return _of_graphs(run, data, bits, kept, loss)
+    traced, seen, apart = proven(run, data)
+    own: Reals = reals_of(traced.result)
+    chosen = Chosen(bits)
+    if loss is not None:
+        rows = np.flatnonzero(data.val)
+        goal = Goal(data.label, data.kind, data.targets[rows], own[rows], loss)
+        chosen = narrowest_bits(goal, seen, bits, lambda one: quantised(seen, *one)[0].values()[rows])
+    found, _ = quantised(seen, *chosen)
+    accuracy = {"float": scores(data, own), "quantised": scores(data, found.values())}
+    return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, apart)
+
+
+class Chosen(NamedTuple):
+    """The bits of numbers, and the passes that improve their scales."""
+
+    bits: Bits
+    passes: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """How good integers must be: they lose `loss` points at most of what the float model's results [rows, columns]
+    are worth against targets [rows, T]; of numbers, per cent of their error."""
+
+    label: str
+    kind: Kind
+    targets: Reals
+    own: Reals
+    loss: float
+
+    def lost(self, found: Reals) -> float:
+        """What results lose, in points."""
+        exact, now = metric(self.kind, self.targets, self.own), metric(self.kind, self.targets, found)
+        return 100 * ((now - exact) / max(exact, 1e-12) if self.kind == "values" else exact - now)
+
+
+def narrowest_bits(goal: Goal, seen: Seen, bits: int, values: Callable[[Chosen], Reals]) -> Chosen:
+    """The bits of every module, the features among them, with which the results `values` reach the goal; scales are
+    improved where that keeps it.
+
+    Raises UserError where numbers of `bits` bits do not.
+    """
+    if not len(goal.targets):
+        raise UserError(f"--loss is measured on the validation part, and {goal.label} has none: give --split")
+    places = list(dict.fromkeys(node.place for node in seen.nodes))
+    named = lambda widths: dict(zip(places, widths, strict=True))  # noqa: E731
+    lost = lambda widths: goal.lost(values(Chosen(named(widths), 0)))  # noqa: E731
+    found = narrowest(len(places), range(BITS.start, bits + 1), lambda widths: lost(widths) <= goal.loss)
+    if found is None:
+        raise UserError(f"--loss is {goal.loss:g}, but numbers of {bits} bits lose {lost([bits] * len(places)):.2f}: "
+                        f"allow more, or more --bits")  # fmt: skip
+    improved = Chosen(named(found), 1)
+    return improved if goal.lost(values(improved)) <= goal.loss else Chosen(named(found), 0)
+
+
+def _of_graphs(run: Run, data: Collection, bits: int, kept: int, loss: float | None) -> Imported:
+    """The integer network of a model of graphs: formats come from graphs that train, figures from all others."""
+    for name in ("train", "test"):
+        if not getattr(data, name).any():
+            raise UserError(f"no graph of {data.label} is in its {name} part: give masks or --split that have some")
+    _, calibrating, first = proven(run, data.part(np.flatnonzero(data.train)[:CALIBRATED_ON]))
+    chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss)
+    known = formats_in_order(calibrating.nodes, quantised(calibrating, *chosen)[1])
+    results = {kind: np.full((data.rows, data.outputs), np.nan) for kind in ("float", "quantised")}
+    for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test)):
+        results["float"][rows] = own
+        results["quantised"][rows] = built(seen, formats_for(seen.nodes, known), chosen.bits).values()
+    traced, seen, apart = proven(run, data.part(np.flatnonzero(data.test)[:kept]))
+    found = built(seen, formats_for(seen.nodes, known), chosen.bits)
+    accuracy = {kind: scores(data, values) for kind, values in results.items()}
+    return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, max(first, apart))
+
+
+def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: float) -> Chosen:
+    """The fewest bits of every module by the first graphs that validate."""
+    parts = list(_parts(run, data, np.flatnonzero(data.val)[:JUDGED_ON]))
+    rows = np.concatenate([part[0] for part in parts]) if parts else np.zeros(0, np.int64)
+    own = np.concatenate([part[2] for part in parts]) if parts else np.zeros((0, data.outputs))
+
+    def values(chosen: Chosen) -> Reals:
+        known = formats_in_order(calibrating.nodes, quantised(calibrating, *chosen)[1])
+        each = [built(seen, formats_for(seen.nodes, known), chosen.bits) for _, seen, _ in parts]
+        return np.concatenate([one.values() for one in each])
+
+    return narrowest_bits(Goal(data.label, data.kind, data.targets[rows], own, loss), calibrating, bits, values)
+
+
+def _parts(run: Run, data: Collection, rows: Ints) -> Iterator[tuple[Ints, Seen, Reals]]:
+    """Graphs that a model runs on together, what its nodes hold there, and its own results."""
+    for part in np.array_split(rows, max(1, -(-len(rows) // TOGETHER))):
+        if len(part):
+            traced, seen, _ = proven(run, data.part(part))
+            yield part, seen, reals_of(traced.result)
+
+
+def proven(run: Run, data: Collection) -> tuple[Traced, Seen, float]:
+    """A model's run, its nodes, and how far these are from its own results. Raises UserError where they are not its."""
+    traced = run(given_of(data))
+    own = reals_of(traced.result)
+    _check_shape(list(traced.result.shape), own, data)
+    seen = Seen.of(fused(traced.output), sp.csr_matrix(data.features, dtype=np.float64))
+    apart = _apart(seen.output, own, traced.finals)
+    if not apart < TOLERANCE:
+        raise UserError(f"the model does more than was seen while it ran: its results differ by {apart:.1%} from those "
+                        f"of its operations")  # fmt: skip
+    return traced, seen, apart
+
+
+def _check_shape(shape: list[int], own: Reals, data: Collection) -> None:
+    """Raise UserError where results are not those of the data."""
+    wanted = [data.rows, data.outputs]
+    if list(own.shape) == wanted:
+        return
+    what = "graphs" if data.graph is not None else "nodes"
+    if data.graph is None and own.shape[0] == 1 and data.rows > 1:
+        raise UserError(f"the model returns the shape {shape}, one row for the whole graph, but {data.label} has a "
+                        f"class for each of its {data.rows:,} nodes: leave out the pooling, or give graphs with "
+                        f"targets of their own (docs/data.md)")  # fmt: skip
+    if own.shape[0] == data.rows:
+        raise UserError(f"the model returns {own.shape[1]} numbers for each row, but {data.label} has {data.outputs} "
+                        f"{'classes' if data.kind == 'classes' else 'targets'}: give the model's last layer as many")
+    raise UserError(f"the model returns the shape {shape}, not {wanted}: a row for each of the {data.rows:,} {what} of "
+                    f"{data.label}")  # fmt: skip
+
+
+def _apart(found: Reals, own: Reals, finals: bool) -> float:
+    """The largest difference of results from the model's own, relative to the largest; of a model that a softmax ends
+    behind that, or its logarithm."""
+    answers = [found]
+    if finals:
+        shifted = found - found.max(axis=1, keepdims=True)
+        logarithm = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        answers = [logarithm, np.exp(logarithm)]
+    scale = max(float(np.abs(own).max(initial=0.0)), 1e-30)
+    return min(float(np.abs(one - own).max(initial=0.0)) / scale for one in answers)
+
+
+def _places(seen: Seen, found: Quantised) -> dict[str, str]:
+    """The module of each step, by the step's name."""
+    computed = [node for node in seen.nodes if not isinstance(node, Input)]
+    return {step.name: _short(computed[step.layer]) for step in found.integers.steps}
+
+
+def _short(node: Node) -> str:
+    """A module's name without its class."""
+    return node.place.removeprefix("layer ").partition(" (")[0]
+
+
+def _layers(seen: Seen, traced: Traced, widths: Bits) -> list[LayerRow]:
+    """What each module became; one whose numbers others have taken in is named as that."""
+    nodes = [node for node in seen.nodes if not isinstance(node, Input)]
+    found: dict[str, list[Node]] = {}
+    for place, own in itertools.groupby(nodes, key=lambda one: one.place):
+        found.setdefault(place, []).extend(own)
+    rows = []
+    for place in dict.fromkeys([f"layer {name} ({kind})" for name, kind in traced.places.items()] + list(found)):
+        name, _, kind = place.removeprefix("layer ").partition(" (")
+        bits = bits_of(widths, found[place][0]) if place in found else None
+        rows.append(LayerRow(name, kind.removesuffix(")"), said(found.get(place, [])), bits))
+    return rows
+
+
+def said(nodes: list[Node]) -> str:
+    """Nodes in words."""
+    if not nodes:
+        return "folded into its neighbours"
+    counts = Counter(_words(node) for node in nodes)
+    return ", ".join(one if count == 1 else f"{count} {several}" for (one, several), count in counts.items())
+
+
+def _words(node: Node) -> tuple[str, str]:
+    """A node in words, and several of them."""
+    names = {Merge: ("product", "products"), EdgeProducts: ("product of edges", "products of edges"),
+             Attend: ("softmax of neighbours", "softmaxes of neighbours")}  # fmt: skip
+    one, several = names.get(type(node), ("sum of rows", "sums of rows"))
+    if isinstance(node, Spread) and node.reduce == "max":
+        one, several = "maximum of rows", "maxima of rows"
+    behind = "" if node.function is None else f" with {node.function.name}"
+    return one + behind, several + behind

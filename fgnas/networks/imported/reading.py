@@ -1,0 +1,52 @@
+"""The user's model: a module with its weights, or an exported program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fgnas.errors import UserError
+from fgnas.networks.imported.tracing import Given, Traced, trace_module, trace_program
+from fgnas.networks.pyg import load_module, read_program
+
+WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
+"""What files of weights alone end in."""
+SEEDS = (1, 2)
+
+
+def read_model(source: str | nn.Module, weights: Path | None) -> Any:
+    """The module that `module:factory` returns, with the state in `weights`, or the program of a .pt2 file; a module is
+    taken as it is. Raises UserError where there is none, and where its weights would be random ones."""
+    if isinstance(source, nn.Module):
+        return source
+    if source.endswith(".pt2"):
+        if weights is not None:
+            raise UserError("--weights is for module:factory: a .pt2 file contains its own")
+        return read_program(Path(source))
+    if source.endswith(WEIGHTS) and ":" not in source:
+        raise UserError(f"{source} holds weights alone: name the function that makes their module, too, such as "
+                        f"`fgnas import models:make_gcn --weights {source}`")  # fmt: skip
+    torch.manual_seed(SEEDS[0])
+    model = load_module(source, weights)
+    if weights is None:
+        torch.manual_seed(SEEDS[1])
+        if _differ(model, load_module(source, None)):
+            raise UserError(f"{source} makes a model with random weights: give --weights FILE, what torch.save wrote "
+                            f"of its state_dict")  # fmt: skip
+    return model
+
+
+def _differ(one: nn.Module, other: nn.Module) -> bool:
+    """Whether two modules have other parameters, as two that nobody has trained."""
+    a, b = one.state_dict(), other.state_dict()
+    return a.keys() != b.keys() or any(
+        isinstance(value, torch.Tensor) and not torch.equal(value, b[name]) for name, value in a.items()
+    )
+
+
+def traced(model: Any, given: Given) -> Traced:
+    """A model's run on the data, whether it is a module or a program."""
+    return trace_module(model, given) if isinstance(model, nn.Module) else trace_program(model, given)

@@ -1,0 +1,270 @@
+"""A model that runs once: every operation that depends on features is recorded, whatever module it is in.
+
+Modules and exported programs run in the same way, since both are torch's operations in the end. The rest, which depends
+on the graph alone, just runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch_geometric.data import Data
+
+from fgnas.errors import UserError
+from fgnas.networks.imported import operations as families
+from fgnas.networks.imported.expressions import Affine, Workshop
+from fgnas.networks.imported.nodes import Input, Node, Reals
+from fgnas.networks.imported.operations import functions, linear, rows, shapes
+from fgnas.networks.imported.operations.common import affine
+from fgnas.networks.imported.symbols import TABLE, Call, Final, Symbol
+
+FAMILIES = (functions, linear, rows, shapes)
+assert families and all(FAMILIES), "each has registered its operations"
+
+CONSTANT = ("new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like", "full_like", "empty_like",
+            "sym_size", "sym_numel", "_assert_tensor_metadata", "numel", "is_nonzero")  # fmt: skip
+"""Operations whose result depends on the shape of a tensor alone."""
+INSTEAD = {
+    "native_layer_norm": "a norm over the columns of a row: use BatchNorm",
+    "linalg_vector_norm": "a norm of rows: normalise the features before, or leave normalize=False",
+    "lstm": "an LSTM: use JumpingKnowledge('cat') or ('max')",
+    "var": "a variance (PNA's std, or a norm of rows): use mean, max, min or add, and BatchNorm",
+    "sort": "rows that are sorted: use add, mean or max", "topk": "pooling that drops nodes: use a global pooling",
+    "_local_scalar_dense": "a decision that depends on features",
+    "bmm": "a product of two matrices that depend on features",
+    "cumsum": "a running sum", "native_group_norm": "a norm over the columns of a row: use BatchNorm",
+}  # fmt: skip
+"""What cannot be imported, and what to use instead, by torch's operation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a model is called with; each is passed where it asks for it.
+
+    Attributes:
+        x: [N, F]. edge_index: [2, E]. edge_weight: [E], or None. batch: [N] the graph of each node, or None.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None = None
+    batch: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A model's run.
+
+    Attributes:
+        output: the node of its results. result: [rows, columns] the results themselves.
+        finals: whether a softmax of classes ends it.
+        places: the modules that ran, in order, with the class of each.
+    """
+
+    output: Node
+    result: Tensor
+    finals: bool
+    places: dict[str, str] = field(default_factory=dict)
+
+
+class Recorder(TorchDispatchMode):
+    """Keeps what every tensor is that depends on features."""
+
+    def __init__(self, x: Tensor) -> None:
+        super().__init__()
+        self.workshop = Workshop()
+        self.where = "the model"
+        self.input: Node = Input("the features", *x.shape)
+        first = self.workshop.of_node(self.input)
+        self.known: dict[int, tuple[Tensor, Symbol]] = {id(x): (x, first)}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        depends = any(isinstance(one, Tensor) and id(one) in self.known for one in tree_leaves((args, kwargs)))
+        # A constant that changes in place is seen as it was.
+        before = [args[0].clone(), *args[1:]] if depends and self._changes_constant(function, args) else args
+        result = function(*args, **kwargs)
+        if depends:
+            self._record(function, before, kwargs, result)
+        return result
+
+    def _changes_constant(self, function: Any, args: Any) -> bool:
+        """Whether an operation writes into a tensor that did not depend on features."""
+        name = function.name().partition(".")[0]
+        return name.endswith("_") and isinstance(args[0], Tensor) and id(args[0]) not in self.known
+
+    def _record(self, function: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        name = function.name().removeprefix("aten::").partition(".")[0]
+        if name in CONSTANT:
+            return
+        plain = name if name in TABLE else name.removesuffix("_")
+        if plain not in TABLE:
+            why = INSTEAD.get(plain, f"{plain} of values that depend on features")
+            raise UserError(f"{self.where}: {why}" + ("" if ":" in why else " is not supported"))
+        call = Call(plain, self._symbols(args), self._symbols(kwargs), result, self.where, self.workshop)
+        found = TABLE[plain](call)
+        several = isinstance(result, tuple | list)
+        for tensor, symbol in zip(result, found, strict=True) if several else [(result, found)]:
+            if isinstance(tensor, Tensor) and symbol is not None:
+                self.known[id(tensor)] = (tensor, symbol)
+
+    def _symbols(self, given: Any) -> Any:
+        known = self.known
+        return tree_map(lambda one: known[id(one)][1] if isinstance(one, Tensor) and id(one) in known else one, given)
+
+    def of(self, result: Tensor) -> tuple[Node, bool]:
+        """The node of a result, and whether a softmax of classes makes it."""
+        if id(result) not in self.known:
+            raise UserError("the model returns what does not depend on the features")
+        symbol = self.known[id(result)][1]
+        ends = isinstance(symbol, Final)
+        call = Call("the result", (), {}, result, "the model", self.workshop)
+        one = symbol.of if isinstance(symbol, Final) else affine(call, symbol)
+        return self.workshop.made(one if isinstance(one, Affine) else affine(call, one)), ends
+
+
+@torch.no_grad()
+def trace_module(model: nn.Module, given: Given) -> Traced:
+    """Run a module. Raises UserError with the name of the module that cannot be imported."""
+    model = copy.deepcopy(model).cpu().float().eval()
+    recorder, places, stack = Recorder(given.x), dict[str, str](), list[tuple[str, nn.Module]]()
+    for name, module in model.named_modules():
+        if name:
+            module.register_forward_pre_hook(_entering(name, stack, recorder, places))
+            module.register_forward_hook(_leaving(stack, recorder, places))
+    result = _run(recorder, lambda: model(*_arguments(model, given)))
+    node, ends = recorder.of(result)
+    return Traced(node, result, ends, places)
+
+
+def _entering(
+    name: str, stack: list[tuple[str, nn.Module]], recorder: Recorder, places: dict[str, str]
+) -> Callable[..., None]:
+    def entered(module: nn.Module, _: Any) -> None:
+        stack.append((name, module))
+        recorder.where = _place([(at, type(one)) for at, one in stack], places)
+
+    return entered
+
+
+def _leaving(
+    stack: list[tuple[str, nn.Module]], recorder: Recorder, places: dict[str, str]
+) -> Callable[..., None]:
+    def left(*_: Any) -> None:
+        stack.pop()
+        recorder.where = _place([(at, type(one)) for at, one in stack], places)
+
+    return left
+
+
+def _place(stack: Sequence[tuple[str, type]], places: dict[str, str]) -> str:
+    """The outermost module of a library's own, or else the innermost of all."""
+    if not stack:
+        return "the model"
+    own = [(name, kind) for name, kind in stack if _is_layer(kind.__module__, kind.__name__)]
+    name, kind = own[0] if own else stack[-1]
+    places.setdefault(name, kind.__name__)
+    return f"layer {name} ({kind.__name__})"
+
+
+def _is_layer(module: str, name: str) -> bool:
+    """Whether a class is a layer of torch or PyG, and no container of others."""
+    if module.startswith("torch.nn.modules"):
+        return not module.endswith("container")
+    return module.startswith("torch_geometric.nn.") and not module.startswith(
+        ("torch_geometric.nn.models.basic", "torch_geometric.nn.models.mlp", "torch_geometric.nn.sequential")
+    )
+
+
+def _arguments(model: nn.Module, given: Given) -> tuple[Any, ...]:
+    """What `forward` asks for, by the names of its parameters."""
+    by_name = {"x": given.x, "edge_index": given.edge_index, "edge_weight": given.edge_weight,
+               "edge_attr": given.edge_weight, "batch": given.batch}  # fmt: skip
+    parameters = [
+        one for one in inspect.signature(model.forward).parameters.values()
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    needed = [one for one in parameters if one.default is one.empty]
+    if len(needed) == 1 and needed[0].name not in by_name:
+        return (Data(**{name: value for name, value in by_name.items() if value is not None}),)
+    return _named(parameters, by_name)
+
+
+def _named(parameters: Sequence[inspect.Parameter], by_name: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Arguments by name, up to the last that is needed or given; others get their defaults."""
+    found, unnamed = list[Any](), iter(("x", "edge_index"))
+    for one in parameters:
+        usual = next(unnamed, None)
+        name = one.name if one.name in by_name else usual if one.default is one.empty else None
+        # Weights of edges are their only feature; a layer that takes others if it can does not take these.
+        value = by_name.get(name) if name and not (name == "edge_attr" and one.default is not one.empty) else None
+        if value is None and one.default is one.empty:
+            fix = {"batch": "the data has no graphs: give data whose nodes belong to graphs",
+                   "edge_weight": "the data has no edge_weight", "edge_attr": "the data has no edge_attr"}  # fmt: skip
+            raise UserError(f"the model's forward() needs {one.name}; "
+                            f"{fix.get(one.name, 'x, edge_index, edge_weight, batch and data are known')}")  # fmt: skip
+        found.append(one.default if value is None else value)
+    return tuple(found)
+
+
+def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
+    """The result of a model that is recorded."""
+    try:
+        with recorder:
+            result = run()
+    except UserError:
+        raise
+    except Exception as error:  # the user's code can raise anything
+        reason = " ".join(str(error).partition("While executing")[0].split())
+        if "Guard failed" in reason:
+            raise UserError(f"the exported program takes other shapes ({reason[:200]}): export it on this data, or "
+                            f"with dynamic shapes") from None  # fmt: skip
+        why = f"{type(error).__name__}: {reason[:300]}"
+        raise UserError(f"{recorder.where} does not run on this data ({why})") from None
+    if not isinstance(result, Tensor):
+        raise UserError(f"the model returns a {type(result).__name__}, not a tensor")
+    return result
+
+
+@torch.no_grad()
+def trace_program(program: Any, given: Given) -> Traced:
+    """Run an exported program."""
+    recorder, places = Recorder(given.x), dict[str, str]()
+    module = program.module()
+
+    class Interpreter(torch.fx.Interpreter):
+        def run_node(self, n: Any) -> Any:
+            stack = [(str(at), str(kind)) for at, kind in (n.meta.get("nn_module_stack") or {}).values() if at]
+            recorder.where = _exported_place(stack, places)
+            return super().run_node(n)
+
+    several = (given.x, given.edge_index, *(one for one in (given.edge_weight, given.batch) if one is not None))
+    wanted = sum(node.op == "placeholder" for node in module.graph.nodes)
+    result = _run(recorder, lambda: Interpreter(module).run(*several[:wanted]))
+    node, ends = recorder.of(result)
+    return Traced(node, result, ends, places)
+
+
+def _exported_place(stack: Sequence[tuple[str, str]], places: dict[str, str]) -> str:
+    """As `_place`, of the names that an exported program has kept."""
+    if not stack:
+        return "the model"
+    split = [(name, *kind.rpartition(".")[::2]) for name, kind in stack]
+    own = [(name, kind) for name, module, kind in split if _is_layer(module, kind)]
+    name, kind = own[0] if own else (split[-1][0], split[-1][2])
+    places.setdefault(name, kind)
+    return f"layer {name} ({kind})"
+
+
+def reals_of(result: Tensor) -> Reals:
+    """[rows, columns] a result in double precision."""
+    found: Reals = result.detach().double().numpy()
+    return found.reshape(len(found), -1) if found.ndim else found.reshape(1, 1)

@@ -1,0 +1,115 @@
+// The rules of a table that units share: what may be written in a cycle, and what is read.
+
+`default_nettype none
+
+`ifdef PROVE_ARRAY_TABLE
+`define FGNAS_TABLE_USER assume
+`else
+`define FGNAS_TABLE_USER assert
+`endif
+
+module array_table_rules #(
+  parameter int unsigned WordBits   = 64,
+  parameter int unsigned TableWords = 1024,
+  parameter int unsigned Readers    = 2,
+  parameter int unsigned Banks      = 4,
+  parameter int unsigned Loaded     = 1,
+  parameter int unsigned Results    = 1
+) (
+  input wire                                            clk_i,
+  input wire                                            rst_i,
+  input wire                                            valid_i,
+  input wire [Readers-1:0]                              absent_i,
+  input wire [Readers-1:0][array_pkg::AddressBits-1:0]  address_i,
+  /* verilator lint_off UNUSEDSIGNAL */  // what a proof alone looks at
+  input wire [Readers-1:0][WordBits-1:0]                word_i,
+  input wire [array_pkg::AddressBits-1:0]               load_address_i,
+  input wire [$clog2(Loaded):0]                         load_count_i,
+  input wire [Loaded-1:0][WordBits-1:0]                 load_word_i,
+  input wire [Results-1:0][WordBits-1:0]                write_word_i,
+  /* verilator lint_on UNUSEDSIGNAL */
+  input wire                                            clash_i,
+  input wire                                            load_i,
+  input wire [Results-1:0]                              write_i,
+  input wire [Results-1:0][array_pkg::AddressBits-1:0]  write_address_i
+);
+  logic seen_q = 1'b0;  // a reset
+  logic same_place, clashes, clashes_q;
+  always_comb begin
+    same_place = 1'b0;
+    for (int unsigned r = 0; r < Results; r++) begin
+      for (int unsigned other = 0; other < r; other++) begin
+        if (write_i[r] && write_i[other] &&
+            32'(write_address_i[r]) % Results == 32'(write_address_i[other]) % Results) same_place = 1'b1;
+      end
+    end
+    clashes = 1'b0;
+    for (int unsigned b = 0; b < Banks; b++) begin
+      for (int unsigned r = 0; r < Readers; r++) begin
+        for (int unsigned other = 0; other < Readers; other++) begin
+          if (!absent_i[r] && !absent_i[other] && 32'(address_i[r]) % Banks == b &&
+              32'(address_i[other]) % Banks == b && address_i[r] != address_i[other]) clashes = 1'b1;
+        end
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    clashes_q <= clashes && valid_i && !rst_i;
+    if (rst_i) seen_q <= 1'b1;
+    if (seen_q && !rst_i) begin
+      different_banks: `FGNAS_TABLE_USER (!same_place) else $error("two results of a cycle are for one bank of a table");
+      one_source: `FGNAS_TABLE_USER (!(load_i && write_i != '0)) else $error("a load meets results");
+      clash_told: assert (clash_i == clashes_q) else $error("a bank is asked for two words, and does not say so");
+    end
+  end
+
+`ifdef PROVE_ARRAY_TABLE
+  // One word, any, is watched: nobody drives `some_address`, so that the proof chooses.
+  logic [array_pkg::AddressBits-1:0] some_address, watch_q;
+  logic known_q, expected_q;            // whether the word was written, and whether a reader gets it in this cycle
+  logic [WordBits-1:0] value_q, read_q;  // what it is, and what the reader must get
+  logic [31:0] place;                   // of the word in a load
+  assign place = 32'(watch_q) - 32'(load_address_i);
+  logic [Results-1:0] behind;  // results that have no place
+  always_comb for (int unsigned r = 0; r < Results; r++) behind[r] = 32'(write_address_i[r]) >= TableWords;
+  always_ff @(posedge clk_i) begin
+    if (load_i && 32'(load_address_i) + 32'(load_count_i) <= TableWords && place < 32'(load_count_i)) begin
+      known_q <= 1'b1;
+      value_q <= load_word_i[place];
+    end
+    for (int unsigned r = 0; r < Results; r++) begin
+      if (!load_i && write_i[r] && write_address_i[r] == watch_q) begin
+        known_q <= 1'b1;
+        value_q <= write_word_i[r];
+      end
+    end
+    expected_q <= known_q && valid_i && !absent_i[0] && address_i[0] == watch_q && !clashes;
+    read_q     <= value_q;
+    if (rst_i) begin
+      watch_q    <= some_address;
+      known_q    <= 1'b0;
+      expected_q <= 1'b0;
+    end
+    if (!seen_q) begin
+      begins_with_reset: assume (rst_i);
+    end
+    in_table: assume (32'(watch_q) < TableWords && 32'(load_count_i) <= Loaded && behind == '0);
+    if (seen_q && !rst_i) begin
+      reads: assert (!expected_q || word_i[0] == read_q) else $error("a reader gets another word than it asks for");
+      // What a proof must be able to reach, or it proves nothing: these must fail.
+      reach_read: assert (!(expected_q && read_q[0] && !load_i));
+      reach_clash: assert (!clash_i);
+    end
+  end
+`endif
+endmodule
+
+bind array_table array_table_rules #(
+  .WordBits(WordBits), .TableWords(TableWords), .Readers(Readers), .Banks(Banks), .Loaded(Loaded), .Results(Results)
+) u_rules (
+  .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid_i), .absent_i(absent_i), .address_i(address_i), .word_i(word_o),
+  .clash_i(clash_o), .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i),
+  .load_word_i(load_word_i), .write_i(write_i), .write_address_i(write_address_i), .write_word_i(write_word_i)
+);
+
+`default_nettype wire

@@ -1,0 +1,52 @@
+"""Boards as files, and the tables of the documentation."""
+
+from pathlib import Path
+
+import pytest
+
+from fgnas.board import protocol
+from fgnas.board.boards import SDRAM_SIGNALS, SIGNALS, find_board, known
+from fgnas.errors import UserError
+from fgnas.hardware.wire import markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "board.md"
+HEADERS = {
+    "request": ("field", "bytes", "meaning"), "answer": ("field", "bytes", "meaning"),
+    "operations": ("number", "operation", "meaning"), "statuses": ("number", "status", "meaning"),
+    "registers": ("offset", "register", "meaning"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_the_page_has_the_tables_of_the_protocol(name: str) -> None:
+    assert markdown(HEADERS[name], protocol.tables()[name]) in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", known())
+def test_every_known_board_is_whole(name: str) -> None:
+    """No pin has two uses."""
+    board = find_board(name)
+    sites = board.sites(with_sdram=True)
+    assert len(set(sites.values())) == len(sites) and set(SIGNALS) <= set(sites)
+    assert board.kernel_mhz * 1e6 >= 4 * board.baud
+    assert board.sdram is None or set(board.sdram.pins) == set(SDRAM_SIGNALS)
+
+
+def test_boards_that_cannot_be_read(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    with pytest.raises(UserError, match="unknown board 'x'; known: .*ulx3s-85f"):
+        find_board("x")
+    with pytest.raises(UserError, match="cannot read the board"):
+        find_board(str(own))
+    text = (Path(protocol.__file__).parent / "known" / "ulx3s-85f.toml").read_text()
+    for change, message in (
+        (("part = ", "prat = "), "unknown prat"), (("baud = 3_000_000", ""), "lacks baud"),
+        (('clock = "G2"', ""), "no pin for clock"), (("[pins]", "[pins"), "no TOML"),
+        (('ba = ["P19", "N20"]', ""), "an sdram has chip and pins"),
+    ):  # fmt: skip
+        assert change[0] in text
+        own.write_text(text.replace(*change))
+        with pytest.raises(UserError, match=message):
+            find_board(str(own))
+    own.write_text(text)
+    assert find_board(str(own)).pins == find_board("ulx3s-85f").pins

@@ -1,0 +1,224 @@
+"""From a model to a project: the command line, its files, graphs of molecules, and weights of edges."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pyg_models import Pooled, Two, Weighted, settled
+from torch import nn
+from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, global_add_pool, global_mean_pool
+
+import fgnas
+from fgnas.api import ImportedNetwork, import_model
+from fgnas.cli import main
+from fgnas.hardware.integer import interpreter, stored
+from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.importing import imported
+from fgnas.networks.imported.nodes import Merge, ordered
+from fgnas.networks.imported.reading import traced
+from fgnas.networks.imported.tracing import Given, trace_module
+from fgnas.tasks import nodes, sources
+from fgnas.tasks.collection import metric, scores
+
+NODES, WIDTH, CLASSES = 40, 8, 4
+MODULE = """
+from torch import nn
+from torch_geometric.nn import SAGEConv
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = SAGEConv(8, 8), SAGEConv(8, 4)
+    def forward(self, x, edge_index):
+        return self.second(self.first(x, edge_index).relu(), edge_index)
+"""
+
+
+def graph(folder: Path, **further: np.ndarray) -> Path:
+    """A ring of nodes in a file."""
+    rng, near = np.random.default_rng(0), np.arange(NODES)
+    edges = np.stack([np.concatenate([near, (near + 1) % NODES]), np.concatenate([(near + 1) % NODES, near])])
+    place = near % 4
+    np.savez(folder / "g.npz", x=rng.random((NODES, WIDTH)).astype(np.float32), edge_index=edges, y=near % CLASSES,
+             train_mask=place < 2, val_mask=place == 2, test_mask=place == 3, **further)  # fmt: skip
+    return folder / "g.npz"
+
+
+def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Import, price and project of a model that the pipeline does not run."""
+    monkeypatch.chdir(tmp_path)
+    graph(tmp_path)
+    (tmp_path / "fgnas_own_model.py").write_text(MODULE)
+    torch.manual_seed(1)
+    torch.save(nn.ModuleDict({"first": SAGEConv(8, 8), "second": SAGEConv(8, 4)}).state_dict(), "w.pt")
+    command = ["import", "fgnas_own_model:Net", "--weights", "w.pt", "--dataset", "g.npz", "--dsp", "16"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["hardware"], found["design_file"]) == ("array", "Net.json")
+    assert [one["layer"] for one in found["layers"]] == ["first", "second"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "next: fgnas hls Net.json" in shown and f"{found['cycles']:,} cycles" in shown
+    assert main(["price", "Net.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["latency_cycles"] == found["cycles"]
+    assert main(["hls", "Net.json"]) == 0
+    network = ImportedNetwork.load("Net.json")
+    assert (network.hash, network.logits().shape) == (found["network_hash"], (NODES, CLASSES))
+    listed = json.loads((tmp_path / "hls" / "Net" / "report" / "calls.json").read_text())["calls"]
+    assert sum(one["cycles"] for one in listed) == found["cycles"]
+
+
+def test_what_the_pipeline_runs_becomes_a_design(tmp_path: Path) -> None:
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = GATConv(WIDTH, 4, 2), GCNConv(8, CLASSES)
+
+        def forward(self, x, edge_index):
+            return self.second(self.first(x, edge_index).relu(), edge_index)
+
+    assert isinstance(import_model(Net(), graph(tmp_path)), fgnas.Design)
+
+
+def test_a_file_keeps_every_number(tmp_path: Path) -> None:
+    """Of attention, whose tables and matrices it holds, too."""
+    model = settled(Two(lambda width, out: GATConv(width, out, 2, concat=False), WIDTH, 8, CLASSES), 1)
+    network = import_model(model, graph(tmp_path))
+    assert isinstance(network, ImportedNetwork)
+    stored.save(tmp_path / "n.npz", network.source.integers, network.source.graphs)
+    found = stored.load(tmp_path / "n.npz")
+    np.testing.assert_array_equal(interpreter.run(*found), network.logits())
+    assert stored.save(tmp_path / "m.npz", *found) == stored.save(tmp_path / "n.npz", *found)
+
+
+def test_weights_of_edges_are_coefficients(tmp_path: Path) -> None:
+    """Other weights, other results, each the model's own."""
+    results = []
+    for seed in (1, 2):
+        weight = np.random.default_rng(seed).random(2 * NODES).astype(np.float32)
+        data = sources.load(str(graph(tmp_path, edge_weight=weight)))
+        torch.manual_seed(0)
+        model = Weighted(WIDTH, CLASSES).eval()
+        found = imported(lambda given, model=model: traced(model, given), data, 10)
+        assert found.apart < 1e-5
+        results.append(found.network.values())
+    assert np.abs(results[0] - results[1]).max() > 0.01
+
+
+def ring(nodes: int, value: float) -> Data:
+    near = torch.arange(nodes)
+    x = torch.from_numpy(np.random.default_rng(nodes).random((nodes, WIDTH)).astype(np.float32))
+    return Data(x=x, edge_index=torch.stack([near, (near + 1) % nodes]), y=torch.tensor([value]))
+
+
+@pytest.mark.parametrize("kept", ["list", "dataset"])
+def test_graphs_of_a_file(kept: str, tmp_path: Path) -> None:
+    """Saved as a list, or as PyG saves a dataset: the same graphs; the network holds some that test."""
+    values = np.random.default_rng(3).random(40).astype(np.float32)
+    if kept == "list":
+        torch.save([ring(3 + place % 10, value) for place, value in enumerate(values)], tmp_path / "rings.pt")
+    else:
+        InMemoryDataset.save([ring(3 + place % 10, value) for place, value in enumerate(values)],
+                             str(tmp_path / "rings.pt"))  # fmt: skip
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    assert (data.rows, data.kind, data.outputs) == (40, "values", 1)
+    np.testing.assert_allclose(data.targets[:, 0], values)
+    torch.manual_seed(2)
+    model = settled(Pooled(lambda width, out: GCNConv(width, out), WIDTH, 1), 2)
+    network = import_model(model, data, graphs=5)
+    assert isinstance(network, ImportedNetwork) and network.logits().shape == (5, 1)
+    own = model(*(torch.as_tensor(one) for one in given(data.part(np.flatnonzero(data.test)[:5])))).detach().numpy()
+    np.testing.assert_allclose(network.logits() * network.logit_step, own, atol=0.08 * np.abs(own).max())
+    assert network.content["float"]["test"] == pytest.approx(network.content["quantised"]["test"], rel=0.05)
+
+
+def given(part):
+    return part.features.toarray(), part.edge_index, part.graph
+
+
+def test_metrics_by_hand() -> None:
+    nan = float("nan")
+    assert metric("values", np.array([[1.0], [nan], [3.0]]), np.array([[1.0], [9.0], [1.0]])) == pytest.approx(2**0.5)
+    assert metric("classes", np.array([[0.0], [1.0], [nan]]), np.eye(3)) == 1.0
+    assert metric("labels", np.array([[0.0], [1.0], [1.0], [nan]]), np.array([[2.0], [2.0], [3.0], [0.0]])) == 0.75
+
+
+def test_molecules_of_esol() -> None:
+    """As many as PyG reads, divided by scaffolds; the known figure of a model that always says the mean."""
+    pytest.importorskip("rdkit")
+    try:
+        data = sources.load("esol")
+    except fgnas.UserError as error:
+        pytest.skip(str(error))
+    assert (data.rows, data.features.shape[1], data.kind) == (1128, 9, "values")
+    assert [int(one.sum()) for one in (data.train, data.val, data.test)] == [902, 113, 113]
+    mean = np.full((1128, 1), data.targets[data.train].mean())
+    error = float(np.sqrt(((data.targets[data.test] - mean[0, 0]) ** 2).mean()))
+    assert scores(data, mean)["test"] == pytest.approx(error)
+
+
+def test_a_loss_chooses_bits_layer_by_layer(tmp_path: Path) -> None:
+    """On the pipeline and on the array: the validation part keeps it, a layer has fewer bits than it may."""
+    data = sources.load(str(graph(tmp_path)))
+    assert data.nodes is not None
+    torch.manual_seed(4)
+    for model in (Two(GCNConv, WIDTH, 8, CLASSES), Two(SAGEConv, WIDTH, 8, CLASSES)):
+        found = import_model(settled(model, 4), data, loss=20.0)
+        accuracy = found.accuracy(data.nodes) if isinstance(found, fgnas.Design) else found.content
+        bits = ([1 + one.ai + one.af for one in found.choices.layers] if isinstance(found, fgnas.Design)
+                else [one["bits"] for one in found.content["layers"] if one["bits"]])  # fmt: skip
+        assert accuracy["quantised"]["val"] >= accuracy["float"]["val"] - 0.2 - 1e-9
+        assert max(bits) < 10 and min(bits) >= 2
+    with pytest.raises(fgnas.UserError, match="--loss is 0, but numbers of 4 bits lose"):
+        narrow(settled(Pooled(GCNConv, WIDTH, 1), 2), tmp_path)
+
+
+def narrow(model: nn.Module, folder: Path) -> None:
+    """Import a model in four bits that is right about every graph: what it says is the target."""
+    rings = [ring(3 + place % 10, 0.0) for place in range(40)]
+    for one in rings:
+        one.y = model(one.x, one.edge_index, torch.zeros(len(one.x), dtype=torch.long)).detach()[0]
+    torch.save(rings, folder / "rings.pt")
+    import_model(model, sources.load(nodes.reference(folder / "rings.pt", "60/20/20")), bits=4, loss=0.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_graphs_alike_are_the_same_network(count: int, tmp_path: Path) -> None:
+    """Graphs of one size have equal counts, and one graph has a single one: the operations are the same."""
+    torch.save([ring(6, float(value)) for value in range(40)], tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    torch.manual_seed(2)
+    model = settled(Deep6(), 2)
+    several = import_model(model, data, graphs=count)
+    assert isinstance(several, ImportedNetwork) and several.logits().shape == (count, 1)
+    assert [one["becomes"] for one in several.content["layers"]] == [
+        one["becomes"] for one in import_model(model, data, graphs=3).content["layers"]
+    ]  # fmt: skip
+
+
+class Deep6(nn.Module):
+    """Six layers with skips, and the mean and the sum of a graph's nodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(GCNConv(WIDTH, WIDTH) for _ in range(6))
+        self.head = nn.Linear(2 * WIDTH, 1)
+
+    def forward(self, x, edge_index, batch):
+        for layer in self.layers:
+            x = layer(x, edge_index).relu() + x
+        return self.head(torch.cat([global_mean_pool(x, batch), global_add_pool(x, batch)], dim=1))
+
+
+def test_a_skip_is_summed_once_before_its_product() -> None:
+    """Six layers take six products, not one for each value that a sum holds."""
+    torch.manual_seed(0)
+    batch = torch.zeros(8, dtype=torch.long)
+    edges = torch.stack([torch.arange(8), (torch.arange(8) + 1) % 8])
+    found = trace_module(settled(Deep6(), 1), Given(torch.rand(8, WIDTH), edges, batch=batch))
+    products = [node for node in ordered(fused(found.output)) if isinstance(node, Merge)]
+    assert [(node.place, len(node.given)) for node in products[:6]] == [
+        (f"layer layers.{layer} (GCNConv)", 1) for layer in range(6)
+    ]  # fmt: skip

@@ -1,0 +1,156 @@
+"""Every layer that is imported: its own float results, close integers, and the same integers on the array."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from pyg_models import LAYERS, MIXED, Two, models, random_given, settled
+from torch import nn
+from torch_geometric.nn import GCNConv, SAGEConv
+
+from fgnas.backends.array import write_calls
+from fgnas.errors import UserError
+from fgnas.hardware.array.calls import CalledArray, calls_engine
+from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.parts import most_rows, parts_of
+from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
+from fgnas.networks.imported.quantising import Quantised, Seen, built, first_formats
+from fgnas.networks.imported.tracing import Given, Traced, reals_of, trace_module, trace_program
+from fgnas.tools.csim import run_csim
+from fgnas.tools.simulate import run_calls
+
+WIDTH, CLASSES = 12, 4
+
+
+def seen(traced: Traced, given: Given) -> Seen:
+    return Seen.of(fused(traced.output), sp.csr_matrix(given.x.double().numpy()))
+
+
+def apart(traced: Traced, found: np.ndarray) -> float:
+    """The largest difference from the model's own results, relative to these."""
+    own = reals_of(traced.result)
+    if traced.finals:
+        found = torch.from_numpy(found).log_softmax(1).numpy()
+    return float(np.abs(found - own).max() / np.abs(own).max())
+
+
+def array_of(network: Quantised, given: Given, units: int = 3, tiles: int = 2) -> CalledArray:
+    edges = given.edge_index.shape[1]
+    source = OperationNetwork("net", "random", Described("0", {}), network.integers, network.graphs, edges)
+    halves = halves_of_operations(source)
+    parts = parts_of(halves, tiles, most_rows(halves, units))
+    return CalledArray(source, calls_engine(source, parts, units, 128), parts, edges)
+
+
+@pytest.mark.parametrize("name", models())
+def test_a_model_is_proven_and_quantised(name: str) -> None:
+    """Float results are the model's own, integers of 10 bits are close, and the array's machine gives these."""
+    torch.manual_seed(0)
+    given = random_given(1)
+    model = settled(models()[name](WIDTH, CLASSES), 2)
+    traced = trace_module(model, given)
+    one = seen(traced, given)
+    assert apart(traced, one.output) < 1e-5
+    network = built(one, first_formats(one, 10), 10)
+    assert apart(traced, network.values()) < 0.05
+    np.testing.assert_array_equal(array_of(network, given).logits(), network.logits())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GINConv", "GATConv", "TransformerConv", "EdgeConv", "GAT, pooled", "edge weights"])
+def test_in_hardware(name: str, tmp_path) -> None:
+    """C++ and RTL give the integers, and the RTL takes the cycles that are predicted."""
+    torch.manual_seed(3)
+    given = random_given(4)
+    one = seen(trace_module(settled(models()[name](WIDTH, CLASSES), 5), given), given)
+    write_calls(array_of(built(one, first_formats(one, 8), 8), given), tmp_path / "p")
+    cpp, rtl = run_csim(tmp_path / "p", ("-O0",)), run_calls(tmp_path / "p")
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0)
+    assert (rtl["mismatches"], rtl["protocol_errors"], rtl["cycles"]) == (0, 0, rtl["predicted_cycles"])
+
+
+@pytest.mark.parametrize("name", ["GCNConv", "GATConv", "TransformerConv", "EdgeConv"])
+def test_an_exported_program_becomes_the_same(name: str) -> None:
+    torch.manual_seed(0)
+    given = random_given(6)
+    model = settled(Two(LAYERS[name], WIDTH, 8, CLASSES), 7)
+    program = torch.export.export(model, (given.x, given.edge_index))
+    found, expected = trace_program(program, given), trace_module(model, given)
+    assert apart(found, seen(found, given).output) < 1e-5
+    kinds = [[type(node).__name__ for node in ordered(fused(one.output))] for one in (found, expected)]
+    assert kinds[0] == kinds[1]
+    assert list(found.places.items()) == list(expected.places.items())
+
+
+def test_a_product_stands_before_the_sum_where_rows_become_shorter() -> None:
+    """And behind it where they become longer."""
+    given = random_given(8)
+    for out, kinds in ((3, [Merge, Spread]), (30, [Spread, Merge])):
+        nodes = ordered(fused(trace_module(GCNConv(WIDTH, out), given).output))
+        assert [type(node) for node in nodes[1:]] == kinds
+
+
+def test_powers_of_a_matrix_are_worked_one_by_one() -> None:
+    """TAGConv's sum of powers takes as many sums of rows as its highest power."""
+    given = random_given(9)
+    nodes = ordered(fused(trace_module(settled(LAYERS["TAGConv"](WIDTH, CLASSES), 1), given).output))
+    assert sum(isinstance(node, Spread) for node in nodes) == 3
+
+
+def test_the_values_of_a_layer_by_hand() -> None:
+    """SAGE with its mean and its root weight, of two nodes with one edge."""
+    layer = SAGEConv(1, 1, bias=False)
+    layer.lin_l.weight.data.fill_(2.0), layer.lin_r.weight.data.fill_(3.0)
+    given = Given(torch.tensor([[1.0], [10.0]]), torch.tensor([[0], [1]]))
+    nodes = ordered(fused(trace_module(layer, given).output))
+    assert evaluated(nodes, given.x.double().numpy())[id(nodes[-1])].tolist() == [[3.0], [32.0]]
+
+
+class Gated(nn.Module):
+    def forward(self, x, edge_index):
+        return x * torch.sigmoid(x[:, :1])
+
+
+class Sorted(nn.Module):
+    def forward(self, x, edge_index):
+        return x.sort(dim=0)[0]
+
+
+class Choosing(nn.Module):
+    def forward(self, x, edge_index):
+        return x if x.sum() > 0 else -x
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def forward(self, x, edge_index):
+        return self.norm(x)
+
+
+class Looking(nn.Module):
+    def forward(self, x, edge_index, time):
+        return x
+
+
+@pytest.mark.parametrize(("model", "message"), [
+    (Normed(), r"layer norm \(LayerNorm\): a norm over the columns of a row: use BatchNorm"),
+    (Sorted(), "rows that are sorted: use add, mean or max"),
+    (Gated(), "the product of two values that depend on features"),
+    (Choosing(), "the model"),
+    (Looking(), r"forward\(\) needs time"),
+    (SAGEConv(WIDTH, 4, normalize=True), "a norm of rows: normalise the features before, or leave normalize=False"),
+    (SAGEConv(WIDTH, 4, aggr="std"), "is not supported"),
+    (SAGEConv(9, 4), "does not run on this data"),
+    (nn.BatchNorm1d(WIDTH, track_running_stats=False), "."),
+])  # fmt: skip
+def test_what_cannot_be_imported_is_named(model: nn.Module, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        trace_module(model, random_given(1))
+
+
+def test_all_models_have_names_that_differ() -> None:
+    assert len(models()) == len(LAYERS) + len(MIXED) == 24

@@ -1,0 +1,2 @@
+// See fake.h.
+#include "fake.h"
