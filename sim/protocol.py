@@ -13,6 +13,7 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
 
 PERIOD_NS = 10
@@ -122,6 +123,20 @@ class Kernel:
             if rests is None:
                 channel.pause = False
 
+    async def meddle(self, job):
+        """What a host does during a run that it should not: write into arguments, as often as the port allows."""
+        chance = random.Random(job["rewrites"])
+        await ClockCycles(self.dut.ap_clk, 1 + chance.randrange(4))
+        while self.running:
+            offset, _ = chance.choice(job["registers"])
+            await self.host.write_dword(offset, chance.getrandbits(32))
+
+    async def stop(self, job):
+        """Stop the run after some cycles."""
+        await ClockCycles(self.dut.ap_clk, 1 + job["stop_after"])
+        await self.host.write_dword(job["control"]["control"], job["stop"])
+        self.stopped_at = get_sim_time("ns")
+
     async def run(self, job):
         """Run from one start to one interrupt; returns the view of the host and of the memory."""
         image = Path(job["image"]).read_bytes()
@@ -139,10 +154,18 @@ class Kernel:
         finished = RisingEdge(self.dut.interrupt)
         limit = ClockCycles(self.dut.ap_clk, job["limit_cycles"])
         await self.host.write_dword(control, job["start"])
-        if not int(self.dut.interrupt.value) and await First(finished, limit) is limit:
+        self.running, self.stopped_at = True, None
+        asked = {"rewrites": self.meddle, "stop_after": self.stop}
+        others = [cocotb.start_soon(other(job)) for name, other in asked.items() if job[name] is not None]
+        ended = int(self.dut.interrupt.value) or await First(finished, limit) is not limit
+        end, self.running = get_sim_time("ns"), False
+        for other in others:
+            await other
+        if not ended:
             return {"ended": False}
         result = {
             "ended": True,
+            "cycles_to_stop": None if self.stopped_at is None else round((end - self.stopped_at) / PERIOD_NS),
             "status": await self.host.read_dword(job["status_register"]),
             "control": [await self.host.read_dword(control) for _ in range(2)],
             "stray": int(self.dut.stray.value),

@@ -32,6 +32,9 @@ class BusRun:
         stall_seed, stall_share: when, and for which share of time, the memory's channels rest.
         coupling: how the memory's write channels wait for each other, as in `COUPLINGS`.
         limit_cycles: cycle at which the watchdog fires.
+        stop_after: cycles from the start to the host's stop; None for a host that stops no run.
+        rewrites: seed of a host that writes into arguments of a run at random, as often as the port allows; None for
+            one that writes none.
     """
 
     REGISTERS: ClassVar[Sequence[wire.Register]]
@@ -46,6 +49,8 @@ class BusRun:
     coupling: str = COUPLINGS[0]
     reset_before: bool = False
     limit_cycles: int = LIMIT_CYCLES
+    stop_after: int | None = None
+    rewrites: int | None = None
 
     def at(self, offset: int) -> Self:
         """The same regions, each so many bytes into a page of its own."""
@@ -58,9 +63,13 @@ class BusRun:
             memory[self.places[name] : self.places[name] + len(content)] = content
         return bytes(memory)
 
+    def values(self) -> dict[str, int]:
+        """Values of the arguments, by name, beside other attributes."""
+        return vars(self) | self.places
+
     def registers(self) -> list[tuple[int, int]]:
         """(offset, value) of every argument."""
-        values = vars(self) | self.places
+        values = self.values()
         return [
             (register.offset + 4 * word, values[register.name] >> (32 * word) & 0xFFFFFFFF)
             for register in self.REGISTERS if register.access == "w" for word in range(register.bits // 32)
@@ -76,6 +85,9 @@ class BusRun:
             "status_register": next(one.offset for one in self.REGISTERS if one.name == "status"),
             "control": wire.CONTROL_OFFSETS,
             "start": wire.START,
+            "stop": wire.STOP,
+            "stop_after": self.stop_after,
+            "rewrites": self.rewrites,
             "bad_reads": [self.bad_reads.start, self.bad_reads.stop],
             "bad_writes": [self.bad_writes.start, self.bad_writes.stop],
             "stall_seed": self.stall_seed,

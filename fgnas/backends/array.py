@@ -416,6 +416,7 @@ def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
         "beat_words": encoded.words_together,
         "beat_bytes": encoded.engine.beat_bits // 8,
         "engine": encoded.engine.digest,
+        "check": encoded.check,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)

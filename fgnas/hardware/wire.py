@@ -131,7 +131,7 @@ ACCESS = {"rw": "read-write", "w": "write-only", "r": "read-only"}
 """A register's access, as IP-XACT spells it."""
 CONTROL_REGISTERS = (
     Register("control", 0x00, REGISTER_BITS, "rw",
-             "bit 0 ap_start, 1 ap_done (cleared on read), 2 ap_idle, 3 ap_ready"),
+             "bit 0 ap_start, 1 ap_done (cleared on read), 2 ap_idle, 3 ap_ready, 8 stop"),
     Register("global_interrupt_enable", 0x04, REGISTER_BITS, "rw", "bit 0"),
     Register("interrupt_enable", 0x08, REGISTER_BITS, "rw", "bit 0 ap_done, bit 1 ap_ready"),
     Register("interrupt_status", 0x0C, REGISTER_BITS, "rw", "bit 0 ap_done, bit 1 ap_ready; writing 1 toggles"),
@@ -139,6 +139,9 @@ CONTROL_REGISTERS = (
 CONTROL_OFFSETS = {register.name: register.offset for register in CONTROL_REGISTERS}
 START, DONE, IDLE = 1 << 0, 1 << 1, 1 << 2
 """Bits of the control register, as Vitis HLS defines them."""
+STOP = 1 << 8
+"""Bit of the control register that ends a run early: beats that were asked for arrive, no further byte is written.
+The kernels of Vitis HLS, which have no such bit, ignore it."""
 ARGUMENTS_AT = 0x10
 
 
@@ -188,11 +191,13 @@ STATUS_BITS = {
     "write_error": 5,
     "source_out_of_range": 6,
     "column_out_of_range": 7,
+    "stopped": 8,
 }
 """Bits of the status register. Sizes and addresses are checked before anything runs, rows while they stream; a kernel
 that refuses writes nothing."""
-RTL_STATUS = ("unaligned_address", "read_error", "write_error")
-"""Bits that only the RTL sets: C++ sees neither the low bits of a pointer nor a response of the bus."""
+RTL_STATUS = ("unaligned_address", "read_error", "write_error", "stopped")
+"""Bits that only the RTL sets: C++ sees neither the low bits of a pointer nor a response of the bus, and no host during
+a run."""
 
 
 def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

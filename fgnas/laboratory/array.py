@@ -73,7 +73,7 @@ from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.resources import UNITS, coefficients
 from fgnas.hardware.pipeline.sizes import Terms
-from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest
+from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest, named_of
 from fgnas.laboratory.fitting import fit_terms
 from fgnas.laboratory.networks import SHAPES, random_network
 from fgnas.network import Network
@@ -125,13 +125,6 @@ LARGE_UNITS, LARGE_POINTS = 32, 4
 INSTANCE = re.compile(r"^ *(array_\w+) #\((.*?)\n? *\) (u_\w+) \(", re.MULTILINE | re.DOTALL)
 """A module of the array that the kernel instantiates, and the values of its parameters."""
 CONSTANT = re.compile(r"^  localparam .*;(?:  //.*)?$", re.MULTILINE)
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-DECLARATION = re.compile(r"^  (?=localparam|typedef|function)", re.MULTILINE)
-"""Where a declaration of a package begins."""
-DECLARED = re.compile(
-    r"^localparam[^=]*?(\w+) =|^typedef.*?(\w+);\s*(?:endpackage.*)?\Z|^function[^(]*?(\w+)\(", re.DOTALL
-)
-"""Its name."""
 LAYERS = (1, 2, 2, 2, 2, 3)
 SCALES = (-2, 4)
 CLOUDS, INDICES_HELD, WORDS_MEASURED = (16, 513), (2, 8193), (1, 65)
@@ -568,19 +561,6 @@ def source_digest(module: str) -> str:
     parts = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*.sv")) if UNIT in own else []
     code = [*(texts[name] for name in own), *(path.read_text(encoding="utf-8") for path in parts)]
     return code_digest([*named_of([texts[name] for name in ("fgnas_pkg", "array_pkg")], code), *code])
-
-
-def named_of(packages: Sequence[str], code: Sequence[str]) -> list[str]:
-    """The declarations of packages that code names, and those that these name, in their order."""
-    declared = [one for text in packages for one in DECLARATION.split(COMMENT.sub("", text))[1:]]
-    names = [next(name for name in DECLARED.search(one).groups() if name) for one in declared]  # type: ignore[union-attr]
-    used, texts, taken = set[str](), [COMMENT.sub("", text) for text in code], set[int]()
-    while texts:
-        used |= set(re.findall(r"\w+", texts.pop()))
-        new = {place for place, name in enumerate(names) if name in used} - taken
-        taken |= new
-        texts += [declared[place] for place in new]
-    return [declared[place] for place in sorted(taken)]
 
 
 def is_current(module: str, table: dict[str, Any]) -> bool:

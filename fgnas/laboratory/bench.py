@@ -26,6 +26,13 @@ FIRST_FAMILY = "xc7"
 """The family that is fitted by itself; other families keep its coefficients where their points say little."""
 TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|(\w+|[^\w\s])", re.DOTALL)
 """A comment of SystemVerilog, or in the group a token."""
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+DECLARATION = re.compile(r"^  (?=localparam|typedef|function)", re.MULTILINE)
+"""Where a declaration of a package begins."""
+DECLARED = re.compile(
+    r"^localparam[^=]*?(\w+) =|^typedef.*?(\w+);\s*(?:endpackage.*)?\Z|^function[^(]*?(\w+)\(", re.DOTALL
+)
+"""Its name."""
 
 
 @dataclass(frozen=True)
@@ -136,3 +143,16 @@ def code_digest(texts: Iterable[str]) -> str:
             if token[1]:
                 digest.update("".join(token[1].split()).encode() + b"\n")
     return digest.hexdigest()[:12]
+
+
+def named_of(packages: Sequence[str], code: Sequence[str]) -> list[str]:
+    """The declarations of packages that code names, and those that these name, in their order."""
+    declared = [one for text in packages for one in DECLARATION.split(COMMENT.sub("", text))[1:]]
+    names = [next(name for name in DECLARED.search(one).groups() if name) for one in declared]  # type: ignore[union-attr]
+    used, texts, taken = set[str](), [COMMENT.sub("", text) for text in code], set[int]()
+    while texts:
+        used |= set(re.findall(r"\w+", texts.pop()))
+        new = {place for place, name in enumerate(names) if name in used} - taken
+        taken |= new
+        texts += [declared[place] for place in new]
+    return [declared[place] for place in sorted(taken)]

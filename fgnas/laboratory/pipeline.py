@@ -18,7 +18,7 @@ import numpy as np
 
 from fgnas.activations import NAMES
 from fgnas.backends.render import render
-from fgnas.backends.rtl import KERNEL, PACKAGE, package_text, write_package, write_rtl
+from fgnas.backends.rtl import KERNEL, package_text, write_package, write_rtl
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.integer.tables import activation_table, exponential_table, is_plain
 from fgnas.hardware.pipeline.accelerator import Accelerator
@@ -27,7 +27,7 @@ from fgnas.hardware.pipeline.geometry import EXPONENT_EXTRA_BITS, geometry
 from fgnas.hardware.pipeline.resources import CHARACTERISATION
 from fgnas.hardware.pipeline.sizes import terms
 from fgnas.hardware.pipeline.uses import FIXED, uses
-from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest
+from fgnas.laboratory.bench import FIRST_FAMILY, Batch, Bench, code_digest, named_of
 from fgnas.laboratory.fitting import fit_terms
 from fgnas.laboratory.networks import SHAPES, random_accelerator
 from fgnas.paths import templates_directory
@@ -117,26 +117,31 @@ def memory_bits(names: Sequence[str], point: Point) -> int:
 
 @functools.cache
 def source_digest(module: str) -> str:
-    """Twelve hexadecimal digits of the code that an operator's size depends on, as it is generated."""
+    """Twelve hexadecimal digits of the code that an operator's size depends on, as it is generated, with what it names
+    of the package."""
+    code = sources_of(module)
+    return code_digest([*named_of([package_text()], code), *code])
+
+
+def sources_of(module: str) -> list[str]:
+    """The code that an operator's size depends on, as it is generated."""
     if module == "activation":
-        tables = [_activation_text((kind, 3, 6), 0) for kind in range(len(NAMES))]
-        return code_digest([rtl_source("fgnas_relu"), *tables])
+        return [rtl_source("fgnas_relu"), *(_activation_text((kind, 3, 6), 0) for kind in range(len(NAMES)))]
     if module == "exponential":
-        return code_digest([_exponential_text((3, 6), 0)])
+        return [_exponential_text((3, 6), 0)]
     if module == "fixed":
         tops = []
         for seed in range(FIXED_DESIGNS):
             with tempfile.TemporaryDirectory() as scratch:
                 files = {path.stem: path for path in write_rtl(fixed_design(seed), Path(scratch))}
                 tops.append(files[KERNEL].read_text(encoding="utf-8"))
-        return code_digest([*(rtl_source(name) for name in FIXED if name != KERNEL), *tops])
-    return code_digest([rtl_source(module)])
+        return [*(rtl_source(name) for name in FIXED if name != KERNEL), *tops]
+    return [rtl_source(module)]
 
 
 def rtl_source(module: str) -> str:
-    """The text of a hand-written module, and the package before it where it reads that."""
-    text = (templates_directory() / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
-    return package_text() + text if f"{PACKAGE}::" in text else text
+    """The text of a hand-written module."""
+    return (templates_directory() / "rtl" / f"{module}.sv").read_text(encoding="utf-8")
 
 
 def synthesised(batch: Batch[Point], family: str, scratch: Path) -> list[dict[str, float]]:

@@ -23,6 +23,7 @@ module fgnas_control_rules (
   input wire                                      rvalid_i,
   input wire                                      rready_i,
   input wire                                      start_i,
+  input wire                                      stop_i,
   input wire                                      done_i,
   input wire [fgnas_pkg::RegisterBits-1:0]        status_i,
   input wire fgnas_pkg::arguments_t               arguments_i,
@@ -37,15 +38,17 @@ module fgnas_control_rules (
   );
 
   logic seen_q = 1'b0;  // a reset
-  logic write, read, starts;
+  logic write, read, starts, stops;
   assign write  = awvalid_i && awready_i && wvalid_i && wready_i;
   assign read   = arvalid_i && arready_i;
   assign starts = write && awaddr_i == fgnas_pkg::AtControl && wstrb_i[0] && wdata_i[0];
+  assign stops  = write && awaddr_i == fgnas_pkg::AtControl && wstrb_i[1] && wdata_i[8];
 
   logic reads_control_q, reads_status_q, reads_argument_q;  // the response in front is of such a register
   logic unread_q;                        // a done that no read has reported
   logic reported_q;                      // what the read in front must report
   logic started_q;                       // the host's start
+  logic stopped_q;                       // the host's stop of a run that has not ended
   logic [1:0] raised_q;                  // interrupts that the last cycle raised
   logic [fgnas_pkg::RegisterBits-1:0] read_d, read_q;  // of the argument, or of the status, that is read
   fgnas_pkg::arguments_t written_d, written_q;
@@ -56,7 +59,7 @@ module fgnas_control_rules (
     for (int unsigned a = 0; a < fgnas_pkg::ArgumentWords; a++) begin
       if (araddr_i == fgnas_pkg::ArgumentAt[a]) read_d = arguments_i[a];
       for (int unsigned b = 0; b < fgnas_pkg::RegisterBytes; b++) begin
-        if (write && awaddr_i == fgnas_pkg::ArgumentAt[a] && wstrb_i[b]) written_d[a][8*b+:8] = wdata_i[8*b+:8];
+        if (write && !start_i && awaddr_i == fgnas_pkg::ArgumentAt[a] && wstrb_i[b]) written_d[a][8*b+:8] = wdata_i[8*b+:8];
       end
     end
   end
@@ -69,6 +72,7 @@ module fgnas_control_rules (
   end
   always_ff @(posedge clk_i) begin
     started_q <= starts;
+    stopped_q <= (stops || stop_i) && start_i && !done_i;
     raised_q  <= done_i ? enable_q_i : 2'b00;
     if (read) begin
       reads_control_q  <= araddr_i == fgnas_pkg::AtControl;
@@ -86,6 +90,7 @@ module fgnas_control_rules (
       seen_q         <= 1'b1;
       unread_q       <= 1'b0;
       started_q      <= 1'b0;
+      stopped_q      <= 1'b0;
       raised_q       <= 2'b00;
       write_waited_q <= '0;
       read_waited_q  <= '0;
@@ -106,15 +111,17 @@ module fgnas_control_rules (
         reads_status: assert (rdata_i == read_q) else $error("the status does not read back");
       end
       if (!rst_q) begin
-        writes_bytes: assert (arguments_i == written_q) else $error("a write does not change its bytes alone");
+        writes_bytes: assert (arguments_i == written_q) else $error("a write does not change its bytes alone, or a run's");
       end
       start_held: assert (!started_q || start_i) else $error("a start is lost");
+      stop_held: assert (stop_i == stopped_q) else $error("a stop is lost, or meets the next run");
       interrupt_kept: assert ((raised_q & ~interrupt_q_i) == 2'b00) else $error("an interrupt is lost");
       write_comes: assert (write_waited_q <= 2'd1) else $error("AXI4-Lite: a write is not accepted");
       read_comes: assert (read_waited_q <= 2'd1) else $error("AXI4-Lite: a read is not accepted");
 `ifdef PROVE_CONTROL
       // What a proof must be able to reach, or it proves nothing: these must fail.
       reach_report: assert (!(rvalid_i && reads_control_q && rdata_i[1]));
+      reach_stop: assert (!stop_i);
       reach_clash: assert (!(done_i && read && araddr_i == fgnas_pkg::AtControl && rvalid_i == 1'b0 && unread_q));
 `endif
     end
@@ -125,7 +132,7 @@ bind fgnas_control fgnas_control_rules u_rules (
   .clk_i(clk_i), .rst_i(rst_i), .awaddr_i(awaddr_i), .awvalid_i(awvalid_i), .awready_i(awready_o), .wdata_i(wdata_i),
   .wstrb_i(wstrb_i), .wvalid_i(wvalid_i), .wready_i(wready_o), .bresp_i(bresp_o), .bvalid_i(bvalid_o),
   .bready_i(bready_i), .araddr_i(araddr_i), .arvalid_i(arvalid_i), .arready_i(arready_o), .rdata_i(rdata_o),
-  .rresp_i(rresp_o), .rvalid_i(rvalid_o), .rready_i(rready_i), .start_i(start_o), .done_i(done_i), .status_i(status_i),
+  .rresp_i(rresp_o), .rvalid_i(rvalid_o), .rready_i(rready_i), .start_i(start_o), .stop_i(stop_o), .done_i(done_i), .status_i(status_i),
   .arguments_i(arguments_o), .enable_q_i(enable_q), .interrupt_q_i(interrupt_q)
 );
 

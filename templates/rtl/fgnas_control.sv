@@ -1,5 +1,6 @@
 // s_axilite with the layout of Vitis HLS, for the arguments that fgnas_pkg lists: block control, interrupts, the
-// words of the arguments that the host writes, and the status output.
+// words of the arguments that the host writes, and the status output. From a start to its end arguments keep their
+// values, whatever the host writes. One bit of the control register is not of Vitis HLS: it asks a run to stop.
 
 `default_nettype none
 
@@ -24,7 +25,8 @@ module fgnas_control (
   output logic                                      rvalid_o,
   input  wire                                       rready_i,
   output logic                                      interrupt_o,
-  output logic                                      start_o,
+  output logic                                      start_o,   // until the run ends
+  output logic                                      stop_o,    // the run shall end early; until it has
   input  wire                                       idle_i,
   input  wire                                       done_i,  // for one cycle
   input  wire  [fgnas_pkg::RegisterBits-1:0]        status_i,
@@ -43,17 +45,18 @@ module fgnas_control (
 
   localparam logic [fgnas_pkg::RegisterAddressBits-1:0] StatusValidAt =
     fgnas_pkg::AtStatus + fgnas_pkg::RegisterAddressBits'(fgnas_pkg::RegisterBytes);
-  logic start_q, restart_q, done_q, global_enable_q, status_valid_q;
+  logic start_q, stop_q, restart_q, done_q, global_enable_q, status_valid_q;
   logic [1:0] enable_q, interrupt_q;
   logic [fgnas_pkg::RegisterBits-1:0] argument_q[fgnas_pkg::ArgumentWords];
   assign start_o     = start_q;
+  assign stop_o      = stop_q;
   assign interrupt_o = global_enable_q && |interrupt_q;
 
   logic [fgnas_pkg::RegisterBits-1:0] mask;
   assign mask = {{8{wstrb_i[3]}}, {8{wstrb_i[2]}}, {8{wstrb_i[1]}}, {8{wstrb_i[0]}}};
   always_ff @(posedge clk_i) begin
     for (int unsigned a = 0; a < fgnas_pkg::ArgumentWords; a++) begin
-      if (write && fgnas_pkg::argument_number(awaddr_i) == fgnas_pkg::argument_number_t'(a)) begin
+      if (write && !start_q && fgnas_pkg::argument_number(awaddr_i) == fgnas_pkg::argument_number_t'(a)) begin
         argument_q[a] <= (wdata_i & mask) | (argument_q[a] & ~mask);
       end
     end
@@ -73,6 +76,8 @@ module fgnas_control (
     end else if (read && araddr_i == StatusValidAt) begin
       status_valid_q <= 1'b0;
     end
+    // What stops no run is forgotten.
+    stop_q <= start_q && !done_i && (stop_q || (write && awaddr_i == fgnas_pkg::AtControl && wstrb_i[1] && wdata_i[8]));
     if (write && wstrb_i[0]) begin
       if (awaddr_i == fgnas_pkg::AtControl) begin
         if (wdata_i[0]) start_q <= 1'b1;
@@ -89,6 +94,7 @@ module fgnas_control (
     rvalid_o <= read || (rvalid_o && !rready_i);
     if (rst_i) begin
       start_q         <= 1'b0;
+      stop_q          <= 1'b0;
       restart_q       <= 1'b0;
       done_q          <= 1'b0;
       status_valid_q  <= 1'b0;

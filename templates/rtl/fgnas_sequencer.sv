@@ -13,6 +13,7 @@ module fgnas_sequencer #(
   input  wire                                clk_i,
   input  wire                                rst_i,
   input  wire                                start_i,
+  input  wire                                stop_i,
   output logic                               idle_o,
   output logic                               done_o,
   output logic [fgnas_pkg::RegisterBits-1:0] status_o,
@@ -53,13 +54,13 @@ module fgnas_sequencer #(
   logic [Layers:0] phase_q;  // one-hot, zero outside Run
   logic first_q;  // first cycle of Load or of a phase
   logic [fgnas_pkg::RegisterBits-1:0] count_q;  // beats loaded, or rows issued in this phase
-  logic [7:0] status_q;
-  logic output_phase, refused, starved, failed, phase_done;
+  logic [8:0] status_q;
+  logic output_phase, refused, stopped, starved, failed, phase_done;
 
   assign output_phase  = phase_q[Layers];
   assign idle_o        = state_q == Idle;
   assign done_o        = state_q == Done;
-  assign status_o      = {24'b0, status_q};
+  assign status_o      = {23'b0, status_q};
   assign stage_reset_o = rst_i || state_q == Idle || state_q == Check || state_q == Done;
   assign load_o        = (state_q == Load) && !first_q;  // a beat that the last run left in front is no parameter
 
@@ -84,8 +85,9 @@ module fgnas_sequencer #(
   assign unaligned = parameters_i[AlignBits-1:0] | features_i[AlignBits-1:0] |
                      edges_i[AlignBits-1:0] | logits_i[AlignBits-1:0];
   assign refused   = (nodes_i > NodeCapacity) || (unaligned != '0);
+  assign stopped   = stop_i && (state_q == Load || state_q == Run);
   assign starved   = (state_q == Run) && !first_q && read_drained_i && (rows_left_o != '0);
-  assign failed    = degree_error_i || source_error_i || column_error_i || read_error_i || starved;
+  assign failed    = degree_error_i || source_error_i || column_error_i || read_error_i || starved || stopped;
 
   always_ff @(posedge clk_i) begin
     first_q <= 1'b0;
@@ -100,6 +102,7 @@ module fgnas_sequencer #(
     if (write_error_i) status_q[fgnas_pkg::StatusWriteError] <= 1'b1;
     if (source_error_i) status_q[fgnas_pkg::StatusSourceOutOfRange] <= 1'b1;
     if (column_error_i) status_q[fgnas_pkg::StatusColumnOutOfRange] <= 1'b1;
+    if (stopped) status_q[fgnas_pkg::StatusStopped] <= 1'b1;
 
     unique case (state_q)
       Idle: begin
@@ -120,7 +123,7 @@ module fgnas_sequencer #(
         end
       end
       Load: begin
-        if (read_error_i) begin
+        if (read_error_i || stopped) begin
           state_q <= Abort;
         end else if (read_pop_i && count_q == ParameterBeats - 1) begin
           state_q    <= Run;

@@ -62,7 +62,7 @@ def test_the_driver_on_a_simulated_board(beat_bits: int, tmp_path: Path) -> None
     answers = board.run(*calls)
     np.testing.assert_array_equal(answers[0], logits(encode_array(array, data)))
     np.testing.assert_array_equal(answers[1], logits(encode_array(array, other)))
-    assert answers[2][0] == "KernelError" and "bad descriptor" in answers[2][1]
+    assert answers[2][0] == "KernelError" and "wrong programme or engine" in answers[2][1]
     np.testing.assert_array_equal(answers[3], logits(again))
     np.testing.assert_array_equal(answers[4], answers[0])
     assert answers[0].dtype == np.int16 and (driver.golden(tmp_path / "p" / "vectors") == answers[0]).all()
@@ -98,6 +98,8 @@ WRONG = {
     "dtype": ({"features": lambda r: r.astype(np.int8)}, TypeError, "features is int8, not uint8"),
     "beats": ({"edges": lambda r: r[:, :16]}, ValueError, r"edges has the shape .*, not \[beats, 32\]"),
     "descriptors": ({"descriptors": lambda n: 10_000}, ValueError, "descriptors is 10000, the array takes 0 to"),
+    "another engine": ({"engine": lambda n: n ^ 1}, ValueError, "encoded for the array [0-9a-f]{8}, this is"),
+    "half a check": ({"check": lambda n: 1.5}, TypeError, "integer"),
     "half a descriptor": ({"descriptors": lambda n: 1.5}, TypeError, "integer"),
     "order of floats": ({"order": lambda o: o / 2}, TypeError, "order is not an array of whole numbers"),
     "order beyond": ({"order": lambda o: o + 1_000}, ValueError, "order names rows"),

@@ -77,10 +77,10 @@ def test_the_driver_on_a_simulated_board(small: Pipeline) -> None:
 
 
 def test_a_kernel_that_does_not_end(small: Pipeline) -> None:
-    """Its buffers live until it is idle (sim/board.py asserts it), and the run behind it is right."""
+    """It is stopped, so that its buffers may be freed (sim/board.py asserts it), and the run behind it is right."""
     graph = regions(small.accelerator, small.data)
     answer, logits = small.run(graph, graph, timeouts_s=[0.0])
-    assert answer[0] == "TimeoutError"
+    assert answer == ("TimeoutError", "the kernel did not end within 0.0 s: it was stopped")
     np.testing.assert_array_equal(logits, expected(small.accelerator, small.data))
 
 
@@ -182,6 +182,34 @@ def test_every_status_is_raised_by_name(project, driver, monkeypatch, name) -> N
     with pytest.raises(driver.KernelError, match=name.replace("_", " ")) as caught:
         kernel.run(**driver.regions(project[0] / "vectors"))
     assert caught.value.status == 1 << wire.STATUS_BITS[name]
+
+
+class Hung(Registers):
+    """A kernel that is idle until it is started, and then never again."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, int]] = []
+
+    def write(self, offset: int, value: int) -> None:
+        self.written.append((offset, value))
+
+    def read(self, offset: int) -> int:
+        return 0 if (0, wire.START) in self.written else wire.IDLE
+
+
+def test_the_buffers_of_a_kernel_that_does_not_stop_are_kept(project, driver, monkeypatch) -> None:
+    """The driver tells it to stop, and frees nothing, neither then nor when it is closed."""
+    freed = []
+    monkeypatch.setattr(Buffer, "freebuffer", lambda self: freed.append(self))
+    monkeypatch.setattr(driver, "STOPS_WITHIN_S", 0.0)
+    kernel = driver.Kernel("x.bit")
+    kernel._registers = Hung()
+    with pytest.raises(TimeoutError, match="does not stop, either, and its buffers are kept"):
+        kernel.run(**driver.regions(project[0] / "vectors"), timeout_s=0.0)
+    assert (0, wire.STOP) in kernel._registers.written
+    with pytest.raises(TimeoutError, match="load the bitstream again"):
+        kernel.close(0.0)
+    assert freed == []
 
 
 def test_a_kernel_at_work_is_left_alone(project, driver, monkeypatch) -> None:

@@ -12,7 +12,7 @@ from fgnas.hardware.array.area import CHAIN, DISTANCE, NEAREST, ROOT, UNIT
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.placing import fit
 from fgnas.laboratory import array as laboratory
-from fgnas.laboratory.bench import Batch
+from fgnas.laboratory.bench import Batch, named_of
 from fgnas.tools.synth import count_cells, synthesise
 
 
@@ -91,5 +91,5 @@ endpackage
     ("assign a = twice(2);", ["Other", "twice"]), ("Wider a;", []),
 ])  # fmt: skip
 def test_a_module_depends_on_what_it_names_of_a_package(code: str, names: list[str]) -> None:
-    found = laboratory.named_of([PACKAGE], [code])
+    found = named_of([PACKAGE], [code])
     assert len(found) == len(names) and all(name in one for name, one in zip(names, found, strict=True))

@@ -67,8 +67,11 @@ def test_the_driver_encodes_clouds_as_the_vectors_have_them(project: Path) -> No
     assert driver.golden(project / "vectors").shape == (1, given["classes"])
     accelerator = fgnas.PointDesign.load(project.parent / "net.json").lower(multipliers=32, beat_bits=128)
     clouds = accelerator.data.clouds("test")[0][:5]
-    sent = accelerator.hardware.encoded.with_clouds(accelerator.hardware.codes(clouds)).regions["programme"]
-    assert np.array_equal(driver.for_clouds(given["programme"], given["clouds_descriptor"], 5), sent)
+    several = accelerator.hardware.encoded.with_clouds(accelerator.hardware.codes(clouds))
+    changed = driver.for_clouds(given["programme"], given["clouds_descriptor"], 5)
+    assert np.array_equal(changed, several.regions["programme"])
+    assert driver.check_of(given["programme"], given["descriptors"]) == given["check"]
+    assert driver.check_of(changed, given["descriptors"]) == several.check != given["check"]
     for wrong, message in (
         (np.zeros((2, 3)), "has the shape"), (np.full((1, given["points"], given["width"]), np.nan), "not finite"),
     ):  # fmt: skip

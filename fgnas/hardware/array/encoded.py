@@ -15,7 +15,7 @@ from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.placing import Dealt
-from fgnas.hardware.array.programme import Beats, Descriptor, Target, descriptor_beats
+from fgnas.hardware.array.programme import Beats, Descriptor, Target, check_of, descriptor_beats
 from fgnas.hardware.integer.graph import IntegerGraph
 
 
@@ -90,6 +90,11 @@ class Encoded(ABC):
         beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
         return beats * self.engine.beat_bits // 8
 
+    @property
+    def check(self) -> int:
+        """The check of its programme on its engine: see `check_of`."""
+        return check_of(self.regions["programme"], self.engine.digest)
+
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
         regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
@@ -97,7 +102,7 @@ class Encoded(ABC):
             "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
             "beat_words": self.words_together,
             "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
-            "engine": self.engine.digest, "order": self.leaving.deal.position, **regions,
+            "engine": self.engine.digest, "check": self.check, "order": self.leaving.deal.position, **regions,
         }  # fmt: skip
 
     def logit_words(self, region: Beats) -> Codes:

@@ -202,6 +202,7 @@ ARGUMENT_REGISTERS = wire.assigned(
     ("features", 64, "w", "address of the feature region, aligned to a beat"),
     ("edges", 64, "w", "address of the graph region, aligned to a beat"),
     ("logits", 64, "w", "address of the logit region, aligned to a beat"),
+    ("check", 32, "w", "the check of the programme and the engine"),
     ("status", 32, "r", "bits that say why the kernel refused or failed; 0 after a right run"),
 )
 
@@ -215,9 +216,18 @@ STATUS_BITS = {
     "index_out_of_range": 6,
     "schedule_broken": 7,
     "memory_over_capacity": 8,
+    "wrong_programme_or_engine": 9,
+    "stopped": 10,
 }
-"""Bits of the status register. A programme's size and the addresses are checked before anything runs, a descriptor
-before it runs, entries while they stream."""
+"""Bits of the status register. A programme's size, the addresses and the programme's check are checked before anything
+runs, a descriptor before it runs, entries while they stream."""
+
+CHECK_WORDS = 8
+"""Words of a beat that its check covers, at most: those of a descriptor."""
+CHECK_ROTATION = 8
+"""Word i of a beat, but for the first, is added to the check again, rotated to the left by i and so many bits."""
+CHECK_STEP = (13, 14, 15)
+"""With a beat the check becomes itself rotated to the left, shifted to the left and to the right by so many bits."""
 
 
 @dataclass(frozen=True)
@@ -375,6 +385,31 @@ def programme_beats(programme: Sequence[Descriptor], beat_bits: int) -> Beats:
     size = descriptor_beats(beat_bits) * beat_bits // 8
     content = b"".join(descriptor.word().to_bytes(size, "little") for descriptor in programme)
     return np.frombuffer(content, np.uint8).reshape(-1, beat_bits // 8)
+
+
+def check_of(programme: Beats, engine: int) -> int:
+    """The check of a programme's beats on the engine with a digest: a linear code of 32 bits.
+
+    In the longest programme it differs wherever one or two bits do; other differences hide once in 2**32.
+    """
+    words = programme.view("<u4")[:, :CHECK_WORDS]
+    check = engine
+    for beat in words.tolist():
+        check = check_step(check)
+        for place, word in enumerate(beat):
+            check ^= word ^ (_rotated(word, CHECK_ROTATION + place) if place else 0)
+    return check
+
+
+def check_step(check: int) -> int:
+    """What a beat makes of a check before its own words are added."""
+    rotation, left, right = CHECK_STEP
+    return _rotated(check, rotation) ^ (check << left & (1 << wire.REGISTER_BITS) - 1) ^ check >> right
+
+
+def _rotated(word: int, bits: int) -> int:
+    """A word of 32 bits rotated to the left."""
+    return (word << bits | word >> (wire.REGISTER_BITS - bits)) & (1 << wire.REGISTER_BITS) - 1
 
 
 def read_programme(beats: Beats, neighbours: bool = False) -> list[Descriptor]:

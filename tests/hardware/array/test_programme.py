@@ -9,9 +9,12 @@ import pytest
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import programme
+from fgnas.hardware.array.engine import MOST_PROGRAMME_OF_POINTS
 from fgnas.hardware.array.programme import (
     Descriptor,
     PointDescriptor,
+    check_of,
+    check_step,
     entry_beats,
     programme_beats,
     read_entries,
@@ -102,12 +105,40 @@ def test_a_value_without_room_is_refused() -> None:
         Descriptor(operation=1, mode=0, tiles=16, count=1)
 
 
+def test_a_check_tells_one_flipped_bit_from_another() -> None:
+    """What a flipped bit changes of the check depends on nothing else, and no two bits of the longest programme change
+    the same: so one or two flipped bits are found."""
+    for beat_bits in programme.PORT_WIDTHS:
+        nothing = np.zeros((1, beat_bits // 8), np.uint8)
+        found = np.array([
+            check_of(np.packbits(np.arange(beat_bits) == bit, bitorder="little")[None], 0)
+            for bit in range(min(programme.CHECK_WORDS * 32, beat_bits))
+        ], np.uint64)  # fmt: skip
+        assert check_of(nothing, 0) == 0
+        seen = [found]
+        for _ in range(programme.descriptor_beats(beat_bits) * MOST_PROGRAMME_OF_POINTS - 1):
+            seen.append(check_step(seen[-1]))
+        changes = np.concatenate(seen)
+        assert 0 not in changes and len(np.unique(changes)) == len(changes)
+
+
+def test_a_check_is_linear_and_seeded_with_the_engine() -> None:
+    rng = np.random.default_rng(6)
+    for beat_bits in programme.PORT_WIDTHS:
+        one, two = rng.integers(0, 256, (2, 20, beat_bits // 8), np.uint8)
+        zero = check_of(np.zeros_like(one), 0)
+        assert check_of(one ^ two, 0) == check_of(one, 0) ^ check_of(two, 0) ^ zero
+        assert check_of(one[:0], 77) == 77 and check_of(one, 77) != check_of(one, 78)
+
+
 def test_every_status_has_a_bit_of_its_own() -> None:
     assert sorted(programme.STATUS_BITS.values()) == list(range(len(programme.STATUS_BITS)))
 
 
 def test_offsets_are_those_that_vitis_assigns() -> None:
-    assert [register.offset for register in programme.ARGUMENT_REGISTERS] == [0x10, 0x18, 0x24, 0x30, 0x3C, 0x48, 0x54]
+    assert [register.offset for register in programme.ARGUMENT_REGISTERS] == [
+        0x10, 0x18, 0x24, 0x30, 0x3C, 0x48, 0x54, 0x5C,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ struct device {
 class kernel {
   public:
     enum class cu_access_mode { exclusive, shared };
-    kernel(const device&, const uuid&, const std::string& name, cu_access_mode mode) : mode_(mode), status_(new std::uint32_t(0)) {
+    kernel(const device&, const uuid&, const std::string& name, cu_access_mode mode) : mode_(mode), status_(new std::uint32_t(0)), stopped_(new bool(false)) {
         if (name != "fgnas_top") throw std::runtime_error("no kernel " + name);
     }
     int group_id(int argument) const { return fake::group_of(argument); }
@@ -57,8 +57,14 @@ class kernel {
         if (offset != fake::status_at) throw std::runtime_error("not the status");
         return *status_;
     }
+    void write_register(std::uint32_t offset, std::uint32_t value) {
+        if (mode_ != cu_access_mode::exclusive) throw std::runtime_error("not exclusive");
+        if (offset != 0 || value != 0x100) throw std::runtime_error("not a stop");
+        *stopped_ = std::string(std::getenv("FAKE_HANG")) != "for ever";
+    }
     cu_access_mode mode_;
     std::shared_ptr<std::uint32_t> status_;
+    std::shared_ptr<bool> stopped_;
 };
 
 class bo {
@@ -89,7 +95,7 @@ class run {
     }
     void start() { *kernel_.status_ = fake::run(values_); }
     ert_cmd_state wait(const std::chrono::milliseconds& timeout) const {
-        if (std::getenv("FAKE_HANG") && timeout.count() > 0) return ERT_CMD_STATE_TIMEOUT;
+        if (std::getenv("FAKE_HANG") && !*kernel_.stopped_ && timeout.count() > 0) return ERT_CMD_STATE_TIMEOUT;
         return ERT_CMD_STATE_COMPLETED;
     }
     kernel kernel_;
