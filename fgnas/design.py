@@ -150,7 +150,7 @@ LAYER_RULES: tuple[Rule, ...] = (
 
 
 def absent(name: str) -> Any:
-    """What stands for a choice of a layer that is None, for rules and in columns."""
+    """The value that replaces None in rules and in columns: an empty text, or 0."""
     return "" if name in TEXT_FIELDS else 0
 
 
@@ -220,7 +220,7 @@ def first_broken_of_design(choices: Any) -> tuple[str, Any] | None:
 
 
 def design_choices(layers: Sequence[Any], dsp: Any, array: Any, sampling: Sequence[float]) -> SimpleNamespace:
-    """What the rules of designs read; `layers` have their `index` and `last`."""
+    """The input of the rules for designs; each of `layers` also has its `index` and `last`."""
     return SimpleNamespace(
         layers=layers, depth=len(layers), hidden=len(layers) - 1, dsp=dsp, array=array, sampling=sampling
     )
@@ -259,7 +259,7 @@ class Layer(BaseModel):
         return self
 
     def choices(self, **place: Any) -> SimpleNamespace:
-        """What the rules read, with the layer's place in a design."""
+        """The input of the rules for layers; `place` adds the layer's `index` and `last`."""
         return SimpleNamespace(
             **{name: absent(name) if value is None else value for name, value in vars(self).items()}, **place
         )

@@ -218,7 +218,7 @@ class Project:
 
 
 class Checked(ABC):
-    """What can be written as a project, and checked without one of the caller's own."""
+    """Hardware that can be written as a project. Its checks use a temporary project."""
 
     @abstractmethod
     def write(self, directory: str | os.PathLike[str]) -> Project:

@@ -121,7 +121,7 @@ def _last_ends(
 
 
 class Places(NamedTuple):
-    """What the compiled recurrence takes beside the numbers of its stages.
+    """Arguments of the compiled recurrence apart from the numbers of its stages.
 
     Attributes:
         feeders: [stages] the stage that feeds each; -1 of the first.

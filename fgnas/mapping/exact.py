@@ -59,10 +59,10 @@ class Front:
 
 @dataclass(frozen=True)
 class _Labels:
-    """What is known after one step: the front of every state, concatenated in the order of `states`.
+    """The labels after one step: the front of every state, concatenated in the order of `states`.
 
     Attributes:
-        states: {state: where its labels begin and end}.
+        states: {state: slice of its labels}.
         values: [k, 2] objectives.
         unit: [k] of the step.
         parent: [k] index of the label after the step before; 0 after the first step.

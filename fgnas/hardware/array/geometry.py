@@ -17,7 +17,7 @@ from fgnas.hardware.numbers import ceil_div
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerWords:
-    """What a layer's words follow from, whatever the graph.
+    """The words of a layer in each memory, and the fields that determine them; none depends on the graph.
 
     Attributes:
         first, last: whether it is the first or the last of the layers.
@@ -202,7 +202,8 @@ class Memories:
 
 
 def memories(layers: Sequence[PlacedLayer]) -> Memories:
-    """What layers take: in turn where one overwrites what another has read, and together else."""
+    """The memories that all layers need: the words of the largest layer where each overwrites the one before it, else
+    the sum over the layers."""
     words = [layer.words for layer in layers]
     least = _most(one.least_words for one in words)
     return Memories(

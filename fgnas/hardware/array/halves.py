@@ -32,7 +32,7 @@ from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 Made = Callable[[Sequence[Codes]], Codes]
-"""What is made of the results of the halves before, [rows, columns] each."""
+"""A function of the results of all earlier halves, [rows, columns] each."""
 Bools = np.typing.NDArray[np.bool_]
 
 
@@ -219,7 +219,7 @@ class _Halves:
         )  # fmt: skip
 
     def _finish(self, layer: ArrayLayer) -> dict[str, Any]:
-        """What becomes of the sums of an aggregation."""
+        """Fields of the half that finishes an aggregation's sums: shift, bias, activation, width of the result."""
         g, activation = layer, layer.activation
         fine = layer.value_format.fraction_bits < self.source.logit_format.fraction_bits
         return {

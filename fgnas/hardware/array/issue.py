@@ -17,13 +17,13 @@ from fgnas.hardware.array.programme import Target
 
 TABLE, OWN, LOGITS, PARTIAL = (int(one) for one in (Target.TABLE, Target.OWN, Target.LOGITS, Target.PARTIAL))
 ENDLESS = -1
-"""What is found of a phase that never ends."""
+"""Result for a phase that never ends, in place of its cycles."""
 
 Ends = NDArray[np.bool_]
 
 
 class Facts(NamedTuple):
-    """What a phase depends on beside its rows, as integers.
+    """Parameters of a phase apart from its rows, as integers.
 
     Attributes:
         target: TABLE, OWN, LOGITS or PARTIAL.

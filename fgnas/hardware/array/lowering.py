@@ -328,9 +328,9 @@ def softmax_of(source: ArrayNetwork) -> Softmax | None:
 
 
 class Scored(NamedTuple):
-    """What a softmax must know of a layer: fraction bits of its scores, words of its table of exponentials, whether its
-    aggregation is a mean, and whether its scores are symmetric, or those of edges, or made of functions of two nodes'
-    features."""
+    """Properties of a layer that size the softmax unit: fraction bits of its scores, words of its table of
+    exponentials, whether its aggregation is a mean, and whether its scores are symmetric, belong to edges (`dot`), or
+    are made of functions of two nodes' features (`pair`)."""
 
     fraction_bits: int
     words: int

@@ -42,7 +42,7 @@ class Formats(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What stands for a design: the name of a network's content, and the content as plain JSON values."""
+    """The description that replaces a design: the hash of a network's content, and the content as plain JSON values."""
 
     hash: str
     content: dict[str, Any]
@@ -174,7 +174,7 @@ class _Halves:
         self.made[after.name] = list(range(first, len(self.halves)))
 
     def _finish(self, step: Step, behind: Apply, last: bool) -> dict[str, Any]:
-        """What becomes of the sums of an operation."""
+        """Fields of the half that finishes an operation's sums: shift, bias, activation, width of the result."""
         activation = Activation.NONE
         if behind.table is not None:
             plain = behind.function == "relu" and behind.output == behind.argument

@@ -36,7 +36,7 @@ FUNCTIONS = (*CONNECTS, *REDUCERS, *MESSAGES, *(str(width) for width in WIDTHS),
 CLASSES = (
     *(f"{reducer} {message}" for reducer in REDUCERS for message in MESSAGES), "combine", "skip", *SAMPLES,
 )  # fmt: skip
-"""What costs a time of its own; a combine by its widths."""
+"""Classes of operations, each with its own time; that of a combine also depends on its widths."""
 NUMBERS = 7
 """Numbers of an operation beside its codes: see `_numbers`."""
 FLOAT = 4

@@ -35,7 +35,7 @@ from fgnas.networks.points.work import Cloud
 FLOAT, INDEX = 4, 8
 """Bytes of a feature, and of a neighbour's place."""
 MAPPED_FROM = "MALLOC_MMAP_THRESHOLD_"
-"""What tells glibc from how many bytes on a block goes back to the system when it is free."""
+"""Environment variable of glibc: from this size in bytes on, a block returns to the system when it is freed."""
 SMALLEST_MAPPED = 65_536
 KIB, PAGE = 1024, 4096
 

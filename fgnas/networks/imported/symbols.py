@@ -1,4 +1,4 @@
-"""What a running model's tensors are beside sums of terms: the steps of a softmax over neighbours, and others."""
+"""Symbols for tensors of a running model that are no sums of terms, such as the steps of a softmax over neighbours."""
 
 from __future__ import annotations
 
@@ -117,11 +117,11 @@ class Call:
 
 Handler = Callable[[Call], Any]
 TABLE: dict[str, Handler] = {}
-"""What is done with each of torch's operations; the modules of `operations` fill it."""
+"""Handlers of torch's operations by name; the modules of `operations` register them."""
 
 
 def operation(*names: str) -> Callable[[Handler], Handler]:
-    """Register what is done with operations."""
+    """Register a handler of operations."""
 
     def registered(handler: Handler) -> Handler:
         TABLE.update(dict.fromkeys(names, handler))

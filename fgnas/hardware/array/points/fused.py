@@ -26,8 +26,8 @@ NO_CODES: Codes = np.zeros(0, np.int64)
 
 
 class Epilogue(NamedTuple):
-    """What becomes of a sum: a right shift, a bias, relu or nothing, and the width of the result; `behind` says that
-    relu comes behind the own row that is added."""
+    """How a sum is finished: a right shift, a bias, optionally relu, and the width of the result. With `behind`
+    relu follows the addition of the own row."""
 
     shift: int
     bits: int
@@ -156,7 +156,7 @@ def _parsed(network: IntegerNetwork) -> dict[str, Made | Sample]:
 def _made(
     network: IntegerNetwork, step: Step, found: dict[str, Made | Sample], between: dict[str, Step]
 ) -> Made:
-    """What makes the value of a bias, or of an addition."""
+    """The fused operation that makes the value of a bias or an addition."""
     if isinstance(step.operation, Add):
         return _added(network, step, found)
     apply, at, shift = step.operation, step.inputs[0], 0

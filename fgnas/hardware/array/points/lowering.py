@@ -178,7 +178,7 @@ class Lowering:
             self.rooms[TABLE].free(value.base.pop(TABLE))
 
     def _keep(self, name: str, value: PlacedValue) -> None:
-        """What lies in the tables is written into the own rows, too, where it is needed there."""
+        """Copy a value from the tables to the own rows if steps read it in both."""
         if TABLE not in value.base or OWN not in value.base:
             return
         for first, tiles in parts_of(value.words):
@@ -391,7 +391,7 @@ class Lowering:
                   limit=(self.depth * self.units - 1) * pitch + tiles, stream=number, **fields)  # fmt: skip
 
     def sample_of(self, made: Gathered) -> Sample | None:
-        """What names the rows that are gathered."""
+        """The sample whose neighbours address the gathered rows; None if there is none."""
         sample = self.made.get(made.neighbours or "")
         return sample if isinstance(sample, Sample) else None
 

@@ -72,7 +72,7 @@ class PlacedValue:
 
 
 class Paging(NamedTuple):
-    """What does not stay in the tables.
+    """Which weights and rows stay in the tables; the others are loaded when they are read.
 
     Attributes:
         weights: whether weights are loaded in front of each product; else once, before any cloud.

@@ -1,4 +1,4 @@
-"""What the steps of a network of points read, in which memories, and until when."""
+"""Reads of the steps of a network of points: the values, their memories, and the last step that reads each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Uses:
         self._follow()
 
     def reads(self, name: str, made: Made | Sample) -> Iterator[tuple[str, Target]]:
-        """What a step reads, and in which memory."""
+        """Yield the values that a step reads, each with its memory."""
         match made:
             case Sample():
                 if made.function == "nearest":
