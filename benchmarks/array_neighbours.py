@@ -50,7 +50,7 @@ UNITS = (4, 8, 2, 6, 12, 3, 16, 5)
 BITS = (8, 6, 8, 5, 9, 8, 4, 7)
 POINTS = (16, 256)
 MOST_CYCLES = 50_000
-"""Of a start; a network that takes more with one cloud is drawn again, and counted."""
+"""Limit of the cycles of a start; a network that takes more with one cloud is drawn again, and counted."""
 TRAINED_ON, TESTED = 6, 2
 """Clouds that choose formats, and those that are run, one or both in a start."""
 QUICKER = ("-O1",)
@@ -227,7 +227,7 @@ def ran(case: Case, project: Path, place: int) -> dict[str, Any]:
 
 
 def described(case: Case) -> dict[str, Any]:
-    """What was drawn, for the record."""
+    """A random case in plain values, for the record."""
     tail = case.network.tail
     words = [" ".join(map(str, vars(one).values())) for one in case.network.operations]
     return {
@@ -239,7 +239,7 @@ def described(case: Case) -> dict[str, Any]:
 
 
 def properties(case: Case) -> Iterator[str]:
-    """What a network has, in words."""
+    """Yield the properties of a case in words: its operations, points, clouds in a start, neighbours and widest rows."""
     for one in case.network.operations:
         match one:
             case Aggregate():

@@ -302,7 +302,7 @@ def dominates(parents: dict[str, Any], above: str, block: str) -> bool:
 
 @dataclass(frozen=True)
 class Operand:
-    """What an instruction takes: a named value, or a constant, whose value is known where it is an integer."""
+    """An operand of an instruction: a named value, or a constant. The value of an integer constant is known."""
 
     name: str
     type: str

@@ -58,7 +58,7 @@ RUN: tuple[str, ...] = (
     *(message for message, _ in RULES),
     f"with attention by scores an array divides by {MOST_COUNTED} messages at most; choose add or max",
 )
-"""What every array demands of a network."""
+"""Requirements of every array on a network, as messages for those that break them."""
 Grid = NDArray[np.float64]
 """[arrays, n] costs of n networks on every array that is offered."""
 
@@ -70,7 +70,7 @@ def _row_told(words: float) -> str:
 
 
 LIMITS = tuple(replace(limit, told=_row_told) if limit.cost == "tiles" else limit for limit in HELD)
-"""What any array holds; the longest row also says what no array runs."""
+"""Capacity of the largest array. The limit of the longest row also reports networks that break a rule of RUN."""
 
 
 def array_costs(clock_mhz: float) -> tuple[Quantity, ...]:

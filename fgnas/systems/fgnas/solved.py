@@ -44,7 +44,7 @@ Grid = NDArray[np.float64]
 
 
 class Solves(Protocol):
-    """What finds an architecture's hardware."""
+    """A solver for the hardware of an architecture."""
 
     def design(self, architectures: ArchitectureSpace, row: NDArray[np.int16], dsp: int) -> Design:
         """The design with the solved hardware of a row of `architectures`, with a DSP budget."""

@@ -1,8 +1,8 @@
-"""What a kernel is given for one step: parameters and a graph, as integers of the formats that it was built with.
+"""Input of a kernel for one step: parameters and a graph, as integers of the formats that it was built with.
 
-Every step of a kernel shares its hardware, so the shifts between its formats are fixed. Powers of two still scale a
-step's features by 2**s and its weights by 2**w as long as what a layer gives is scaled by both, 2**(s + w): then every
-code stands for another number, and the hardware is the same.
+Every step of a kernel shares its hardware, so the shifts between its formats are fixed. A step may still scale its
+features by 2**s and its weights by 2**w, if the results of a layer are scaled by both, 2**(s + w): every code then
+represents another number, and the hardware is the same.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def _padded(values: Reals, *shape: int) -> Reals:
 
 
 def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> list[tuple[Reals, Reals]]:
-    """What each layer's map gives, [n, width], and the layer itself: combined, with bias, a ReLU but the last.
+    """The product of each layer, [n, width], and the layer's result: combined, with bias and, but for the last, a ReLU.
 
-    The first layer receives from the neighbours, a further one from the row itself.
+    The first layer aggregates over the neighbours; further layers read only the row itself.
     """
     found: list[tuple[Reals, Reals]] = []
     for place, (weight, bias) in enumerate(maps):
