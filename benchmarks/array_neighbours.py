@@ -239,7 +239,7 @@ def described(case: Case) -> dict[str, Any]:
 
 
 def properties(case: Case) -> Iterator[str]:
-    """Yield the properties of a case in words: its operations, points, clouds in a start, neighbours and widest rows."""
+    """Yield the properties of a case in words: operations, points, clouds in a start, neighbours and widest rows."""
     for one in case.network.operations:
         match one:
             case Aggregate():

@@ -36,7 +36,7 @@ class Step:
 
 
 def steps_of(encoded: EncodedArray) -> list[Step]:
-    """What a network's programme does."""
+    """The steps of a network's programme: each descriptor with its layer and its schedule."""
     return [Step(one, layer, encoded.schedules.get(number))
             for number, (one, layer) in enumerate(zip(encoded.programme, encoded.layers, strict=True))]  # fmt: skip
 

@@ -190,7 +190,7 @@ def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], t
 
 
 def refusal(read: Any) -> str | None:
-    """What a reader says of a line that it refuses; None of one that it takes."""
+    """The message of a reader that refuses a line; None if it accepts the line."""
     try:
         read()
     except UserError as error:
@@ -202,7 +202,7 @@ RIGHT = random_design(np.random.default_rng(0), 2).to_json()
 
 
 def refused_by_both(content: dict[str, Any], path: Path) -> str | None:
-    """What is said of a line behind a right one, by `Design` and by the reader of tables alike."""
+    """The message for a line after a valid one. `Design` and the reader of tables must give the same message."""
     line = json.dumps(content)
     written(path, [RIGHT, line])
     expected = refusal(lambda: Design.from_json(line, f"{path}:2"))

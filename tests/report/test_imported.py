@@ -56,6 +56,6 @@ def test_a_page_says_what_became_of_the_model(graphs: bool, tmp_path: Path) -> N
 
 
 def text_of(page: Path) -> str:
-    """What a page says."""
+    """The text of a page, without tags."""
     body = page.read_text(encoding="utf-8").partition("<body")[2]
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", body)))

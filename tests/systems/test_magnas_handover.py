@@ -114,7 +114,7 @@ def test_without_kernels_a_mapped_subnet_is_the_supernet_s(model, data, kernels)
 
 
 def test_one_image_and_many_give_the_same_integers(mapped, names, model, data, kernels):
-    """What a kernel gives for the first image does not depend on the others of its batch; logits stay near floats."""
+    """A kernel's result for the first image does not depend on the others of its batch; logits stay near floats."""
     found = mapped_subnet(model, SUBNET, data, mapped[0], kernels)
     assert [piece.name for piece in found.pieces if piece.programme] == names
     images = torch.from_numpy(data.split("val")[0][:60])

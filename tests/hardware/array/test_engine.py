@@ -84,7 +84,7 @@ def narrower(field: str) -> Layout:
     ("shift", "shifts", (0,) * 9), ("residual_shift", "shifts", (0,) * 9),
 ])  # fmt: skip
 def test_rules_follow_the_fields(field: str, size: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a descriptor whose field is narrow: what the field has no room for breaks a rule of the engine."""
+    """With a narrower field of the descriptor, a size that does not fit the field breaks a rule of the engine."""
     assert made(**{size: given})
     monkeypatch.setattr(programme, "DESCRIPTOR", narrower(field))
     place = importlib.util.spec_from_file_location("engine_of_a_narrow_field", engine.__file__)

@@ -1,4 +1,4 @@
-"""What finished rows may add, by hand: one unit, or two, and a descriptor or two."""
+"""Additions to finished rows (own rows, partial sums), by hand: one unit or two, one descriptor or two."""
 
 from dataclasses import replace
 

@@ -86,7 +86,7 @@ def test_what_an_array_does_not_run_is_refused() -> None:
 
 @given(seed=st.integers(0, 10_000))
 def test_every_layer_of_a_design_has_its_place(seed: int) -> None:
-    """Of any attentions, heads and aggregations; weights meet the results of the layer before."""
+    """Designs have any attentions, heads and aggregations; each layer's weights fit the results of the layer before."""
     rng = np.random.default_rng(seed)
     data, layers = random_graph(rng, 12, 9, 4, 20), 1 + seed % 3
     chosen = tuple(

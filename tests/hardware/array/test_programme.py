@@ -58,7 +58,7 @@ def test_an_entry_by_hand() -> None:
 
 
 def test_a_wide_entry_by_hand() -> None:
-    """Of numbers of 11 bits and more a beat has fewer: the fourth entry begins at bit 93, its value has 16 bits."""
+    """From 11 bits on, a beat contains fewer entries: the fourth begins at bit 93, and its value has 16 bits."""
     index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
     word = int.from_bytes(entry_beats(index, value, last, 4, 128, 11).tobytes(), "little")
     assert word == (5 | 0xFFFF << 14 | 1 << 30) << 93

@@ -84,7 +84,7 @@ def test_live_is_what_our_networks_hold() -> None:
 
 
 def added(megabytes: int) -> int:
-    """What a run needs that fills so many megabytes."""
+    """Bytes that a run needs which fills so many megabytes."""
     return forked(lambda: np.ones(megabytes * 125_000), 1)
 
 
