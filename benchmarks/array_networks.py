@@ -19,6 +19,7 @@ from fgnas.activations import NAMES
 from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
@@ -40,7 +41,6 @@ from fgnas.hardware.array.programme import (
     NARROW_BITS,
     PORT_WIDTHS,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,

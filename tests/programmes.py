@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from arrays import SCORED, random_array, random_data, random_source
 
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Mode
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.programme import (
-    Beats,
     Descriptor,
     Operation,
     Region,

@@ -20,6 +20,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal_for_logits
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
@@ -44,7 +45,6 @@ from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.programme import (
     STREAMED,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,

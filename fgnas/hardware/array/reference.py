@@ -12,6 +12,7 @@ import numpy as np
 
 from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoded import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
@@ -19,7 +20,6 @@ from fgnas.hardware.array.programme import (
     NARROW_BITS,
     Activation,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,

@@ -12,11 +12,11 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.entries import place_entries, repeats
 from fgnas.hardware.array.programme import (
-    Beats,
     Region,
     beats_per_slot_row,
     entries_per_beat,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from fgnas.errors import UserError
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import PARTIAL_CYCLES, RESIDUAL_CYCLES, stream_of
 from fgnas.hardware.array.engine import Engine, Mode, joined
-from fgnas.hardware.array.programme import Activation, Beats, Descriptor, Operation, Region, Target, entry_beats
+from fgnas.hardware.array.programme import Activation, Descriptor, Operation, Region, Target, entry_beats
 from fgnas.hardware.array.reference import Machine
 from fgnas.hardware.array.resources import engine_resources
 
