@@ -1,8 +1,8 @@
 """Networks of points at random on random arrays: interpreter, machine reference, C++ and RTL, several on each build.
 
 Networks are uniform draws of HGNAS's space, as a search sees them, with random weights, for clouds of 16 to 256 points
-on a coarse grid: many distances are equal, and a third of the points lie on others. The cycles of every phase of the
-RTL are compared with the model. What the array refuses is recorded in its own words, and is a failure.
+on a coarse grid: many distances are equal, and a third of the points coincide with others. The cycles of every phase of
+the RTL are compared with the model. A network that the array refuses is a failure, and its message is recorded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Case:
 
 
 def clouds_of(rng: np.random.Generator, points: int, k: int) -> GraphSet:
-    """Clouds on a coarse grid, of two to nine numbers a point; a third of the points lie on others."""
+    """Clouds on a coarse grid, of two to nine numbers a point; a third of the points coincide with others."""
     count, width = TRAINED_ON + 2 * TESTED, int(rng.integers(2, 10))
     made = rng.integers(-3, 4, (count, points, width)) / 4
     moved, stay = np.split(rng.permutation(points), [points // 3])

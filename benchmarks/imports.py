@@ -1,8 +1,8 @@
 """Models of PyG on the array: 24 of them on Cora and on molecules of ESOL, with random weights, on one build a graph.
 
-Each layer that is imported stands in a model of two layers, and there are models with skips, concatenations, pools,
+Each layer that is imported occurs in a model of two layers, and there are models with skips, concatenations, pools,
 norms, and one to six layers. Float results are compared with the model's own, the array's machine with the interpreter
-of the integer network, and the C++, call by call, with the machine; of molecules the RTL, too, and its cycles.
+of the integer network, and the C++, call by call, with the machine; for molecules also the RTL and its cycles.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ DOT = "cos"
 PAIRS = ("gene-linear", "gatv2")
 """Attentions whose scores are sums of a function of two nodes' features, each with its own function."""
 BOUNDED = ("gene-linear",)
-"""Those whose function lies from -1 to 1; the numbers of the others have the format of what the function is of."""
+"""Attentions of PAIRS whose function has values from -1 to 1; results of the others have their argument's format."""
 GATV2_SLOPE = 0.25
 """Slope of gatv2's LeakyReLU below zero: a shift by two bits. GATv2Conv has 0.2 unless it is told another."""
 OF_EDGES = (DOT, *PAIRS)
@@ -91,7 +91,7 @@ Rule = tuple[str, Callable[[Any], Any]]
 """A message, and whether choices break the rule: true or false of one design, an array of them for columns of many.
 
 Rules read choices as attributes: a number that is absent is 0, an absent word "". One design and a table of thousands
-run the same lists, so that a rule stands once. A message may name choices in braces, since it is one design's.
+run the same lists, so that each rule is written once. A message may name choices in braces, since it is one design's.
 """
 
 

@@ -270,7 +270,7 @@ def test_what_one_refuses_the_other_refuses_with_the_same_sentence(
 
 
 def test_fields_have_no_rules_that_the_table_does_not_know() -> None:
-    """Numbers have bounds, words options; everything else stands in the lists of rules."""
+    """Numbers have bounds and words have options; every other rule is in the lists of rules."""
     of_layers, of_arrays = [*module.BOUNDS, *module.TEXTS, "order"], ["units", *module.ARRAY_OPTIONS, "columns"]
     for model, fields in ((Layer, of_layers), (Array, of_arrays)):
         assert sorted(model.model_fields) == sorted(fields)

@@ -107,7 +107,7 @@ def front_of(values: Integers) -> NDArray[np.intp]:
     falls = np.ones(len(order), bool)
     falls[1:] = second[1:] < lowest[:-1]
     order, first = order[falls], first[falls]
-    # Of equal first values the last one kept has the least second value.
+    # Among equal first values, the last one kept has the least second value.
     distinct = np.ones(len(order), bool)
     distinct[:-1] = first[:-1] != first[1:]
     return np.asarray(order[distinct])

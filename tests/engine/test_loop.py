@@ -270,8 +270,8 @@ class Race:
 
 
 def test_finalists_alone_train_with_every_seed_and_merit_chooses(make_loop, workers):
-    """The third is the best by score and too dear; the second loses to the first in the further rounds, and stands
-    before the third nevertheless."""
+    """The third is the best by score and too dear; the second loses to the first in the further rounds, and still ranks
+    before the third."""
     loop = make_loop("whole")
     costs = [{loop.parts.saved: cost} for cost in (10, 12, 90)]
     trials = [replace(trial, costs=one) for trial, one in zip(leaders(loop.run(), 3, "val"), costs, strict=True)]

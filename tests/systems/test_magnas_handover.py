@@ -159,7 +159,7 @@ def test_the_project_lists_every_start(mapped, names, written):
 
 
 def test_every_step_of_a_kernel_has_the_same_rtl(delivered, written, tmp_path):
-    """But for comments, which say what the codes stand for."""
+    """Only comments differ, which name the format of the codes."""
     data, _ = opened(delivered.source)
     for place, vector in enumerate(vectors_of(subnet_of(delivered), data)):
         loaded = vector.programme.loaded

@@ -175,7 +175,7 @@ class Memories:
 
     Attributes:
         weights: what is loaded into the table at first; `least`: words of the least row, of these; `results`: H.
-        own: Z; behind it lie `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
+        own: Z; after it come `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
             `scores`, those of edges and the largest of them.
         partial: sums of slices and blocks.
         biases: of all layers.
@@ -197,7 +197,7 @@ class Memories:
 
     @property
     def own_words(self) -> Any:
-        """Words of a unit's own rows: Z, and what lies behind it."""
+        """Words of a unit's own rows: Z and everything that is stored after it."""
         return self.own + self.maxima + self.vectors + self.queries + self.scores
 
 

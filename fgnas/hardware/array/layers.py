@@ -55,7 +55,7 @@ class ArrayLayer:
     Attributes:
         index: its place among the array's layers. place: that of the layer of the design that it belongs to.
         number: format of the rows that it combines.
-        combine: X W. Of heads whose sum is a row, those of a class are side by side; of others a head's features are.
+        combine: X W. If a row is the sum of its heads, the columns of a class are adjacent; else those of a head are.
         messages: how messages are reduced; a Rescale of every row alone.
         scoring: what makes the scores of an Attend; None without.
         apply: bias and function, or the logits.

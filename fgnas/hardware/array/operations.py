@@ -1,8 +1,8 @@
-"""Networks of operations on the array: every operation is a half, and what lies between halves is in main memory.
+"""Networks of operations on the array: every operation is a half, and values between halves are in main memory.
 
-Each operation is the array's one: rows of entries times a table. Of a product the rows are values and the table is W;
-of a sparse matrix the rows are its own, and the table holds the values, one below the other. So values can be read by
-any operation behind them, however often: skips, concatenations and sums of them need no hardware.
+Each operation is the array's one: rows of entries times a table. In a product the rows are values and the table is W;
+with a sparse matrix the rows are the matrix's own, and the table contains the values, one below the other. So any later
+operation can read a value, however often: skips, concatenations and sums of values need no hardware.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ class Machine:
     def _maxima(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """A word for each row: the largest scores of its sources, and the target's scores of its first entry.
 
-        Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first. Scores of
+        With symmetric scores it has both scores of the source with the largest sum, the first of equal ones. Scores of
         edges are own words, one for each slot row.
         """
         index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
@@ -280,7 +280,7 @@ class Machine:
         self._finish(d, mode, sums)
 
     def _finish(self, d: Descriptor, mode: Mode, sums: list[Codes], divisors: list[Codes] | None = None) -> None:
-        """Add the k units of a group, go on from partial sums, run the epilogue, and write the results.
+        """Add the k units of a group and their partial sums, run the epilogue, and write the results.
 
         `divisors`: [rows, tiles] of each unit, by which sums are divided.
         """

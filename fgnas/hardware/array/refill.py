@@ -1,7 +1,7 @@
 """The streams of an array of which one field changes from call to call, as `fgnas.hardware.pipeline.refill` has them.
 
-Where every feature is sent, and every row has as many neighbours as before, the rows lie in the same slot rows: only
-values and the words of the sources are new.
+If every feature is sent, and every row has as many neighbours as before, the rows keep their slot rows: only values and
+the words of the sources are new.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Networks as numbers for predictors: a row of features for each operation, and their sums.
 
-The kinds and functions are HGNAS's one-hot codes (section 3.5), of 7 kinds and 21 functions. Beside them stand what
-our own predictors read: widths, multiplications, bytes.
+The kinds and functions are HGNAS's one-hot codes (section 3.5), of 7 kinds and 21 functions. Our own predictors also
+read widths, multiplications and bytes.
 """
 
 from __future__ import annotations

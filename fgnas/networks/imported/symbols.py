@@ -15,7 +15,7 @@ from fgnas.networks.imported.nodes import Ints
 
 @dataclass(frozen=True, eq=False)
 class Peak:
-    """The largest row of every neighbourhood; `picked`: that of each edge's. Of scores it begins a softmax."""
+    """The maximum over every neighbourhood, with `picked` copied to each edge. With scores it starts a softmax."""
 
     of: Affine
     index: Ints
@@ -101,7 +101,7 @@ class Call:
     workshop: Workshop
 
     def refused(self, why: str) -> UserError:
-        """Why the import cannot go on, by name of the module."""
+        """The error that ends the import, with the name of the module."""
         return UserError(f"{self.place}: {why}")
 
     def argument(self, place: int, name: str, default: Any = None) -> Any:

@@ -330,7 +330,7 @@ def formats_of(space: DesignSpace) -> list[dict[int, int]]:
 def formats_of_widths(space: DesignSpace, widths: Iterable[tuple[int, int]]) -> list[dict[int, int]]:
     """Column -> option of the distinct formats nearest to each (bits of features, bits of weights).
 
-    Of equal widths the one with most fraction bits.
+    Among formats of equal width, it takes the one with most fraction bits.
     """
     found = []
     for features, weights in widths:

@@ -1,7 +1,7 @@
 """Networks cut between a processor and an array: the first operations here, the rest and the logits there.
 
 A network can be cut behind an operation where nothing but the features crosses: no graph, no features before the last
-change, no count of random graphs. What is left is a network of its own, whose clouds are the features at the cut.
+change, no count of random graphs. The rest is a network of its own, whose clouds are the features at the cut.
 """
 
 from __future__ import annotations

@@ -53,11 +53,11 @@ class Programme:
         return graph_of(rows, index, self.kernel.build.shape(self.call), name)
 
     def outputs(self, rows: Reals, index: Index | None) -> Reals:
-        """[n, outputs] what the kernel gives for rows [n, inputs], by the interpreter of its integers."""
+        """[n, outputs] the kernel's results for rows [n, inputs], by the interpreter of its integers."""
         return self.values(codes_of(self.integers, self.graph(rows, index)))
 
     def values(self, codes: Codes) -> Reals:
-        """[n, outputs] the numbers that the kernel's codes [n, classes] stand for."""
+        """[n, outputs] the numbers that the kernel's codes [n, classes] represent."""
         used = codes[:, : self.call.widths[-1]]
         return self.integers.output.number.value(used).astype(np.float32)
 

@@ -58,7 +58,7 @@ def test_descriptors_name_every_mode_and_shift(name: str, most: int, one: Any) -
 
 
 def test_units_side_by_side_have_a_number_in_a_descriptor() -> None:
-    """All units of the largest array may stand side by side; one of twice as many is refused wherever it is named."""
+    """All units of the largest array may split one row; twice as many are refused wherever they are named."""
     most = engine.LARGEST_UNITS
     wide = made(units=most, modes=(Mode(1, 1, most),))
     side_by_side = wide.modes[0].n.bit_length() - 1

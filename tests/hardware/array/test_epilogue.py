@@ -79,7 +79,7 @@ def test_sums_go_on_from_partial_ones() -> None:
 
 
 def test_the_largest_goes_on_and_is_kept() -> None:
-    """max(2, 5), then 3, in place: the middle part keeps what it goes on from."""
+    """max(2, 5), then 3, in place: the middle part keeps the maximum that it continues from."""
     run = machine()
     parts = [([2, 5], [1, 1], [0, 1]), ([3], [1], [1]), ([4], [-1], [1])]
     beats = [regions_of(*one)["edges"] for one in parts]

@@ -55,7 +55,7 @@ def test_heads_of_a_maximum_are_apart_by_hand() -> None:
 
 
 def test_rows_that_are_gathered_first_are_copied() -> None:
-    """A product with the identity stands before an aggregation that has none."""
+    """A product with the identity is inserted before an aggregation without a product."""
     plain = Apply(np.zeros(3, np.int64), 0, NUMBER, "linear", None, NUMBER)
     last = Apply(np.zeros(4, np.int64), 4, LOGIT, "linear", None, LOGIT)
     steps = (

@@ -106,7 +106,8 @@ class Fused:
     """A network as the steps of an array.
 
     Attributes:
-        made: what makes every value that an array keeps, by name, in order; what lies between is part of it.
+        made: the operation that makes each value that an array keeps, by name, in order; the steps between two such
+            values are part of it.
         columns: {value: numbers of a row}.
         widths: {value: bits of a number}.
         sampled: {sample: the value whose rows it reads}.
@@ -232,7 +233,7 @@ def _gathered(
 
 
 def _read(gather: Gather, source: str, epilogue: Epilogue) -> Read:
-    """A readout; the value of a mean is that of the cloud's size, which is known later: 0 stands for it."""
+    """A readout. The factor of a mean follows from the cloud's size, which is not known yet; it is 0 until then."""
     if gather.reduce == "max":
         return Read(source, 1, True, epilogue._replace(shift=epilogue.shift + gather.shift))
     if gather.mean != "rounded":

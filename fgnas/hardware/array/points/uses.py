@@ -63,7 +63,7 @@ class Uses:
         return self.layouts[name].words
 
     def held(self, name: str) -> bool:
-        """Whether rows that are read in the tables lie there from when they are made."""
+        """Whether rows that are read in the tables are there from when they are made."""
         return self.words(name) <= self.paging.held
 
     def is_read_out(self, name: str) -> bool:
