@@ -763,7 +763,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _layers_of(design: Design) -> list[dict[str, Any]]:
-    """What each convolution of a model became in a design."""
+    """Rows of a table: each convolution of an imported model and the layer of the design that replaces it."""
     rows = []
     for number, layer in enumerate(design.choices.layers):
         heads = f"{layer.k} × " if layer.k > 1 else ""
@@ -775,7 +775,7 @@ def _layers_of(design: Design) -> list[dict[str, Any]]:
 
 
 def _show_import(data: Collection, accuracy: dict[str, Any], layers: Sequence[dict[str, Any]]) -> None:
-    """What each layer became, and how good the results are."""
+    """Print the layers of the imported model as they run here, and its metric in float and in fixed point."""
     from fgnas.tasks.collection import METRICS
 
     if layers:
@@ -1007,7 +1007,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 COMPARED = ("logits", "mismatches", "cycles", "predicted_cycles")
-"""What is shown of each of several simulations."""
+"""Fields of a simulation's report that a table of several simulations shows."""
 
 
 def _show_steps(by_step: dict[str, dict[str, Any]]) -> None:

@@ -40,7 +40,7 @@ class Project:
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
-        Of a mapped network every step on every accelerator, of one in several calls every call.
+        Simulates every step on every accelerator of a mapped network, and every call of a network in several calls.
         If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
         from fgnas.tools.simulate import run_calls, run_other_rtl, run_simulation, run_steps
@@ -223,7 +223,7 @@ class Project:
 
 
 class Checked(ABC):
-    """What can be written as a project, and checked without one of the caller's own."""
+    """Hardware that can be written as a project. Its checks use a temporary project."""
 
     @abstractmethod
     def write(self, directory: str | os.PathLike[str]) -> Project:

@@ -302,7 +302,7 @@ def with_checks(job: dict[str, Any]) -> ys.Design:
     ys.run_pass(f"prep -flatten -top {job['top']}", design)
     for module in own_modules(design):
         untime_checks(module)
-    # The outputs of the module are no assertions. What is undefined is free before anything may simplify it.
+    # The outputs of the module are no assertions. Undefined values become free before any pass may simplify them.
     ys.run_pass(
         "delete -output *; opt_clean -purge; memory_map; setundef -undriven -anyseq; setundef -anyseq; opt -full",
         design,
