@@ -29,7 +29,7 @@ from fgnas.tools.synth import instance_totals, synthesise, tidy
 SEED = 4242
 ENGINES = 20
 ATTENDING = 5
-"""Of so many engines one has attention with scores."""
+"""One in this many engines has attention with scores."""
 MOST_UNITS = 24
 """Units of the engines: larger ones take long to map."""
 SHARING = (2, 4, 8, 4, 2, 16)

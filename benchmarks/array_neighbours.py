@@ -1,8 +1,8 @@
 """Networks of points at random on random arrays: interpreter, machine reference, C++ and RTL, several on each build.
 
 Networks are uniform draws of HGNAS's space, as a search sees them, with random weights, for clouds of 16 to 256 points
-on a coarse grid: many distances are equal, and a third of the points lie on others. The cycles of every phase of the
-RTL are compared with the model. What the array refuses is recorded in its own words, and is a failure.
+on a coarse grid: many distances are equal, and a third of the points coincide with others. The cycles of every phase of
+the RTL are compared with the model. A network that the array refuses is a failure, and its message is recorded.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNITS = (4, 8, 2, 6, 12, 3, 16, 5)
 BITS = (8, 6, 8, 5, 9, 8, 4, 7)
 POINTS = (16, 256)
 MOST_CYCLES = 50_000
-"""Of a start; a network that takes more with one cloud is drawn again, and counted."""
+"""Limit of the cycles of a start; a network that takes more with one cloud is drawn again, and counted."""
 TRAINED_ON, TESTED = 6, 2
 """Clouds that choose formats, and those that are run, one or both in a start."""
 QUICKER = ("-O1",)
@@ -86,7 +86,7 @@ class Case:
 
 
 def clouds_of(rng: np.random.Generator, points: int, k: int) -> GraphSet:
-    """Clouds on a coarse grid, of two to nine numbers a point; a third of the points lie on others."""
+    """Clouds on a coarse grid, of two to nine numbers a point; a third of the points coincide with others."""
     count, width = TRAINED_ON + 2 * TESTED, int(rng.integers(2, 10))
     made = rng.integers(-3, 4, (count, points, width)) / 4
     moved, stay = np.split(rng.permutation(points), [points // 3])
@@ -227,7 +227,7 @@ def ran(case: Case, project: Path, place: int) -> dict[str, Any]:
 
 
 def described(case: Case) -> dict[str, Any]:
-    """What was drawn, for the record."""
+    """A random case in plain values, for the record."""
     tail = case.network.tail
     words = [" ".join(map(str, vars(one).values())) for one in case.network.operations]
     return {
@@ -239,7 +239,7 @@ def described(case: Case) -> dict[str, Any]:
 
 
 def properties(case: Case) -> Iterator[str]:
-    """What a network has, in words."""
+    """Yield the properties of a case in words: operations, points, clouds in a start, neighbours and widest rows."""
     for one in case.network.operations:
         match one:
             case Aggregate():

@@ -1,7 +1,8 @@
-"""What `array_random` draws: graphs, what an engine offers, and networks with weights that use a part of it.
+"""Random input for `array_random`: graphs, options of an engine, and networks with weights that use some of these.
 
-An engine is plain, or it offers any attentions, tables that units share, an epilogue that finishes lanes in parts, rows
-that add own rows, and partial sums, as far as they go together. All operators that take no hardware are any network's.
+An engine is plain, or it has any attentions, tables that units share, an epilogue that finishes lanes in parts, rows
+that add own rows, and partial sums, as far as these can be combined. Operators that need no hardware of their own occur
+in all networks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fgnas.activations import NAMES
 from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
@@ -39,7 +41,6 @@ from fgnas.hardware.array.programme import (
     NARROW_BITS,
     PORT_WIDTHS,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,
@@ -59,7 +60,7 @@ UNITS = (4, 1, 8, 3, 12, 2, 6, 16, 5, 7)
 PLAIN_ENGINES = len(UNITS)
 """The first engines, whose networks are of four operators."""
 BITS = (8, 6, 10)
-"""Of the numbers of plain engines; others may have wider ones, too."""
+"""Bits of the numbers of plain engines; those of other engines may also be wider."""
 ANY_BITS = (8, 10, 6, 16)
 HUB = 1000
 """Neighbours of a graph's hub."""
@@ -68,16 +69,16 @@ AGGREGATIONS = ("add", "mean", "max", MLP)
 RATES = (1.0, 0.6, 0.25)
 """Shares of the edges that a layer of a network with node sampling keeps."""
 MOST_GRAPHS = 12
-"""Of a readout."""
+"""Upper limit of the graphs of a readout."""
 FILLING = 256
-"""Of the values of entries that fill own words."""
+"""Bound of the values of entries that fill own words."""
 MOST_BITS = dict.fromkeys(PAIRS, 8)
-"""Of features whose attention has a table of its own for each of their values: tables hold 2,048."""
+"""Bits of features, at most, for attentions with a table over the sums of features: a table holds 2,048 codes."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What an engine is drawn with; its memories, modes and shifts are those that its networks need.
+    """The random parameters of an engine. Its memories, modes and shifts follow from the networks that it runs.
 
     Attributes:
         units, beat_bits, bits, results, finished, shared: see `Engine`.
@@ -120,7 +121,7 @@ class Case:
     adds: int | None = None
 
     def encoded(self) -> EncodedArray:
-        """What the host sends."""
+        """The programme and the regions that the host sends."""
         found = encode_array(self.array, self.data, self.further)
         return found if self.adds is None else with_residuals(found, np.random.default_rng(self.adds))
 

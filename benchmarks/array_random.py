@@ -40,7 +40,7 @@ BUILD = Path(__file__).parent.parent / "build" / "array-random"
 SEED = 2025
 ENGINES = 40
 MOST_CYCLES = 40_000
-"""Of a run; a longer one is drawn again."""
+"""Limit of the cycles of a run; a longer one is drawn again."""
 LEAST_DIFFERENT = 10
 """Values among the logits of a network, or half as many as it has."""
 QUICKER = ("-O1",)
@@ -114,7 +114,7 @@ def ran(case: Case, project: Path, step: Path | None) -> dict[str, Any]:
 
 
 def described(case: Case, encoded: EncodedArray) -> dict[str, Any]:
-    """What was drawn, for the record."""
+    """A random case in plain values, for the record."""
     source, plans = case.array.source, case.array.plans
     layers = source.design.layers
     return {

@@ -20,7 +20,7 @@ FOLDER = Path("build") / NAME
 
 
 def measured(size: str, seed: int) -> dict[str, Any]:
-    """What a search delivers, and the processor time of its whole command."""
+    """The result of a search, and the processor time of its whole command."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     given = [word for name, value in SIZES[size].items() for word in (f"--{name.replace('_', '-')}", str(value))]
     command = [sys.executable, "-m", "fgnas.cli", "search", "--seed", str(seed), "--workers", "1", *given]

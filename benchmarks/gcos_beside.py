@@ -34,7 +34,7 @@ METHODS: dict[str, dict[str, Any]] = {
 LEAST_ACCURACY = 0.5
 """The hypervolume is of the accuracy above this, and of the cycles below the limit, as shares of the latter."""
 SIZES = {"children": 600, "leaders": 4, "retrain_seeds": 2}
-"""Of each search at equal evaluations."""
+"""Size of each search at equal evaluations."""
 MOST_CHILDREN = 5_000
 
 Points = Sequence[Sequence[float]]

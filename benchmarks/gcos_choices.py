@@ -1,4 +1,4 @@
-"""What choices of G-CoS that were not taken would bring: single paths, more bits, unlike sub-accelerators."""
+"""Alternatives to choices made for G-CoS, measured: single paths, more bits, unlike sub-accelerators."""
 
 from __future__ import annotations
 

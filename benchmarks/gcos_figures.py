@@ -1,4 +1,4 @@
-"""What G-CoS draws in Figures 1, 7 and 8: accuracy and speed of random pairs, the frontier, and speed over PyG."""
+"""Figures 1, 7 and 8 of G-CoS, measured here: accuracy and speed of random pairs, the frontier, and speed over PyG."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 DSP = Options.dsp
 LARGEST_DSP = LANES * LARGEST_UNITS
 BITS = 8
-"""Of every number of a network that is given."""
+"""Width of every number of a given network, in bits."""
 SEEDS = 5
 """Fresh trainings of every design whose test accuracy is told."""
 PAIRS = 300
@@ -50,7 +50,7 @@ ACCURATE, SPEEDY = 0.7, 0.01
 WEIGHTS = (0.0, 0.0125, 0.05, 0.2, 0.8)
 """Lambdas of the frontier."""
 SWEEP = {"children": 600, "leaders": 6, "retrain_seeds": 2}
-"""Of each search of the frontier."""
+"""Size of each search of the frontier."""
 NETWORK_SEARCHES = ("reinforce", "evolution")
 """Ways to search a network for its accuracy alone: those of GraphNAS and Auto-GNN, and that of AutoGraph."""
 HANDMADE = {

@@ -67,7 +67,7 @@ def delivered(results: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def choices(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What was measured of each choice, by graph; empty where nothing was."""
+    """The measurements of each choice, by graph; empty if nothing was measured."""
     found: dict[str, dict[str, Any]] = {}
     for key, one in results.items():
         choice, dataset = key.split(" | ")
@@ -124,7 +124,7 @@ def line(method: str, found: Searches, ours: Searches, everything: dict[str, flo
 
 
 def shares(found: Searches, everything: dict[str, float]) -> dict[str, float]:
-    """What searches evaluated by their seeds, each as a share of the whole space's volume by the same supernet."""
+    """Volume of the candidates that each search scored, by seed, as a share of the whole space's volume."""
     return {
         seed: one["searched"] / everything[seed] for seed, one in found.items()
         if one["searched"] is not None and seed in everything

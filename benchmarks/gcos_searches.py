@@ -46,7 +46,7 @@ SEARCHES = (*NETWORKS, "engine", "costs.py", "pareto.py", "searchers/breeding", 
 WIDTHS = (8, 16, 64, 256)
 """The most features of the networks that are searched without an engine."""
 PRICED = 1_000
-"""Uniform designs of each graph whose prices stand for the array's model."""
+"""Uniform designs of each graph; their prices identify the array's model in `version`."""
 
 
 def networks_alone(width: int, units: int, beat_bits: int) -> ArraySpace:

@@ -166,7 +166,7 @@ def prepared(kind: str, seed: int) -> dict[str, Any]:
 
 
 def processor_seconds() -> float:
-    """Of this process and of its workers that have ended."""
+    """Processor seconds of this process and of its finished workers."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
@@ -304,7 +304,7 @@ def gap(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
 
 
 def shapes(record: dict[str, Any]) -> dict[str, Any] | None:
-    """What the page says of `shapes`: the reference's time, its trainings, the searches and their budget."""
+    """The page's values for `shapes`: time and trainings of the reference, the searches, and the gap in accuracy."""
     found, dgcnn = ([value for key, value in record.items() if key.startswith(f"shapes {name} ")]
                     for name in ("found", "dgcnn"))  # fmt: skip
     if not (found and dgcnn):

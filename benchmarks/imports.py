@@ -1,8 +1,8 @@
 """Models of PyG on the array: 24 of them on Cora and on molecules of ESOL, with random weights, on one build a graph.
 
-Each layer that is imported stands in a model of two layers, and there are models with skips, concatenations, pools,
+Each layer that is imported occurs in a model of two layers, and there are models with skips, concatenations, pools,
 norms, and one to six layers. Float results are compared with the model's own, the array's machine with the interpreter
-of the integer network, and the C++, call by call, with the machine; of molecules the RTL, too, and its cycles.
+of the integer network, and the C++, call by call, with the machine; for molecules also the RTL and its cycles.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SEED, BITS, UNITS, TILES, OUTPUTS, MOLECULES = 61_204, 8, 8, 4, 7, 16
 
 
 def given_for(graph: str) -> Given:
-    """What models are called with: all of Cora as one graph, or the first molecules of ESOL that test."""
+    """Arguments for models: all of Cora as one graph, or the first test molecules of ESOL."""
     data = load(graph)
     data = data if data.graph is None else data.part(np.flatnonzero(data.test)[:MOLECULES])
     given = given_of(data)
@@ -136,7 +136,7 @@ def in_rtl(array: CalledArray, home: Path, folder: Path) -> dict[str, Any]:
 
 
 def written(array: CalledArray, home: Path, folder: Path) -> list[Path]:
-    """The folders of a network's calls, written anew; the first network of a graph is the one that is built."""
+    """The folders of a network's calls, written again. The hardware is built from the first network of a graph."""
     shutil.rmtree(folder, ignore_errors=True)
     write_calls(array, folder)
     if not home.exists():
@@ -176,7 +176,7 @@ def main() -> None:
 
 
 def measure(record: Record, key: str, array: CalledArray, known: dict[str, Any], rtl: bool) -> None:
-    """What is missing of a model: its run in C++, and in RTL where that is wanted."""
+    """Measure and record the missing results of a model: its run in C++ and, with `rtl`, in RTL."""
     graph, _, name = key.partition(" ")
     home, folder = BUILD / graph / f"home-{known['build']}", BUILD / graph / name.replace(" ", "-").replace(",", "")
     found = record.fill(key, lambda: in_cpp(array, known, home, folder))

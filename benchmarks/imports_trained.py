@@ -273,7 +273,7 @@ SIZES = {"esol": (60, 10**9), "tox21": (10, 10**9), "hiv": (5, 8000)}
 
 
 def jobs(parts: list[str]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """What is measured, by name."""
+    """The measurements of these parts, by name."""
     if "molecules" in parts:
         for kind in ("GCN", "GIN"):
             for units in ARRAYS:

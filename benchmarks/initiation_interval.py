@@ -41,9 +41,9 @@ CLOCK_NS, UNCERTAINTY = 10.0, 0.27
 BUDGET = CLOCK_NS * (1 - UNCERTAINTY)
 DESIGNS, ARRAYS = 200, 10
 MOST_UNITS = 6
-"""Of the arrays."""
+"""Upper limit of the arrays' units."""
 NETWORKS = 2
-"""That an array is made for."""
+"""Networks for which an array is made."""
 COMMAND = "make bench-ii"
 NAME = "initiation-interval"
 

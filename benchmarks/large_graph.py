@@ -25,7 +25,7 @@ BUILD = Path(__file__).parent.parent / "build" / "large-graph"
 WORDS = 50
 """Features of a node, in the mean."""
 EXPONENT = 2.2
-"""Of the power law of the nodes' weights, to which degrees are proportional."""
+"""Exponent of the power law of the nodes' weights; degrees are proportional to the weights."""
 ALIKE = 0.8
 """Share of the ends that are looked for in the node's own class."""
 

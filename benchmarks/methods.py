@@ -218,7 +218,7 @@ def compared(number: int, record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def cheapest(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the default's cheapest design saves, and its accuracy beside the best's, for each row that has it."""
+    """The savings of the default's cheapest design, and its accuracy beside the best's, for each row that has one."""
     lines = []
     for number in SEEDS:
         found = [one for one in found_of(record, Wanted(number, DEFAULT, 0)) if "saved" in (one.get("cheapest") or {})]
@@ -236,7 +236,7 @@ def cheapest(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def together(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the default gains over a method on the rows of ten seeds together: means over the rows, seed by seed."""
+    """The default's gain over a method on all rows of ten seeds: means over the rows, seed by seed."""
     lines = []
     for base in (BASELINE, ARCHITECTURES):
         gains = [_gains(record, base, seed) for seed in range(max(SEEDS.values()))]

@@ -51,7 +51,7 @@ def device(name: str) -> DeviceFolder:
 
 
 def described(name: str) -> dict[str, Any]:
-    """What a device is, and the verdict on its predictors."""
+    """The description of a device, and the verdict on its predictors."""
     folder = device(name)
     return {"device": folder.device().to_dict(), **folder.verdict().to_dict()}
 

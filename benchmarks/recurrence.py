@@ -302,7 +302,7 @@ def dominates(parents: dict[str, Any], above: str, block: str) -> bool:
 
 @dataclass(frozen=True)
 class Operand:
-    """What an instruction takes: a named value, or a constant, whose value is known where it is an integer."""
+    """An operand of an instruction: a named value, or a constant. The value of an integer constant is known."""
 
     name: str
     type: str
@@ -400,7 +400,7 @@ class Loop:
         return ""
 
     def condition(self, block: str) -> str | None:
-        """The value that decides where a block goes on, if it has several ways."""
+        """The value that selects a block's successor, if there are several."""
         *_, terminator = (one for one in self.instructions.values() if one.block == block)
         return terminator.operands[0].name if self.control.edges.out_degree(block) > 1 else None
 

@@ -47,7 +47,7 @@ from fgnas.tasks.images import ImageData, load_images
 
 KERNELS = sorted((Path(__file__).parent / "kernels").glob("*.json"))
 WATTS = {"watts": 15.0, "idle_watts": 3.0}
-"""Of the processor, stated, not measured."""
+"""Power of the processor, assumed, not measured."""
 FOLDER = Path(__file__).parents[1] / "build" / "two-tiers"
 CODE = ("networks/vision", "systems/magnas", "mapping", "searchers", "engine", "space.py", "tasks/images.py")
 CPU = "cpu"

@@ -257,6 +257,7 @@ def _add_board(sub: argparse.ArgumentParser) -> None:
     about = "a board that fgnas knows, or a file that describes one; default: %(default)s"
     sub.add_argument("--board", default="ulx3s-85f", metavar="NAME|FILE.toml", help=about)
     sub.add_argument("--sim", action="store_true", help="simulate the whole system, and run the graph over its line")
+    sub.add_argument("--netlist", action="store_true", help="with --sim: the bitstream's netlist in place of the RTL")
     sub.add_argument("--sdram", action="store_true", help="main memory is the board's SDRAM instead of block RAM")
     _add_number(sub, "--memory-kb", POSITIVE, "memory on the chip; default: what the project's graph takes")
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock of the kernel; default: the board's")
@@ -762,7 +763,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _layers_of(design: Design) -> list[dict[str, Any]]:
-    """What each convolution of a model became in a design."""
+    """Rows of a table: each convolution of an imported model and the layer of the design that replaces it."""
     rows = []
     for number, layer in enumerate(design.choices.layers):
         heads = f"{layer.k} × " if layer.k > 1 else ""
@@ -774,7 +775,7 @@ def _layers_of(design: Design) -> list[dict[str, Any]]:
 
 
 def _show_import(data: Collection, accuracy: dict[str, Any], layers: Sequence[dict[str, Any]]) -> None:
-    """What each layer became, and how good the results are."""
+    """Print the layers of the imported model as they run here, and its metric in float and in fixed point."""
     from fgnas.tasks.collection import METRICS
 
     if layers:
@@ -1006,7 +1007,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 COMPARED = ("logits", "mismatches", "cycles", "predicted_cycles")
-"""What is shown of each of several simulations."""
+"""Fields of a simulation's report that a table of several simulations shows."""
 
 
 def _show_steps(by_step: dict[str, dict[str, Any]]) -> None:
@@ -1055,7 +1056,9 @@ def _board(options: argparse.Namespace) -> int:
     project = api.Project(options.directory)
     chosen_system = (options.board, options.clock_mhz, options.memory_kb, options.sdram)
     if options.sim:
-        return _show_check(project.simulate_board(*chosen_system), options.json)
+        return _show_check(project.simulate_board(*chosen_system, options.netlist), options.json)
+    if options.netlist:
+        raise UserError("--netlist is for --sim: a bitstream is always made from its netlist")
     report = project.board(*chosen_system, options.seed)
     if options.json:
         _print_json(report)

@@ -52,7 +52,7 @@ DOT = "cos"
 PAIRS = ("gene-linear", "gatv2")
 """Attentions whose scores are sums of a function of two nodes' features, each with its own function."""
 BOUNDED = ("gene-linear",)
-"""Those whose function lies from -1 to 1; the numbers of the others have the format of what the function is of."""
+"""Attentions of PAIRS whose function has values from -1 to 1; results of the others have their argument's format."""
 GATV2_SLOPE = 0.25
 """Slope of gatv2's LeakyReLU below zero: a shift by two bits. GATv2Conv has 0.2 unless it is told another."""
 OF_EDGES = (DOT, *PAIRS)
@@ -91,7 +91,7 @@ Rule = tuple[str, Callable[[Any], Any]]
 """A message, and whether choices break the rule: true or false of one design, an array of them for columns of many.
 
 Rules read choices as attributes: a number that is absent is 0, an absent word "". One design and a table of thousands
-run the same lists, so that a rule stands once. A message may name choices in braces, since it is one design's.
+run the same lists, so that each rule is written once. A message may name choices in braces, since it is one design's.
 """
 
 
@@ -150,7 +150,7 @@ LAYER_RULES: tuple[Rule, ...] = (
 
 
 def absent(name: str) -> Any:
-    """What stands for a choice of a layer that is None, for rules and in columns."""
+    """The value that replaces None in rules and in columns: an empty text, or 0."""
     return "" if name in TEXT_FIELDS else 0
 
 
@@ -220,7 +220,7 @@ def first_broken_of_design(choices: Any) -> tuple[str, Any] | None:
 
 
 def design_choices(layers: Sequence[Any], dsp: Any, array: Any, sampling: Sequence[float]) -> SimpleNamespace:
-    """What the rules of designs read; `layers` have their `index` and `last`."""
+    """The input of the rules for designs; each of `layers` also has its `index` and `last`."""
     return SimpleNamespace(
         layers=layers, depth=len(layers), hidden=len(layers) - 1, dsp=dsp, array=array, sampling=sampling
     )
@@ -259,7 +259,7 @@ class Layer(BaseModel):
         return self
 
     def choices(self, **place: Any) -> SimpleNamespace:
-        """What the rules read, with the layer's place in a design."""
+        """The input of the rules for layers; `place` adds the layer's `index` and `last`."""
         return SimpleNamespace(
             **{name: absent(name) if value is None else value for name, value in vars(self).items()}, **place
         )

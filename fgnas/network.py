@@ -26,7 +26,7 @@ ATTENTION_VECTORS = ("attention_source", "attention_target", "attention_factor")
 
 @dataclass(frozen=True, eq=False)
 class SecondProduct:
-    """What follows the sums of an aggregation mlp, after a relu.
+    """The second product of an aggregation mlp. It multiplies the sums of messages after a relu.
 
     Attributes:
         weight: [k * d, k * d], in the last layer [k * d, classes].

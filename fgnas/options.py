@@ -13,7 +13,7 @@ from fgnas.errors import UserError
 CONTROLLERS = ("warm", "conditioned", "masked", "paper")
 """Controllers of the method reinforce; the first is the default."""
 CHECKPOINTS = ("accuracy", "loss")
-"""What the kept epoch of a training is best in on the validation nodes; the first is the default."""
+"""Criteria for the epoch whose weights a training keeps, on the validation nodes; the first is the default."""
 
 
 @dataclass(frozen=True)

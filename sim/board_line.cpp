@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -147,11 +148,7 @@ private:
     int listener_, connection_ = -1;
 };
 
-int main(int argc, char** argv) {
-    if (argc < 2) {
-        std::fprintf(stderr, "usage: board_line STEP [PORT]\n");
-        return 2;
-    }
+static int simulate(int argc, char** argv) {
     std::signal(SIGTERM, end);
     const uint32_t step = std::strtoul(argv[1], nullptr, 10);
     VerilatedContext context;
@@ -185,4 +182,17 @@ int main(int argc, char** argv) {
     }
     board.final();
     return context.gotError() ? 1 : 0;
+}
+
+int main(int argc, char** argv) {
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: board_line STEP [PORT]\n");
+        return 2;
+    }
+    try {
+        return simulate(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
 }

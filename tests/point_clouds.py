@@ -36,7 +36,7 @@ def warmed(network: PointNetwork, data: GraphSet, seed: int = 0) -> PointModel:
 
 
 def tied_clouds(rng: np.random.Generator, points: int, width: int, k: int) -> GraphSet:
-    """Clouds on a coarse grid: many points lie on each other, and many distances are equal."""
+    """Clouds on a coarse grid: many points coincide, and many distances are equal."""
     place = np.arange(24)
     made = rng.integers(-3, 4, (24, points, width)) / 4
     data = of_clouds("made", made, place % 3, [place < 12, (place >= 12) & (place < 20), place >= 20])

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from arrays import SCORED, random_array, random_data, random_source
 
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Mode
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.programme import (
-    Beats,
     Descriptor,
     Operation,
     Region,
@@ -36,7 +36,7 @@ class Step:
 
 
 def steps_of(encoded: EncodedArray) -> list[Step]:
-    """What a network's programme does."""
+    """The steps of a network's programme: each descriptor with its layer and its schedule."""
     return [Step(one, layer, encoded.schedules.get(number))
             for number, (one, layer) in enumerate(zip(encoded.programme, encoded.layers, strict=True))]  # fmt: skip
 
@@ -95,7 +95,7 @@ class Builder:
 
 
     def phase(self, step: Step) -> Step:
-        """The step goes on from the sums of one to three random streams, which end as many rows."""
+        """The step continues from the sums of one to three random streams, which end as many rows."""
         d, mode = step.descriptor, self.engine.modes[step.descriptor.mode]
         rows = rows_of(step)
         for number in range(int(self.rng.integers(1, 4))):
@@ -134,7 +134,7 @@ def random_network(
 def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedArray:
     """Most aggregations add own rows: those of the layer before, or what else the memory holds, aligned by any shift.
 
-    A layer's rows lie in the other half of the memory than those of the layer before.
+    The rows of consecutive layers are in different halves of the memory.
     """
     build, half, base, adds = Builder(encoded, rng), OWN_WORDS // 2, 0, 1
     steps = steps_of(encoded)
@@ -159,7 +159,7 @@ def with_residuals(encoded: EncodedArray, rng: np.random.Generator) -> EncodedAr
 
 
 def with_partial_sums(encoded: EncodedArray, rng: np.random.Generator) -> EncodedArray:
-    """Most phases go on from partial sums; the engine keeps as many as that takes, or some more."""
+    """Most phases continue from partial sums; the engine keeps as many as that takes, or some more."""
     steps = steps_of(encoded)
     engine = encoded.accelerator.engine
     phases = [step for step in steps if step.descriptor.operation in (Operation.SPARSE, Operation.DENSE)]

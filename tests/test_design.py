@@ -205,7 +205,7 @@ def test_all_faults_are_told_at_once():
 
 
 def test_all_that_is_wrong_is_named_at_once():
-    """Fields and rules of every layer, and of the design, in one line: nobody mends a file one fault a run."""
+    """One line names the faults of all fields and rules, so that a user can fix a file without a run for each fault."""
     first = {**HIDDEN, "t_in": 6, "k": 3, "ai": 9, "af": 9, "features": 3}
     last = {name: value for name, value in LAST.items() if name not in ("wi", "wf")} | {"t_attn": 2, "d": 4}
     wrong = plain(layers=[first, last], dsp=-1, array={**ARRAY, "columns": [1, 1]}, sampling=[1.0, 1.0])
@@ -223,7 +223,7 @@ def test_all_that_is_wrong_is_named_at_once():
 
 @given(st.data())
 def test_a_broken_rule_is_told_whatever_else_is_wrong(data):
-    """What is told is what a design without the other faults is refused for."""
+    """The message includes the one for a design that breaks this rule and has no other fault."""
     broken = data.draw(st.sampled_from([{"t_aggr": 3}, {"k": 6}, {"wi": 0, "wf": 0}, {"d": None}]))
     beside = data.draw(st.sampled_from([{}, {"more": 1}, {"t_in": "1"}, {"t_out": None}]))
     with pytest.raises(UserError) as alone:

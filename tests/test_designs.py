@@ -190,7 +190,7 @@ def test_a_wrong_array_is_refused_as_design_refuses_it(change: dict[str, Any], t
 
 
 def refusal(read: Any) -> str | None:
-    """What a reader says of a line that it refuses; None of one that it takes."""
+    """The message of a reader that refuses a line; None if it accepts the line."""
     try:
         read()
     except UserError as error:
@@ -202,7 +202,7 @@ RIGHT = random_design(np.random.default_rng(0), 2).to_json()
 
 
 def refused_by_both(content: dict[str, Any], path: Path) -> str | None:
-    """What is said of a line behind a right one, by `Design` and by the reader of tables alike."""
+    """The message for a line after a valid one. `Design` and the reader of tables must give the same message."""
     line = json.dumps(content)
     written(path, [RIGHT, line])
     expected = refusal(lambda: Design.from_json(line, f"{path}:2"))
@@ -270,7 +270,7 @@ def test_what_one_refuses_the_other_refuses_with_the_same_sentence(
 
 
 def test_fields_have_no_rules_that_the_table_does_not_know() -> None:
-    """Numbers have bounds, words options; everything else stands in the lists of rules."""
+    """Numbers have bounds and words have options; every other rule is in the lists of rules."""
     of_layers, of_arrays = [*module.BOUNDS, *module.TEXTS, "order"], ["units", *module.ARRAY_OPTIONS, "columns"]
     for model, fields in ((Layer, of_layers), (Array, of_arrays)):
         assert sorted(model.model_fields) == sorted(fields)

@@ -1,7 +1,7 @@
 """Every command of every guide runs, in the order of the page and in an empty folder.
 
-A guide is a page below *Guides* in mkdocs.yml. What is not run says why, in a comment in front of its block. The Python
-of a guide is run by tests/test_docs.py.
+A guide is a page below *Guides* in mkdocs.yml. A block that is not run gives the reason in a comment before it. The
+Python of a guide is run by tests/test_docs.py.
 """
 
 import os

@@ -67,7 +67,7 @@ def test_shapes_are_checked_against_the_design():
 
 
 def test_a_second_product_is_saved_and_checked(tmp_path):
-    """Of [8, 8] behind eight hidden features, of [2, 2] behind two classes."""
+    """The weights are [8, 8] after eight hidden features and [2, 2] after two classes."""
     mlp = DESIGN.model_copy(update={"layers": tuple(one.model_copy(update={"aggregation": "mlp"})
                                                     for one in DESIGN.layers)})  # fmt: skip
     plain, rng = network(), np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""A searcher and one that was restored from its state: they must go on alike."""
+"""A searcher and one that was restored from its state: both must continue alike."""
 
 from collections.abc import Callable
 

@@ -79,7 +79,7 @@ class Design:
         cls, name: str, *hidden: int, heads: int = 1, activation: str = "relu", bits: int = 8, dsp: int = 100
     ) -> Design:  # fmt: skip
         """A network by its name and the features of each head of its hidden layers, such as ("gcn", 16); see
-        `fgnas.plain`. What the pipeline has no units for gets the array of that DSP budget."""
+        `fgnas.plain`. A network that the pipeline has no units for gets the array of that DSP budget."""
         found = plain_design(name, hidden, heads, activation, bits, dsp)
         if not all(layer.pipelined for layer in found.layers):
             units = max(1, min(LARGEST_UNITS, multipliers_within(dsp) // LANES))

@@ -22,8 +22,8 @@ def measure(
     """Time random networks on this processor, fit predictors, and write both and a page to the folder `out`.
 
     `start` is another device's folder, whose predictors are continued. Options are those of `fgnas measure`: dataset,
-    tail, threads, networks, rounds, memory, seed. With `resume` a measurement goes on where it stopped; an interrupted
-    one raises KeyboardInterrupt with the command that continues it.
+    tail, threads, networks, rounds, memory, seed. With `resume` a measurement continues where it stopped; an
+    interrupted one raises KeyboardInterrupt with the command that continues it.
     """
     from fgnas.hardware.measured.device import DeviceFolder
     from fgnas.report.make import report_device

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fgnas.networks.imported.importing import Imported
 
 KIND = "network of operations"
-"""What a file of such a network says of itself."""
+"""The `kind` that a file of an imported network declares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ImportedNetwork:
 
     @classmethod
     def of(cls, found: Imported, data: Collection, model: str, label: str, dsp: int, bits: int) -> ImportedNetwork:
-        """What an import found."""
+        """The network that an import made, with its accuracy, layers and places as the content."""
         integers, graphs = found.network.integers, found.network.graphs
         content = {
             "kind": KIND, "model": model, "dataset": data.name, "fingerprint": data.fingerprint, "bits": bits,

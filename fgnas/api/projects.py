@@ -40,7 +40,7 @@ class Project:
     def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
-        Of a mapped network every step on every accelerator, of one in several calls every call.
+        Simulates every step on every accelerator of a mapped network, and every call of a network in several calls.
         If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
         from fgnas.tools.simulate import run_calls, run_other_rtl, run_simulation, run_steps
@@ -131,14 +131,19 @@ class Project:
 
     def simulate_board(
         self, board: str = "ulx3s-85f", clock_mhz: float | None = None, memory_kb: int | None = None,
-        sdram: bool = False,
+        sdram: bool = False, netlist: bool = False,
     ) -> dict[str, Any]:
-        """Run the vectors on the whole system of a board in Verilator, over its serial line; returns mismatches, …"""
+        """Run the vectors on the whole system of a board in Verilator, over its serial line; returns mismatches, …
+
+        With `netlist` it is the netlist of the bitstream instead of the RTL.
+        """
         from fgnas.board.assembly import System
-        from fgnas.board.run import run_simulated
+        from fgnas.board.run import run_netlist, run_simulated
         from fgnas.board.simulated import QUICK_CYCLES_OF_A_BIT
 
         known, system = self._system(board, clock_mhz, memory_kb, sdram)
+        if netlist:
+            return run_netlist(self.directory, system, known)
         quick = System(system.clock_hz, system.clock_hz // QUICK_CYCLES_OF_A_BIT, system.memory)
         return run_simulated(self.directory, quick, known.baud)
 
@@ -218,7 +223,7 @@ class Project:
 
 
 class Checked(ABC):
-    """What can be written as a project, and checked without one of the caller's own."""
+    """Hardware that can be written as a project. Its checks use a temporary project."""
 
     @abstractmethod
     def write(self, directory: str | os.PathLike[str]) -> Project:

@@ -29,7 +29,7 @@ RESULTS = "rank.jsonl"
 def rank(store: RunStore, factory: Callable[[], Executor], networks: int, seeds: int) -> dict[str, Any]:
     """Rank correlations of a run's scores over uniform networks within its limits; see `correlations`.
 
-    Each network is scored as in the run, and trained alone with fresh seeds as a leader is. What is measured is kept in
+    Each network is scored as in the run, and trained alone with fresh seeds as a leader is. Measurements are kept in
     the run's folder, so that a later call continues.
     """
     from fgnas.engine.jobs import Workers

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fgnas.engine.trial import Trial
 
 MAPPING = "mapping-"
-"""What the name of a mapping on a run's front begins with; its number follows."""
+"""Prefix of the name of a mapping on a run's front; its number follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +272,7 @@ def search(
 
 
 def _how_to_go_on(runs: Path, name: str) -> str:
-    """What can be done with an interrupted search; nothing to say if its run has not begun."""
+    """The commands that continue an interrupted search or build its best design so far; empty before the run begins."""
     from fgnas.engine.store import RunStore
 
     if not (runs / name / "config.json").is_file():

@@ -287,7 +287,7 @@ def write_cpp(encoded: Encoded, directory: Path, specification: Specification, c
 
 
 def _storage(words: int) -> str:
-    """What a memory of rows is built of."""
+    """The storage of a memory of so many words in HLS: block RAM or LUT RAM."""
     return "bram" if in_block_ram(words) else "lutram"
 
 

@@ -23,10 +23,10 @@ WEIGHTS = "weights.pt"
 
 @dataclass(frozen=True, eq=False)
 class PointProject:
-    """What the project of a network of points is written from.
+    """The content of the project of a network of points.
 
     Attributes:
-        encoded: what the host sends, clouds included.
+        encoded: the regions that the host sends, clouds included.
         network: the record of its operations.
         accuracies: {"float", "quantised": {"val", "test": 0 to 1}}.
         weights: the file of the float weights.
@@ -72,8 +72,8 @@ def _fill(project: PointProject, built: Path, specification: Specification) -> N
 
 
 def _write_clouds(project: PointProject, vectors: Path, counts: dict[str, int]) -> None:
-    """What the driver needs beside the regions: the cloud as numbers, how clouds are encoded and logits are read, and
-    the descriptor that says how many clouds come in a start."""
+    """Write the driver's input beside the regions: the clouds as numbers, the sizes and formats with which it encodes
+    clouds and reads logits, and the index of the descriptor whose field gives the clouds of a start."""
     _, points, width = project.clouds.shape
     arguments = project.encoded.arguments()
     needed = {name: int(arguments[name]) for name in ("descriptors", "classes", "row_words", "beat_words",

@@ -1,4 +1,4 @@
-"""What the project folders of all kinds of hardware have in common, and who writes each kind."""
+"""Common parts of the project folders of all kinds of hardware, and the dispatch to the module that writes each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEFAULT_COMPILER = "vitis"
 
 @dataclass(frozen=True)
 class Request:
-    """What a project is written for.
+    """The target of a project.
 
     Attributes:
         specification: limits, clock and part.
@@ -81,7 +81,7 @@ def built_project(directory: Path) -> Path | None:
 
 
 def _kept(place: Path, name: str) -> Any:
-    """What a file keeps under a name."""
+    """The value of a key in a JSON file. Raises UserError if the file is missing or damaged."""
     try:
         return json.loads(place.read_text(encoding="utf-8"))[name]
     except (OSError, ValueError, KeyError, TypeError):
@@ -149,7 +149,7 @@ def read_specification(directory: Path) -> Specification:
 
 
 def clock_and_part(specification: Specification) -> dict[str, str]:
-    """What the files for the vendor's tool name."""
+    """The part and the clock (MHz, and ns as its period) for the scripts of the vendor's tool."""
     return {
         "part": part_of(specification),
         "clock_mhz": f"{specification.clock_mhz:g}",

@@ -1,4 +1,4 @@
-"""What a project needs to be checked without fgnas: headers for g++, and a bench in C++ for Verilator."""
+"""Files with which a project is checked without fgnas: headers for g++, and a bench in C++ for Verilator."""
 
 from __future__ import annotations
 

@@ -34,6 +34,10 @@ class LineError(UserError):
     """The board does not answer, or not as a board of fgnas does."""
 
 
+class LineClosed(LineError):
+    """The other end of the line is gone."""
+
+
 class Line(Protocol):
     """Bytes to and from a board."""
 
@@ -57,7 +61,10 @@ class SocketLine:
     def send(self, content: bytes) -> None:
         """Send all of it."""
         self._socket.settimeout(None)
-        self._socket.sendall(content)
+        try:
+            self._socket.sendall(content)
+        except ConnectionError:
+            raise LineClosed("the board closed the connection") from None
 
     def receive(self, timeout_s: float) -> bytes:
         """What has come; waits for the first byte, at most so long."""
@@ -66,8 +73,10 @@ class SocketLine:
             content = self._socket.recv(1 << 16)
         except TimeoutError:
             return b""
+        except ConnectionError:
+            content = b""
         if not content:
-            raise LineError("the board closed the connection")
+            raise LineClosed("the board closed the connection")
         return content
 
     def close(self) -> None:

@@ -19,6 +19,8 @@ MODULE = "board_litedram"
 LEAST_WAIT = 16
 """Cycles between two commands of the start-up, at least: more than a refresh or a mode register takes."""
 CAS_LATENCY = 2
+EARLIER = 4
+"""Cycles by which a refresh comes before its time: as many rows of them are longer than the start-up after a reset."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,13 @@ def controller(chip: Chip, clock_hz: int, beat_bits: int) -> str:
 
     with redirect_stdout(io.StringIO()):
         text = str(verilog.convert(core, ios=ports, name=MODULE))
-    return re.sub(r"(?m)^//.*(Date|LiteX sha1).*\n", "", text)
+    # Without what differs every time, so that an equal system is not built again.
+    return re.sub(r"(?m)^//.*(Date|LiteX sha1|LiteX on).*\n", "", text)
+
+
+def refresh_cycles(facts: Any, clock_hz: int) -> int:
+    """Cycles from one refresh to the next. LiteDRAM rounds this time up as it does the others, but it is a limit."""
+    return int(facts.get("tREFI").ns * clock_hz // 1_000_000_000) - EARLIER
 
 
 class _Library:
@@ -77,6 +85,7 @@ class _Library:
         from migen import Case, Cat, If, Module, Signal
 
         facts = self.module(chip.module)(clock_hz, "1:1")
+        facts.timing_settings.tREFI = refresh_cycles(facts, clock_hz)
         core = Module()
 
         class Pins(Module):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fgnas.board.assembly import SYSTEM, System, write_system
-from fgnas.board.line import SOCKET
+from fgnas.board.line import SOCKET, LineClosed
 from fgnas.errors import CheckFailed, UserError
 from fgnas.paths import sim_directory
 from fgnas.tools.find import find_compiler, find_make, find_verilator
@@ -24,6 +27,8 @@ TIMEOUT_S = 60.0
 QUICK_CYCLES_OF_A_BIT = 4
 """The fewest cycles of a bit that the board's receiver takes: a simulation spends its time on the line."""
 LISTENS = "port "
+STARTS_S, ENDS_S = 0.01, 10.0
+"""How often a simulator is asked whether it listens, and how long its process may take to end behind its line."""
 
 
 def build_system(directory: Path, folder: Path, system: System, make_flags: str = MAKE_FLAGS) -> Path:
@@ -35,13 +40,15 @@ def build_system(directory: Path, folder: Path, system: System, make_flags: str 
     return build_simulator([*sources, *beside], folder, make_flags, BENCH)
 
 
-def build_simulator(sources: list[Path], folder: Path, make_flags: str = MAKE_FLAGS, top: str = SYSTEM) -> Path:
+def build_simulator(
+    sources: list[Path], folder: Path, make_flags: str = MAKE_FLAGS, top: str = SYSTEM, options: Sequence[str] = ()
+) -> Path:
     """Build the simulator of RTL whose top has board_system's ports, with the rules of its modules; the program."""
     verilator = find_verilator()
     find_compiler(), find_make()
     harness = sim_directory() / f"{PROGRAM}.cpp"
     given = [*sources, *rules_of(sources)]
-    digest = hashlib.sha256(f"{verilator.version} {make_flags} {top}".encode())
+    digest = hashlib.sha256(f"{verilator.version} {make_flags} {top} {options}".encode())
     for path in (*given, harness):
         digest.update(path.name.encode() + path.read_bytes())
     objects, stamp = folder / "obj", folder / "built"
@@ -51,7 +58,7 @@ def build_simulator(sources: list[Path], folder: Path, make_flags: str = MAKE_FL
     command = [
         str(verilator.path), "--cc", "--exe", "--build", "-j", "2", "--top-module", top, "--prefix", "Vboard", "-O3",
         "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-assert-case", "-Wno-fatal", "-Wno-lint",
-        "-Wno-MULTITOP", "-Wno-style", "--Mdir", str(objects), "-o", PROGRAM, *map(str, given), str(harness),
+        "-Wno-MULTITOP", "-Wno-style", *options, "--Mdir", str(objects), "-o", PROGRAM, *map(str, given), str(harness),
     ]  # fmt: skip
     stamp.unlink(missing_ok=True)
     with tools_on_path(verilator.path, make_flags):
@@ -69,39 +76,45 @@ def build_simulator(sources: list[Path], folder: Path, make_flags: str = MAKE_FL
 
 @contextmanager
 def serving(program: Path, bit_step: int, port: int = 0) -> Iterator[str]:
-    """A running simulator; gives the name of its port. Raises CheckFailed where a rule was broken meanwhile."""
+    """A running simulator; gives the name of its port. Raises CheckFailed where it stopped itself meanwhile."""
     log = program.parent.parent / "run.log"
     with log.open("w") as output:
-        process = subprocess.Popen(
-            [str(program), str(bit_step), str(port)], stdout=subprocess.PIPE, stderr=output, text=True
-        )
-        lines: list[str] = []
+        process = subprocess.Popen([str(program), str(bit_step), str(port)], stdout=output, stderr=subprocess.STDOUT)
+    try:
         try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                lines.append(line)
-                if line.startswith(LISTENS):
-                    break
-            else:
-                raise UserError(f"the simulated board did not start: see {log}")
-            try:
-                yield f"{SOCKET}127.0.0.1:{line.removeprefix(LISTENS).strip()}"
-            except Exception:
-                _check(process, lines, log)
-                raise
+            yield f"{SOCKET}127.0.0.1:{_port_of(process, log)}"
+        except LineClosed:
+            # The line goes before the process does.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDS_S)
+            raise
         finally:
-            if process.poll() is None:
+            code = process.poll()
+            if code is None:
                 process.terminate()
-            lines += process.stdout or []
-            process.wait()
-    log.write_text(log.read_text() + "".join(lines), encoding="utf-8")
-    _check(process, lines, log)
+                process.wait()
+    finally:
+        # In place of the exception that it caused at the other end of the line.
+        if code is not None:
+            raise CheckFailed(_why(code, log)) from None
 
 
-def _check(process: subprocess.Popen[str], lines: list[str], log: Path) -> None:
-    """Raise CheckFailed where the simulator stopped itself."""
-    if process.poll() in (None, 0, -15):
-        return
-    lines += process.stdout or []
-    log.write_text("".join(lines), encoding="utf-8")
-    raise CheckFailed(failed_assertion(log) or f"the simulation stopped early: see {log}")
+def _port_of(process: subprocess.Popen[bytes], log: Path) -> int:
+    """The port at which a simulator listens."""
+    while True:
+        ended = process.poll() is not None
+        if found := re.search(rf"^{LISTENS}(\d+)$", log.read_text(), re.MULTILINE):
+            return int(found[1])
+        if ended:
+            raise LineClosed("the simulated board did not start")
+        time.sleep(STARTS_S)
+
+
+def _why(code: int, log: Path) -> str:
+    """Why a simulator stopped itself, in one line: its assertion, or how it ended and the last that it said."""
+    if failed := failed_assertion(log):
+        return failed
+    end = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    said = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    last = f": {said[-1]}" if said and not said[-1].startswith(LISTENS) else ""
+    return f"the simulation ended early {end}{last} (see {log})"

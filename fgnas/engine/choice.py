@@ -1,4 +1,4 @@
-"""What a finished run offers: the best leader, the cheapest one that is as good within the error, and their front.
+"""Choices among a finished run's leaders: the best, the cheapest that is as good within the error, and their front.
 
 Pure functions of the entries of leaders.json, whose retrained scores are means over fresh seeds. The test split has no
 part in any choice.

@@ -1,4 +1,4 @@
-"""What a running search can already deliver: its best design so far, so that one that is stopped was worth its time."""
+"""Keeps the best design so far of a running search deliverable, so that a search can be stopped and still be used."""
 
 from __future__ import annotations
 

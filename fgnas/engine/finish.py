@@ -74,7 +74,7 @@ class Leaders:
 
     A search over one seed favours lucky candidates, so the leaders compete again on fresh seeds. They are ranked by the
     mean of the first score less weighted costs, and each keeps the model of its best seed. With `finalists` only so
-    many, the best by the first seed, train with the others, and stand before those that do not. The kept models are
+    many, the best by the first seed, train with the others, and rank before those that do not. The kept models are
     refined. The winner's models of all seeds are refined, so that the reported spread is that of the delivered
     candidate.
     """

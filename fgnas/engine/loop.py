@@ -188,7 +188,7 @@ def leaders(
     trials.
 
     Candidates that share a training share its luck, so no more than `PER_TRAINING` of them come before the best ones
-    of other trainings. Of candidates with equal score keys only the first counts, because retraining could not tell
+    of other trainings. Among candidates with equal score keys only the first counts, because retraining could not tell
     them apart.
     """
     first = {trial.design_hash: trial for trial in reversed(trials) if trial.feasible}

@@ -19,7 +19,7 @@ from fgnas.files import canonical_json, replace_file
 LATEST = "latest"
 EARLY = "early.json"
 FINISHED = ("best.json", "cheapest.json", "leaders.json")
-"""What only a finished run has."""
+"""Files that only a finished run contains."""
 
 
 class RunStore:

@@ -48,7 +48,7 @@ DOMAIN = "fgnas"
 OPSET, IR_VERSION = 21, 10
 """Versions that onnx 1.16 writes and onnxruntime 1.18 runs, the first with every operator that is used."""
 LEAST = -(1 << 62)
-"""What a maximum starts from: no code of a network reaches it."""
+"""Initial value of a maximum, below every code of a network; its negative starts a minimum."""
 CODES, LOGITS, CLASSES = "codes", "logits", "classes"
 """Names of the results: codes as the hardware gives them, their values, and the classes."""
 Arrays = dict[str, NDArray[Any]]
@@ -84,9 +84,9 @@ def model_of(integers: IntegerNetwork, graphs: Sequence[IntegerGraph], name: str
 
 
 def inputs_of(integers: IntegerNetwork, graphs: Sequence[IntegerGraph]) -> Arrays:
-    """What a model is given for graphs: features [rows, width_in] as float32, and the arrays of each graph it reads.
+    """Inputs of a model for these graphs: features [rows, width_in] as float32, and the arrays of each graph it reads.
 
-    Those are, in the order of its edges, sources [E], targets [E] and coefficients [E], and degrees [N].
+    These arrays are sources [E], targets [E] and coefficients [E], in the order of the graph's edges, and degrees [N].
     """
     writer = _Writer(integers, graphs)
     for step in integers.steps:
@@ -204,7 +204,7 @@ class _Writer:
 
 
 def _value(name: str) -> str:
-    """What the codes of a step are called in the model, where `logits` are the values of codes."""
+    """The name of a step's codes in the model. The plain name would be ambiguous: `logits` names values, not codes."""
     return f"{name}.codes"
 
 

@@ -105,4 +105,4 @@ def _one_kind(values: list[Any]) -> list[Any]:
 
 
 WRITERS: dict[str, Callable[[Columns], str | bytes]] = {".csv": csv_of, ".parquet": _parquet_of}
-"""What makes a file's content, by its ending."""
+"""Functions that encode columns as the content of a file, by its suffix."""

@@ -21,7 +21,7 @@ EXTRA = "tracking"
 AT_ONCE = 1000
 """Values that MLflow takes in one call."""
 ID = "mlflow-run.txt"
-"""The file of a run's folder that names the run of MLflow, in which a continued search goes on."""
+"""The file of a run's folder that names the run of MLflow; a continued search reports to the same one."""
 FILES = ("config.json", "leaders.json", "best.json", "cheapest.json", "pareto.json")
 
 
@@ -64,7 +64,7 @@ class MLflow(Watcher):
         self.run = ""
 
     def begin(self, store: RunStore, trials: Sequence[Trial]) -> None:
-        """Start a run, or go on in that of the search that is continued."""
+        """Start a run, or continue the one of a continued search."""
         import mlflow
 
         self.client, config, place = mlflow.MlflowClient(), store.config(), store.folder / ID

@@ -1,4 +1,4 @@
-"""What hardware decides about a network's numbers: where it rounds what a design leaves open."""
+"""Rounding that a design leaves open and that each kind of hardware defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of hardware offers for designs: every fact about it that other rooms ask for."""
+"""The interface of a kind of hardware that runs designs: other packages get every fact about it here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TablePricer = Callable[[DesignTable], Priced]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of hardware beyond what a design says.
+    """Requirements on the hardware that a design does not state.
 
     Attributes:
         specification: limits, clock and part.
@@ -95,7 +95,7 @@ class Described(Protocol):
     page: str
 
     def resources(self, summary: dict[str, Any], family: str) -> dict[str, float]:
-        """What the model counts for hardware that a summary describes, by name."""
+        """Resources by name, as the model counts them for the hardware that a summary describes."""
 
 
 class Kind(Described, Protocol):

@@ -17,7 +17,7 @@ PIPELINE, ARRAY = Pipeline(), MultiplierArray()
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (ARRAY, PIPELINE)}
 """The last one is that of a summary that names none."""
 DESCRIBED: dict[str, Described] = {**KINDS, **{one.name: one for one in (PointArrays(), ImportedArrays())}}
-"""What a project's summary may name: by `runs` where it is no design that its target runs."""
+"""Kinds of hardware that a project's summary may name; the key `runs` names those that run no design."""
 
 
 def find_kind(name: str) -> Kind:

@@ -121,7 +121,7 @@ def _last_ends(
 
 
 class Places(NamedTuple):
-    """What the compiled recurrence takes beside the numbers of its stages.
+    """Arguments of the compiled recurrence apart from the numbers of its stages.
 
     Attributes:
         feeders: [stages] the stage that feeds each; -1 of the first.
@@ -211,8 +211,8 @@ def _take(
 ) -> tuple[int, float]:  # pragma: no cover - compiled
     """The finish of a row of `count` items behind the first `place`, and the begin of the burst of its last beat.
 
-    Of the beats of a row in one burst, the first or the last one is the latest compared with the stage's own work,
-    because arrivals are equally spaced. freed[k] is the cycle after the last beat of burst k was taken.
+    Among the beats of a row in one burst, the first or the last delays the stage most, because arrivals are equally
+    spaced. freed[k] is the cycle after the last beat of burst k was taken.
     """
     cycles, latency, burst, bursts = pace
     end = place + count

@@ -59,10 +59,10 @@ class Front:
 
 @dataclass(frozen=True)
 class _Labels:
-    """What is known after one step: the front of every state, concatenated in the order of `states`.
+    """The labels after one step: the front of every state, concatenated in the order of `states`.
 
     Attributes:
-        states: {state: where its labels begin and end}.
+        states: {state: slice of its labels}.
         values: [k, 2] objectives.
         unit: [k] of the step.
         parent: [k] index of the label after the step before; 0 after the first step.
@@ -107,7 +107,7 @@ def front_of(values: Integers) -> NDArray[np.intp]:
     falls = np.ones(len(order), bool)
     falls[1:] = second[1:] < lowest[:-1]
     order, first = order[falls], first[falls]
-    # Of equal first values the last one kept has the least second value.
+    # Among equal first values, the last one kept has the least second value.
     distinct = np.ones(len(order), bool)
     distinct[:-1] = first[:-1] != first[1:]
     return np.asarray(order[distinct])

@@ -161,13 +161,13 @@ class Model(_Strict):
 
 
 class Start(_Strict):
-    """What a start of a unit costs that runs whole networks, beside the time of the unit itself.
+    """The cost of one start of a unit that runs whole networks, apart from the time of the unit itself.
 
     Attributes:
-        parts: of the processor.
+        parts: costs of the processor.
         power: energy, in the platform's integers, of all units in a million of its integers of time while this one
             works.
-        source: of the time of the unit itself.
+        source: origin of the time of the unit itself.
     """
 
     parts: Abilities

@@ -1,7 +1,7 @@
-"""Many networks of one depth trained as one computation on a CPU: their columns stand side by side in every matrix.
+"""Many networks of one depth trained as one computation on a CPU: their columns are concatenated in every matrix.
 
-A pass over the graph serves all of them: a feature that is read, an edge that is followed is used for every network. No
-sum runs over columns of two networks, so each is trained bit by bit as it would be alone.
+A pass over the graph serves all of them: each feature and each edge is read once for every network. No sum runs over
+columns of two networks, so each is trained bit by bit as it would be alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the networks stand in one layer's matrices.
+    """The columns of each network in one layer's matrices.
 
     Attributes:
         columns: for each network its columns.

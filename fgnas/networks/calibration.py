@@ -39,7 +39,7 @@ gene-linear), pair (of gene-linear), gathered (of a layer that gathers first), a
 aggregation mlp: mlp_weight and mlp_value."""
 
 SECOND = "mlp_"
-"""What the names of a second product's tensors begin with."""
+"""Prefix of the names of a second product's tensors."""
 SAMPLE = 4_096
 """Values of a tensor that determine its initial scale; a larger tensor is sampled evenly."""
 SCALES = range(-3, 9)
@@ -102,8 +102,8 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
 
 
 def gathered_samples(child: Child, receptive: Field, steps: Sequence[Step]) -> dict[tuple[int, str], list[Values]]:
-    """What differs where a layer gathers first, for each that may: its sums, its products, and the weights of a last
-    layer, whose heads are one."""
+    """Samples of the tensors that change if a layer gathers first, for each layer that may: its sums, its products, and
+    in the last layer its weights, which are averaged over the heads."""
     found: dict[tuple[int, str], list[Values]] = {}
     for index, layer in enumerate(child.architecture):
         x, y, weight, block = steps[index - 1].z, steps[index].y, child.weights[index], receptive.blocks[index]
@@ -119,7 +119,7 @@ def gathered_samples(child: Child, receptive: Field, steps: Sequence[Step]) -> d
 
 
 def _of_edges(attention: str, h: Tensor, vectors: Sequence[Tensor], edges: Edges) -> dict[str, Tensor]:
-    """What a layer has for each of its edges, by name; empty where edges have no scores of their own."""
+    """Tensors with a row for each edge of a layer, by name; empty if the attention computes no score per edge."""
     heads = h.view(len(h), *vectors[0].shape)
     if attention == DOT:
         return {"score": dot_scores(heads, vectors[0], edges)}

@@ -1,7 +1,7 @@
 """Compiled loops over edges and stored features, each over some columns of a matrix whose rows are nodes.
 
 They are compiled because gather and scatter through autograd take several times as long. A column's result depends on
-that column alone, bit for bit: sums run in the order of the edges, whatever other columns stand beside it. Arrays over
+that column alone, bit for bit: sums run in the order of the edges, whatever other columns the matrix has. Arrays over
 edges are [edges, heads], in rows by target. Head h has the columns starts[h] to starts[h + 1].
 """
 

@@ -379,7 +379,7 @@ def _is_looped(edge_index: Tensor, data: GraphData) -> bool:
 
 
 def read_program(path: Path) -> Any:
-    """What torch.export.save wrote. Raises UserError, in one line, where it did not."""
+    """Load a program that torch.export.save wrote. Raises UserError, in one line, if the file contains none."""
     if not path.is_file():
         raise UserError(f"the model {path} does not exist")
     log = logging.getLogger("torch.export")

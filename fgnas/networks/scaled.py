@@ -100,7 +100,7 @@ class ScaledBuilder:
         return FEATURES
 
     def network(self) -> IntegerNetwork:
-        """What was built."""
+        """The network of all steps that were appended."""
         return IntegerNetwork(self.width, self.values[FEATURES].number, tuple(self.steps))
 
     def format(self, name: str, values: Reals | Clouds) -> FixedPoint:

@@ -81,14 +81,14 @@ def pair_scores(
     of_function: Rounding = _same, of_score: Rounding = _same,
 ) -> Tensor:  # fmt: skip
     """[edges, heads] sums of factors [heads, d] times the attention's function of both nodes' features, each times its
-    vector [heads, d]; the `vectors` are that of the sending node, that of the receiving node, and the factors. What the
-    function is of, the function and the scores may be rounded."""
+    vector [heads, d]; the `vectors` are that of the sending node, that of the receiving node, and the factors. The
+    argument of the function, its results and the scores may be rounded."""
     functions = of_function(PAIR_FUNCTIONS[attention](of_pair(paired(heads, vectors, edges))))
     return of_score((functions * vectors[2]).sum(2))
 
 
 def paired(heads: Tensor, vectors: Sequence[Tensor], edges: Edges) -> Tensor:
-    """[edges, heads, d] what the function of `pair_scores` is of."""
+    """[edges, heads, d] the argument of the function of `pair_scores`."""
     source, target = vectors[:2]
     return (heads[edges.places] * target)[edges.targets] + (heads * source)[edges.sources]
 

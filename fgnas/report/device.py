@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What was predicted, with its rows and a chart for each predictor."""
+    """One predicted quantity (latency or memory): its table, and a chart for each predictor."""
 
     what: str
     rows: list[Row]

@@ -56,8 +56,8 @@ def imported_page(
 
 
 def levels(project: ImportedRecord, exact: Mapping[str, float]) -> list[Level]:
-    """The levels from the float model to the hardware. Of many graphs the project holds some: what was compared on
-    these has no figure of all."""
+    """The levels from the float model to the hardware. A project of many graphs contains only some of them, so levels
+    that were compared on these show no accuracy of all."""
     design = project.summary["design"]
     integers = design.get("metrics", {}).get("quantised", {})
     every = "every graph of both parts" if design.get("rows") == "graphs" else "every node of both parts"

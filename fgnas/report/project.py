@@ -1,4 +1,4 @@
-"""What the pages of all projects show: the design, the evidence for it, and its resources."""
+"""Parts that the pages of all projects share: the design, the evidence for it, and its resources."""
 
 from __future__ import annotations
 

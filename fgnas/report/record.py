@@ -68,7 +68,7 @@ class RunRecord:
 
     @property
     def weights(self) -> dict[str, float]:
-        """What each cost counts beside the first score where leaders are ranked; empty where that alone ranks."""
+        """The weight of each cost in the ranking of leaders; empty if the first score alone ranks them."""
         return self.config.get("weights", {})
 
     @functools.cached_property
@@ -80,7 +80,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ProjectRecord:
-    """What the folder of any project holds.
+    """The contents of a project's folder, whatever its hardware.
 
     Attributes:
         summary, price: report/accelerator.json and report/price.json.

@@ -164,7 +164,7 @@ class RunPage:
 
     @property
     def retrained(self) -> bool:
-        """Whether the leaders were trained again. What a supernet scores once more has the seed of the search."""
+        """Whether the leaders were trained again. Leaders that a supernet only scored again have the search's seed."""
         assert self.run.best is not None
         return set(self.run.best["retrained"]["seeds"]) != {self.run.config["options"]["seed"]}
 

@@ -1,4 +1,4 @@
-"""What a user's own model is imported for: a graph whose nodes have targets, or graphs that have them."""
+"""Data for imported models: one graph with a target for each node, or several with a target for each graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.nodes import GraphData
 
 Kind = Literal["classes", "values", "labels"]
-"""What targets are: a class, numbers, or yes and no for each of several questions."""
+"""Kind of targets: one class, real numbers, or several binary labels."""
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -137,4 +137,4 @@ def _area(targets: Reals, results: Reals) -> float | None:
 
 
 METRICS = {"classes": "accuracy", "values": "RMSE", "labels": "ROC-AUC"}
-"""What `metric` measures, by the kind of targets."""
+"""Name of the measure that `metric` returns, by the kind of targets."""

@@ -85,7 +85,7 @@ def read(path: Path) -> GraphFile:
 
 
 def fields_of(path: Path) -> dict[str, Any]:
-    """What a file has, by name, unchecked. Raises UserError where it cannot be read."""
+    """The fields of a file by name, unchecked. Raises UserError if the file cannot be read."""
     if not path.is_file():
         raise UserError(f"the data file {path} does not exist")
     return _read_npz(path) if path.suffix == ".npz" else _read_torch(path)

@@ -152,7 +152,7 @@ def build(
 
 
 UNDIVIDED = "tu:"
-"""What names of data without a split of its own begin with: graphs of the TU collection."""
+"""Prefix of the names of data without a split of its own: graphs of the TU collection."""
 
 
 def label_of(reference: str) -> str:

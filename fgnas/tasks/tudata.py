@@ -39,7 +39,7 @@ def fields_of(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _folder(own: str) -> Path:
-    """Where the raw files lie: below $FGNAS_DATA_ROOT, or where they are kept."""
+    """The folder of the raw files: below $FGNAS_DATA_ROOT, or in the user's cache."""
     roots = [Path(root) for root in (os.environ.get("FGNAS_DATA_ROOT"),) if root]
     roots.append(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "fgnas")
     places = [root / FOLDER / own / "raw" for root in roots]

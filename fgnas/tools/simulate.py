@@ -49,7 +49,7 @@ SPARE_CYCLES = 100_000
 
 @dataclass(frozen=True)
 class BuiltFor:
-    """What a simulator is built for: beats of its memory, and cycles of all of its runs."""
+    """The load that a simulator is built for: beats of its memory, and total cycles of its runs."""
 
     memory_beats: int
     cycles: int

@@ -28,7 +28,7 @@ QUICK_CYCLES = 50_000
 
 
 def flags_for(cycles: int) -> str:
-    """What to build a simulator with that runs so many cycles in all."""
+    """Compiler flags for a simulator that runs so many cycles in total: a short run gains more from a quick build."""
     return QUICK_MAKE_FLAGS if cycles <= QUICK_CYCLES else MAKE_FLAGS
 
 

@@ -356,7 +356,7 @@ def test_several_words_of_h_in_a_cycle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("slices", [3, pytest.param(7, marks=pytest.mark.slow)])
 def test_a_layer_in_slices(slices: int, tmp_path: Path) -> None:
-    """Loads between parts of a row's entries, in two passes; rows without a feature in a slice go on all the same."""
+    """Loads between parts of a row's entries, in two passes; rows without a feature in a slice keep their sums."""
     rng = np.random.default_rng(slices)
     data = random_graph(rng, 40, 31, 5, 90)
     gcn = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}

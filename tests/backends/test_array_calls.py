@@ -171,7 +171,7 @@ def test_what_runs_one_call_alone_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_fastest_calls() -> None:
-    """Of all units and parts; fewer block RAMs where they are limited, none where there are too few."""
+    """The fastest over all units and parts: with a limit it needs fewer block RAMs, and too low a limit is refused."""
     rng = np.random.default_rng(2)
     data = random_graph(rng, 900, 300, 5, 2000)
     source = random_source(rng, 2, data, ("add",), ("gcn",))

@@ -480,7 +480,7 @@ def test_every_argument_is_a_register(wide: Built, sources: dict[str, str]) -> N
 
 
 def test_the_hardware_depends_on_the_engine_alone(wide: Built, tmp_path: Path) -> None:
-    """Of another network's source only sizes for reports and co-simulations differ."""
+    """The sources of another network on the same engine differ only in sizes for reports and co-simulation."""
     rng = np.random.default_rng(77)
     while True:
         data = random_data(rng)

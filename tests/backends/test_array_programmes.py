@@ -44,7 +44,7 @@ def residuals(seed: int) -> EncodedArray:
 
 
 def partial_sums(seed: int) -> EncodedArray:
-    """Phases that go on from partial sums; every other engine adds own rows, too."""
+    """Phases that continue from partial sums; every other engine also adds own rows."""
     rng = np.random.default_rng(seed)
     encoded = random_network(rng, 2 + seed % 2, residual=bool(seed % 2))
     found = with_partial_sums(with_residuals(encoded, rng) if seed % 2 else encoded, rng)

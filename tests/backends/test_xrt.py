@@ -60,7 +60,7 @@ def points(folder: Path) -> None:
 
 
 def glue(arguments: Sequence[wire.Register]) -> str:
-    """What runs the kernel on the buffers of the stand-in."""
+    """C++ that runs the kernel on the buffers of the stand-in."""
     lines, given = [], []
     for place, one in enumerate(arguments):
         if one.bits == wire.ADDRESS_BITS:

@@ -20,7 +20,7 @@ def bench(monkeypatch):
 
 @pytest.mark.parametrize("number", [2, *(pytest.param(one, marks=pytest.mark.slow) for one in (5, 11, 30))])
 def test_what_is_drawn(bench, number: int) -> None:
-    """One engine has all that its networks need; a seed gives the same ones again; points lie on others."""
+    """One engine has all that its networks need; a seed gives the same ones again; some points coincide."""
     made, again = bench.drawn_for(7, number, 2), bench.drawn_for(7, number, 2)
     assert made.engine == again.engine and made.engine.units == bench.UNITS[number % 8] and made.refusals == ()
     for one, other in zip(made.cases, again.cases, strict=True):

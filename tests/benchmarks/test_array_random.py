@@ -82,7 +82,7 @@ def test_networks_share_a_build(arrays, number: int, tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_everything_is_drawn(arrays) -> None:
-    """Of each operator and of each thing that an engine offers there are networks among those of all engines."""
+    """Each operator and each option of an engine occurs in at least four networks among those of all engines."""
     engines = []
     for number in range(arrays.ENGINES):
         engine, cases = arrays.cases_of(number)

@@ -104,7 +104,7 @@ def test_lists_name_no_more(memory) -> None:
 
 
 def test_the_kinds_round_in_the_files_that_are_listed(memory) -> None:
-    """What says how hardware rounds stands in the files of the kinds themselves."""
+    """The attribute `rounding` is defined in the files of the kinds themselves."""
     from fgnas.hardware.kinds import KINDS
 
     for kind in KINDS.values():

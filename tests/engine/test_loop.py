@@ -94,9 +94,9 @@ def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("before", [2, 6, 8])
 def test_a_search_for_more_children_is_that_from_the_start(make_loop, method, before):
-    """Of no whole batch, of one and a short one, of two: the short one is drawn again.
+    """The first search ends within its first batch, within its second, or after two: a short batch is drawn again.
 
-    Batches of the paper's controller are as long as the feasible part of their draws.
+    Batches of the paper's controller contain only the feasible part of their draws.
     """
     whole, first = make_loop("whole", method), make_loop("first", method, children=before)
     whole.run()
@@ -270,8 +270,8 @@ class Race:
 
 
 def test_finalists_alone_train_with_every_seed_and_merit_chooses(make_loop, workers):
-    """The third is the best by score and too dear; the second loses to the first in the further rounds, and stands
-    before the third nevertheless."""
+    """The third is the best by score and too dear; the second loses to the first in the further rounds, and still ranks
+    before the third."""
     loop = make_loop("whole")
     costs = [{loop.parts.saved: cost} for cost in (10, 12, 90)]
     trials = [replace(trial, costs=one) for trial, one in zip(leaders(loop.run(), 3, "val"), costs, strict=True)]

@@ -95,7 +95,7 @@ def test_a_rescale_by_hand(shift: int) -> None:
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 40))])
 @pytest.mark.parametrize("rounding", [Arithmetic(True, False), Arithmetic(False, True)], ids=["pipeline", "array"])
 def test_designs(seed: int, rounding: Arithmetic) -> None:
-    """Of every attention and aggregation, in the arithmetic of both kinds of hardware, with layers that sample."""
+    """Designs have any attention and aggregation and may sample, with the arithmetic of both kinds of hardware."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, int(rng.integers(1, 50)), int(rng.integers(3, 30)), int(rng.integers(2, 9)), 120)
     layers, overrides = 1 + seed % 3, []
@@ -141,7 +141,7 @@ def test_models_of_pyg(name: str) -> None:
 
 
 def test_positions_and_a_difference_by_hand() -> None:
-    """What vision networks have beside the rest."""
+    """Operations that only vision networks use."""
     rng = np.random.default_rng(3)
     number = FixedPoint(9, 3)
     integers, graphs = of_operation(Rescale(0), 2, 8, rng)

@@ -30,7 +30,8 @@ def test_blocks_of_a_file(own: Path) -> None:
 
 
 def test_steps_together_and_costs_in_parts(own: Path) -> None:
-    """What a unit runs as one replaces the sum of a block, and of a block alone; parts of a cost add up."""
+    """If blocks are mapped, the cost of steps that a unit runs together replaces the sum of their costs. Parts of a
+    cost are added."""
     text = own.read_text(encoding="utf-8")
     part = '{source = "stopwatch", cost = [10, 20], at = {slow = [30, 5]}}'
     assert part in text

@@ -109,7 +109,7 @@ KINDS = ("constant", "gat")
 @example(architectures=[ended([NARROW, NARROW | {"attention": name}]) for name in KINDS], checkpoint="loss")
 @given(architectures=st.integers(1, 2).flatmap(batches), checkpoint=st.sampled_from(["accuracy", "loss"]))
 def test_a_network_is_trained_as_if_it_were_alone(four_nodes, architectures, checkpoint):
-    """Bit by bit, whatever stands beside it."""
+    """Bit by bit, whatever other networks are in its batch."""
     recipe = Recipe(epochs=4, checkpoint=checkpoint)
     seeds = list(range(len(architectures)))
     together = train_many(four_nodes, architectures, seeds, recipe, 9)

@@ -70,8 +70,8 @@ def test_both_ways_agree_on_four_nodes(four_nodes, seed):
 @given(st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
 def test_both_ways_agree_on_wide_numbers(four_nodes, seed):
-    """Of up to 16 bits, which only an array carries; some activations look up tables with ten of them, and some layers
-    have second products."""
+    """Numbers have up to 16 bits, which only an array supports; some activations index tables with ten of these bits,
+    and some layers have second products."""
     rng = np.random.default_rng(seed)
     design = random_design(seed, SPACE.restrict(attention=("constant", "gcn")))
     second = [{"aggregation": "mlp"} if rng.integers(2) else {} for _ in design.layers]
@@ -132,7 +132,7 @@ def with_mlp(design, places):
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None)
 def test_both_ways_agree_on_second_products(four_nodes, places, seed):
-    """Of any heads, behind any attention; calibrated, so that scales go both ways."""
+    """Second products follow any heads and any attention. Calibration makes scales larger and smaller."""
     design = with_mlp(random_design(seed), places)
     network = train(four_nodes, design.architecture(), seed, Recipe(epochs=3, learning_rate=0.5)).network
     network = calibrated(design, network, four_nodes)

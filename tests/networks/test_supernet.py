@@ -75,7 +75,7 @@ def test_networks_are_slices_of_the_same_weights(data: GraphData, bounds: Bounds
 
 
 def test_a_second_product_leaves_what_other_networks_share_as_it_is(data: GraphData, bounds: Bounds) -> None:
-    """Its weights lie behind theirs; the bias behind it is theirs."""
+    """Its weights follow theirs in memory; the bias after it is shared."""
     plain, whole = (
         Supernet.initial(one, np.random.default_rng(1)) for one in (bounds, replace(bounds, mlp=True))
     )

@@ -46,7 +46,7 @@ def test_a_page_says_what_became_of_the_model(graphs: bool, tmp_path: Path) -> N
     assert f"The {'RMSE' if graphs else 'accuracy'} ladder" in after
     test = network.content["quantised"]["test"]
     shown = f"{test:,.4f}" if graphs else f"{100 * test:.1f} %"
-    # Of graphs the project holds those that test first: what is compared there has no figure of all.
+    # A project of graphs contains only the first test graphs, so the compared levels show no accuracy of all.
     assert after.count(shown) - before.count(shown) == (0 if graphs else 1)
     record = ImportedRecord.read(tmp_path / "project")
     assert described_kind(record.summary).name == "operations"
@@ -56,6 +56,6 @@ def test_a_page_says_what_became_of_the_model(graphs: bool, tmp_path: Path) -> N
 
 
 def text_of(page: Path) -> str:
-    """What a page says."""
+    """The text of a page, without tags."""
     body = page.read_text(encoding="utf-8").partition("<body")[2]
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", body)))

@@ -118,7 +118,7 @@ def test_where_no_other_candidate_is_left_there_are_no_rows() -> None:
 
 
 def test_where_no_other_candidate_keeps_the_limits_there_are_no_rows() -> None:
-    """Of many: few might have missed them."""
+    """The searcher is asked for many rows: among few, rows within the limits might be missing by chance."""
     found = judged()
     wide = Staged(SimpleNamespace(**vars(found.problem) | {"space": WIDE}), SETTINGS)
     wide.restore(found.state())

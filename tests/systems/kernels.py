@@ -27,7 +27,7 @@ about = "invented"
 send = {source = "invented", cost = [3, 2]}
 receive = {source = "invented", cost = [1, 1]}
 """
-"""What a platform's file says before its steps: a processor and a kernel, with invented costs."""
+"""Head of a platform's file, before its steps: a processor and a kernel, with invented costs."""
 ARRAY = {"units": 8, "beat_bits": 256, "ai": 3, "af": 6, "wi": 1, "wf": 8}
 
 

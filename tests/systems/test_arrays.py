@@ -55,7 +55,8 @@ def test_averaged_heads_of_cora_share_what_they_gather(heads: int, cycles: list[
 
 @pytest.mark.parametrize("cheapest", ["latency_cycles", "lut"])
 def test_the_order_is_that_of_the_cheapest(cheapest: str) -> None:
-    """Of all arrays in both orders; the first order where both cost the same, and neither where X is not narrower."""
+    """The order is that of the cheapest of all arrays in both orders. A layer multiplies first if both cost the same,
+    or if X is not narrower."""
     data = random_graph(np.random.default_rng(1), 50, 20, 9, 150)
     space = fgnas_space(2, 32).restrict(k=(1, 2, 4), d=(4, 8, 16), activation=("relu",))
     target = ArrayTarget(cheapest, space, data, Specification())

@@ -120,7 +120,7 @@ def test_units_share_tables_in_a_space_of_its_own() -> None:
 
 
 def test_heads_are_as_many_as_features_and_units_allow() -> None:
-    """Of a head there are four features at least; a unit holds four heads, and none is split."""
+    """A head has at least four features; a unit holds at most four heads, and no head is split."""
     space = find_space("table-ii", 12, 512)
     designs = [space.candidate(row) for row in space.draw(400, np.random.default_rng(4))]
     heads = set()
@@ -216,7 +216,7 @@ def assert_ranked(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_tau_by_hand() -> None:
-    """Of six pairs of four networks one is the wrong way round; between the seeds two are."""
+    """Four networks form six pairs. One pair in the wrong order gives a tau of 4/6, three give 0, and so do ties."""
     alone = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 3.0, 2.0]])
     found = correlations(np.array([1.0, 3.0, 2.0, 4.0]), np.array([[1.0, 2.0, 3.0, 4.0]] * 2))
     assert found["tau"] == pytest.approx(4 / 6) and found["seeds_tau"] == 1

@@ -99,7 +99,7 @@ def test_networks_of_the_space_in_the_reference(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(700, 710))])
 def test_networks_of_the_space_in_rtl(seed: int, tmp_path: Path) -> None:
-    """All logits of two clouds, and the cycles of the whole; ties and points that lie on each other are in each."""
+    """All logits of two clouds, and the cycles of the whole; each cloud has ties and points that coincide."""
     simulate(check(*drawn(seed)), tmp_path)
 
 

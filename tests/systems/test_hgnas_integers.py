@@ -100,7 +100,7 @@ def test_a_graph_is_made_of_codes(data: GraphSet) -> None:
 
 
 def test_values_keep_their_formats(data: GraphSet) -> None:
-    """What any operation reads has so many bits, but sums that are rounded next."""
+    """Codes of every value stay within its format. Only sums that are rounded next have more bits than the network."""
     model = warmed(PointNetwork((Sample("nearest"), Aggregate("mean", "full"), Combine(8)), TAIL), data)
     integers = network_of(model, data, 8)
     assert isinstance(integers, IntegerNetwork) and integers.number.width == 8

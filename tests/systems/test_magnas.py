@@ -32,7 +32,7 @@ def backbone():
 
 @pytest.fixture(scope="module")
 def board(backbone, tmp_path_factory):
-    """Two units; the operators and the head only on the processor, all else on a kernel of one layer as well.
+    """Two units: the operators and the head run only on the processor, all else also on a kernel of one layer.
 
     The kernel is best for the stem, so every subnet needs both.
     """

@@ -114,7 +114,7 @@ def test_without_kernels_a_mapped_subnet_is_the_supernet_s(model, data, kernels)
 
 
 def test_one_image_and_many_give_the_same_integers(mapped, names, model, data, kernels):
-    """What a kernel gives for the first image does not depend on the others of its batch; logits stay near floats."""
+    """A kernel's result for the first image does not depend on the others of its batch; logits stay near floats."""
     found = mapped_subnet(model, SUBNET, data, mapped[0], kernels)
     assert [piece.name for piece in found.pieces if piece.programme] == names
     images = torch.from_numpy(data.split("val")[0][:60])
@@ -159,7 +159,7 @@ def test_the_project_lists_every_start(mapped, names, written):
 
 
 def test_every_step_of_a_kernel_has_the_same_rtl(delivered, written, tmp_path):
-    """But for comments, which say what the codes stand for."""
+    """Only comments differ, which name the format of the codes."""
     data, _ = opened(delivered.source)
     for place, vector in enumerate(vectors_of(subnet_of(delivered), data)):
         loaded = vector.programme.loaded

@@ -77,7 +77,7 @@ def test_the_hardware_of_a_call_has_its_integers(name: str, tmp_path: Path) -> N
 
 
 def test_the_dress_keeps_formats_and_widths() -> None:
-    """What the array's lowering is given has the integers of the call, and a last layer although all layers are one."""
+    """The source for the array's lowering has the integers of the call, and a last layer although all are equal."""
     same = Product(4, FORMAT, FixedPoint.of(1, 3))
     network = Network(tuple(
         LayerParameters(np.ones((4, 1, 4), np.float32), np.zeros(4, np.float32), weight_scale=1, value_scale=2,

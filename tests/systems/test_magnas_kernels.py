@@ -106,7 +106,7 @@ def test_the_width_between_two_layers(kernels):
 def test_every_step_on_every_kernel(backbone, kernels):
     """Both parts of a split step make the step; the kernel's integers are near; its cycles are the lowered ones.
 
-    Of a sum behind which another layer stands, each message is rounded to the hidden format: it is less near.
+    If another layer follows a sum, each message is rounded to the hidden format, and the error is larger.
     """
     tried = set()
     with torch.no_grad():

@@ -100,7 +100,7 @@ def check(model: Vig, subnet: Subnet, data: ImageData, units: int, beat_bits: in
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_subnets_in_the_reference(seed: int, model: Vig, data: ImageData) -> None:
-    """Of the whole space, on random arrays."""
+    """Subnets come from the whole space, and arrays are random."""
     rng = np.random.default_rng(seed)
     space = vig_space(model.backbone)
     subnet = space.candidate(space.draw(1, rng)[0])

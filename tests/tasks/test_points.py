@@ -130,14 +130,14 @@ def test_raw_files_are_missing(name: str, place: str, root: Path, monkeypatch: p
 
 
 def cloud_file() -> dict[str, Any]:
-    """What a right file of clouds holds."""
+    """The content of a valid file of clouds."""
     y = np.arange(12) % 2
     masks = {f"{split}_mask": np.arange(12) // 4 == place for place, split in enumerate(("train", "val", "test"))}
     return {"points": np.random.default_rng(0).random((12, 10, 3)), "y": y, **masks}
 
 
 def graph_file() -> dict[str, Any]:
-    """What a right file of graphs with edges holds: points of 12 graphs, out of order."""
+    """The content of a valid file of graphs with edges: points of 12 graphs, out of order."""
     content = cloud_file()
     del content["points"]
     graph = np.arange(60) % 12

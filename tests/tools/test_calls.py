@@ -1,4 +1,4 @@
-"""What the checks of several calls say together."""
+"""The combined report of the checks of several calls."""
 
 from fgnas.tools.calls import together
 

@@ -1,4 +1,4 @@
-"""How a network lies on an array: every choice that its engine, its price and its programme are made from."""
+"""How a network is arranged on an array: every choice from which its engine, its price and its programme are made."""
 
 from __future__ import annotations
 

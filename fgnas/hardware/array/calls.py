@@ -1,9 +1,10 @@
-"""Buffer re-purposing off: each half of a layer is a call of its own, and what lies between calls is in main memory.
+"""Buffer re-purposing off: each half of a layer is a call of its own, and values between calls are in main memory.
 
-Both halves are the array's one operation: words are loaded into the tables, the rows of a stream meet them, and the
-rows of results leave as logits do. So an engine runs them as it is, and nothing stays in it. A half comes in parts, a
-call each, where a row or a table is too large for a unit: so every network runs on every number of units. What a call
-reads of those before it is arranged by the host: see `fgnas.hardware.array.halves` and `parts`.
+Both halves are the array's one operation: words are loaded into the tables, the rows of a stream are multiplied by
+them, and the rows of results leave as logits do. So an engine runs them unchanged, and no value stays in it. If a row
+or a table is too large for a unit, a half is split into parts, a call each: so every network runs on every number of
+units. The host arranges the results of earlier calls for a call that reads them: see `fgnas.hardware.array.halves` and
+`parts`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal_for_logits
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
@@ -44,7 +46,6 @@ from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
 from fgnas.hardware.array.programme import (
     STREAMED,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,
@@ -96,8 +97,8 @@ class CalledArray:
     def chain(self) -> Iterator[tuple[EncodedCall, Codes]]:
         """Every call and its results by the integer reference, [rows, width] of its part.
 
-        What a call reads of those before it is made of their results by the reference: a kernel that gives the same for
-        each alone gives the same for all, one after the other.
+        The inputs of a call are made from the reference's results of the calls before it: a kernel that is right for
+        each call alone is right for all of them in turn.
         """
         results: list[Codes] = []
         for parts in self.parts:

@@ -64,13 +64,13 @@ LABELS = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram36": "block RAM"}
 
 @dataclass(frozen=True)
 class Room:
-    """What an array may take.
+    """Limits of an array.
 
     Attributes:
-        multipliers: the most.
+        multipliers: upper limit of its multipliers.
         beat_bits: width of the memory port.
-        limits: the most of other resources by name: lut, ff, dsp, bram36.
-        family: family of devices that they are counted for.
+        limits: upper limits of other resources by name: lut, ff, dsp, bram36.
+        family: device family for which resources are counted.
     """
 
     multipliers: int
@@ -87,8 +87,8 @@ class Room:
 
 
 LARGER = 0.02
-"""What each doubling of the words of H a cycle, or of the units that share a table, must save of the cycles: it takes
-LUTs, which count only where they are limited."""
+"""Share of the cycles that each doubling of the words of H per cycle, or of the units that share a table, must save. A
+doubling costs LUTs, and these are only compared with a limit if there is one."""
 
 
 def fastest(

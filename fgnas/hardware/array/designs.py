@@ -78,14 +78,14 @@ BUILDABLE = (
     Limit("descriptors", MOST_PROGRAMME, lambda value: f"the programme has {value:g} descriptors, an array holds "
           f"{MOST_PROGRAMME}"),
 )  # fmt: skip
-"""What any array holds of a network with one activation table."""
+"""Capacity of the largest array, for a network with one activation table."""
 HELD = (
     *BUILDABLE,
     Limit("activation_words", MOST_ACTIVATION_WORDS, lambda value: f"activation tables take {value:g} words of a unit, "
           f"which holds {MOST_ACTIVATION_WORDS}"),
     Limit("bias_words", MOST_BIASES, lambda value: f"biases take {value:g} words of a unit, which holds {MOST_BIASES}"),
 )  # fmt: skip
-"""What any array holds."""
+"""Capacity of the largest array."""
 
 RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], ...] = (
     (
@@ -332,7 +332,7 @@ def candidates_of(
 def _attention(
     columns: Columns, scored: list[NDArray[np.bool_]], mean: list[NDArray[np.bool_]], degree_bits: Ints, family: str
 ) -> dict[str, Any]:
-    """What `Candidates` tells of attention by scores."""
+    """The fields of `Candidates` for attention by scores."""
     kinds = np.unique(np.concatenate(columns["attention"]))
     vectors = np.array([VECTORS.get(kind, 0) for kind in kinds.tolist()])
     places = np.stack([

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.bits import Beats, packed, signed, unpacked
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.placing import Dealt
-from fgnas.hardware.array.programme import Beats, Descriptor, Target, check_of, descriptor_beats
+from fgnas.hardware.array.programme import Descriptor, Target, check_of, descriptor_beats
 from fgnas.hardware.integer.graph import IntegerGraph
 
 
@@ -186,16 +187,11 @@ def image_beats(image: Codes, engine: Engine) -> Beats:
     words = np.pad(words, ((0, -len(words) % together), (0, 0)))
     if engine.bits == 8:  # a number is a byte: hosts that wait for a cloud need not look at its bits
         return words.astype(np.int8).view(np.uint8).reshape(-1, beat_bits // 8)
-    bits = ((words[:, :, None] >> np.arange(engine.bits)) & 1).astype(np.uint8).reshape(len(words), -1)
-    room = beat_bits // together
-    padded = np.pad(bits, ((0, 0), (0, room - bits.shape[1])))
-    return np.packbits(padded.reshape(-1, beat_bits), axis=1, bitorder="little")
+    return packed(words, engine.bits, beat_bits // together // 8).reshape(-1, beat_bits // 8)
 
 
 def read_image(beats: Beats, engine: Engine, places: int, words: int) -> Codes:
     """The codes in beats of parameters, as `image_beats` lays them out."""
-    room = engine.beat_bits // engine.loaded_together
-    bits = np.unpackbits(beats, axis=1, bitorder="little").reshape(-1, room)[:, : engine.word_bits]
-    codes = bits.reshape(-1, LANES, engine.bits).astype(np.int64) @ (1 << np.arange(engine.bits, dtype=np.int64))
-    sign = 1 << (engine.bits - 1)
-    return ((codes ^ sign) - sign)[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)
+    word_bytes = engine.beat_bits // engine.loaded_together // 8
+    codes = signed(unpacked(beats.reshape(-1, word_bytes), engine.bits, LANES), engine.bits)
+    return codes[: words * places].reshape(words, places, LANES).transpose(1, 0, 2)

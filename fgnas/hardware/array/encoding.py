@@ -10,6 +10,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoded import EncodedArray, image_beats, no_beats
 from fgnas.hardware.array.engine import LANES, Engine, Mode
@@ -46,7 +47,6 @@ from fgnas.hardware.array.programme import (
     STREAMED,
     Activation,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,

@@ -17,7 +17,7 @@ from fgnas.hardware.numbers import ceil_div
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerWords:
-    """What a layer's words follow from, whatever the graph.
+    """The words of a layer in each memory, and the fields that determine them; none depends on the graph.
 
     Attributes:
         first, last: whether it is the first or the last of the layers.
@@ -175,7 +175,7 @@ class Memories:
 
     Attributes:
         weights: what is loaded into the table at first; `least`: words of the least row, of these; `results`: H.
-        own: Z; behind it lie `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
+        own: Z; after it come `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
             `scores`, those of edges and the largest of them.
         partial: sums of slices and blocks.
         biases: of all layers.
@@ -197,12 +197,13 @@ class Memories:
 
     @property
     def own_words(self) -> Any:
-        """Words of a unit's own rows: Z, and what lies behind it."""
+        """Words of a unit's own rows: Z and everything that is stored after it."""
         return self.own + self.maxima + self.vectors + self.queries + self.scores
 
 
 def memories(layers: Sequence[PlacedLayer]) -> Memories:
-    """What layers take: in turn where one overwrites what another has read, and together else."""
+    """The memories that all layers need: the words of the largest layer where each overwrites the one before it, else
+    the sum over the layers."""
     words = [layer.words for layer in layers]
     least = _most(one.least_words for one in words)
     return Memories(

@@ -1,8 +1,8 @@
 """The halves of a network's layers, each the array's one operation: rows of entries times a table.
 
-The rows are those of X or of the graph, or dense ones whose values are results of halves before; the table is W, or
-results, too. What scores are made of is halves of its own: products of every node's features with the vectors of an
-attention, or of every edge's. So the half that weights messages by scores reads scores that are there.
+The rows are those of X or of the graph, or dense ones whose values are results of earlier halves; the table is W, or
+also results. The parts of scores are computed by halves of their own: products of the features of every node, or of
+every edge, with the vectors of an attention. So the half that weights messages by scores reads finished scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 Made = Callable[[Sequence[Codes]], Codes]
-"""What is made of the results of the halves before, [rows, columns] each."""
+"""A function of the results of all earlier halves, [rows, columns] each."""
 Bools = np.typing.NDArray[np.bool_]
 
 
@@ -219,7 +219,7 @@ class _Halves:
         )  # fmt: skip
 
     def _finish(self, layer: ArrayLayer) -> dict[str, Any]:
-        """What becomes of the sums of an aggregation."""
+        """Fields of the half that finishes an aggregation's sums: shift, bias, activation, width of the result."""
         g, activation = layer, layer.activation
         fine = layer.value_format.fraction_bits < self.source.logit_format.fraction_bits
         return {
@@ -332,7 +332,7 @@ class _Halves:
     ) -> Half:
         """A step of scores: rows whose values are numbers of the rows of results, or of those of nodes, side by side.
 
-        What it makes of them is filled in; it shifts as products with weights do.
+        The caller sets the remaining fields; the step shifts as products with weights do.
         """
         value = _columns(results, numbers, (-1,), *nodes)
         return Half(

@@ -17,13 +17,13 @@ from fgnas.hardware.array.programme import Target
 
 TABLE, OWN, LOGITS, PARTIAL = (int(one) for one in (Target.TABLE, Target.OWN, Target.LOGITS, Target.PARTIAL))
 ENDLESS = -1
-"""What is found of a phase that never ends."""
+"""Result for a phase that never ends, in place of its cycles."""
 
 Ends = NDArray[np.bool_]
 
 
 class Facts(NamedTuple):
-    """What a phase depends on beside its rows, as integers.
+    """Parameters of a phase apart from its rows, as integers.
 
     Attributes:
         target: TABLE, OWN, LOGITS or PARTIAL.
@@ -49,7 +49,7 @@ def last_result(ends: Ends, times: int, facts: Facts, results: int) -> int:  # p
 
     `ends` [slot rows, m] says where rows end; the phase issues these slot rows so many times, and so many `results`
     leave together. Without beats, all that the cycles after a turn through `ends` depend on is a state of few words.
-    The states after 1, 2, 4 ... turns are kept until one comes back: what lies between will happen again and again.
+    The states after 1, 2, 4 ... turns are kept until one recurs: from then on the cycles between repeat.
     """
     groups = ends.shape[1]
     queues, pointers = np.zeros((4, groups), np.int64), np.arange(min(results, groups))
@@ -80,8 +80,9 @@ def _step(
 ) -> int:  # pragma: no cover - compiled
     """The cycle in which so many turns through `ends` are issued, after `cycle`; if `drain`, their results left, too.
 
-    The state of a cycle is that of the registers of array_issue and array_writeback in it. Of each group `queues` are:
-    rows and words that wait, words of the first of these rows that left, and the cycle in which the last is ready.
+    The state of a cycle is that of the registers of array_issue and array_writeback in it. `queues` holds, for each
+    group, the rows and words that wait, words of the first of these rows that left, and the cycle in which the last is
+    ready.
     `arriving` are words that become ready, by cycle, and `pointers` the groups whose turn it is to write a result, each
     of those of a share: groups that many apart.
     """
@@ -97,7 +98,7 @@ def _step(
             here[g] = 0
         for g in range(groups if slot < slots else 0):
             full = full or count[g] >= limit
-        # What the registers show in this cycle decides whether a tile is issued, and whether a beat is only a part.
+        # The registers' values in this cycle decide whether a tile is issued, and whether a beat is only a part.
         beat = slot < slots and (parts == 0 or cycle - first_beat >= popped)
         issued = beat and part >= parts - 1 and (tile > 0 or not full)
         if beat and part < parts - 1:

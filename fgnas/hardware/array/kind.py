@@ -140,7 +140,7 @@ class FittedArray:
         return layer_graphs(data, self.source.design.rates)
 
     def _room(self) -> Room:
-        """What an array may take that is not the design's own."""
+        """The limits for an array chosen for the design: multipliers, memory port, resources and family."""
         own, wanted = self.source.design.array, self.wanted
         most = multipliers_within(self.source.design.dsp) if wanted.multipliers is None else wanted.multipliers
         limits = wanted.specification.limits()

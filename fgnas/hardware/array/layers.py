@@ -55,7 +55,7 @@ class ArrayLayer:
     Attributes:
         index: its place among the array's layers. place: that of the layer of the design that it belongs to.
         number: format of the rows that it combines.
-        combine: X W. Of heads whose sum is a row, those of a class are side by side; of others a head's features are.
+        combine: X W. If a row is the sum of its heads, the columns of a class are adjacent; else those of a head are.
         messages: how messages are reduced; a Rescale of every row alone.
         scoring: what makes the scores of an Attend; None without.
         apply: bias and function, or the logits.
@@ -268,11 +268,11 @@ def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:
 
 
 ORDER: tuple[Any, ...] = (Combine, Scoring, Messages, MeanOfHeads, Apply)
-"""What a layer does, one after the other; scores and a mean of heads may be missing."""
+"""The operations of a layer, in this order; scores and the mean of heads are optional."""
 
 
 def _check(name: str, operations: list[Operation]) -> None:
-    """Raise UserError where these are no layer's."""
+    """Raise UserError if these operations are not a layer."""
     kinds = [next((place for place, kind in enumerate(ORDER) if isinstance(one, kind)), -1) for one in operations]
     if kinds != sorted(set(kinds)) or not {0, 2, 4} <= set(kinds):
         said = ", ".join(type(one).__name__ for one in operations)

@@ -116,7 +116,7 @@ class LayerPlan(LayerWords):
         lanes = column[:, None] + np.arange(LANES)
         padded = np.pad(self.layer.combine.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
         inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
-        # A class's heads stand side by side in the layer's features.
+        # The heads of a class are adjacent in the layer's features.
         features = [np.where(held == ABSENT, ABSENT, held * self.averaged + head) for head in range(self.averaged)]
         words = [padded[inputs, of_head].reshape(-1, LANES) for of_head in features]
         scoring = self.layer.scoring
@@ -227,7 +227,7 @@ class ArrayAccelerator:
         """[places, words, LANES] what is loaded into the tables ("weight"), the biases ("bias"), the activation tables
         ("activation"), or the own rows ("vector").
 
-        Of weights it is the first pass and slice of every layer, and the least row behind them.
+        The weights are those of the first pass and slice of every layer, and after them the least row.
         """
         if name == "activation":
             parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
@@ -328,9 +328,9 @@ def softmax_of(source: ArrayNetwork) -> Softmax | None:
 
 
 class Scored(NamedTuple):
-    """What a softmax must know of a layer: fraction bits of its scores, words of its table of exponentials, whether its
-    aggregation is a mean, and whether its scores are symmetric, or those of edges, or made of functions of two nodes'
-    features."""
+    """Properties of a layer that size the softmax unit: fraction bits of its scores, words of its table of
+    exponentials, whether its aggregation is a mean, and whether its scores are symmetric, belong to edges (`dot`), or
+    are made of functions of two nodes' features (`pair`)."""
 
     fraction_bits: int
     words: int
@@ -575,7 +575,7 @@ def dense_elements(width: Any, n: Any) -> Any:
 def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
     """Elements of a row that the fullest of n units side by side holds; lanes behind the last of them hold no feature.
 
-    Of heads of d features that have scores (else `heads` is 0) a unit holds whole ones. Integers, or arrays of them.
+    If the heads of d features have scores (else `heads` is 0), a unit holds whole heads. Integers, or arrays of them.
     """
     words = row_words(features, heads, d) // n
     whole = (words - ceil_div(d, LANES)) * LANES + d
@@ -583,7 +583,7 @@ def own_elements(features: Any, heads: Any, d: Any, n: Any) -> Any:
 
 
 class Words(NamedTuple):
-    """Words of a unit that a graph takes: of H, of Z with what lies beside it, and of partial sums."""
+    """Words of a unit that a graph takes: of H, of Z with everything in the same memory, and of partial sums."""
 
     results: int
     own: int

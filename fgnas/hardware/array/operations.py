@@ -1,8 +1,8 @@
-"""Networks of operations on the array: every operation is a half, and what lies between halves is in main memory.
+"""Networks of operations on the array: every operation is a half, and values between halves are in main memory.
 
-Each operation is the array's one: rows of entries times a table. Of a product the rows are values and the table is W;
-of a sparse matrix the rows are its own, and the table holds the values, one below the other. So values can be read by
-any operation behind them, however often: skips, concatenations and sums of them need no hardware.
+Each operation is the array's one: rows of entries times a table. In a product the rows are values and the table is W;
+with a sparse matrix the rows are the matrix's own, and the table contains the values, one below the other. So any later
+operation can read a value, however often: skips, concatenations and sums of values need no hardware.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Formats(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What stands for a design: the name of a network's content, and the content as plain JSON values."""
+    """The description that replaces a design: the hash of a network's content, and the content as plain JSON values."""
 
     hash: str
     content: dict[str, Any]
@@ -174,7 +174,7 @@ class _Halves:
         self.made[after.name] = list(range(first, len(self.halves)))
 
     def _finish(self, step: Step, behind: Apply, last: bool) -> dict[str, Any]:
-        """What becomes of the sums of an operation."""
+        """Fields of the half that finishes an operation's sums: shift, bias, activation, width of the result."""
         activation = Activation.NONE
         if behind.table is not None:
             plain = behind.function == "relu" and behind.output == behind.argument

@@ -56,11 +56,11 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a call makes of a half.
+    """The part of a half that one call computes.
 
     Attributes:
-        half: all of it.
-        name: of the call.
+        half: the whole half.
+        name: the name of the call.
         columns: [tiles * LANES] column of the half in each lane of a row; ABSENT where there is none.
         chunk: its rows.
         multiplications: those that the network needs for it.

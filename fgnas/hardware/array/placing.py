@@ -1,4 +1,4 @@
-"""What a graph takes of an engine: rows dealt to groups, and the words that they fill of every memory."""
+"""Placement of a graph on an engine: the deal of rows to groups, and the words of each memory that they fill."""
 
 from __future__ import annotations
 

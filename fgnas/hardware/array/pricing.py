@@ -171,7 +171,7 @@ class ArrayPrices:
 
 @dataclass(frozen=True, eq=False)
 class _Common:
-    """What all layers of networks read, [n] each.
+    """Columns that the pricing of every layer reads, [n] each.
 
     Attributes:
         places: units side by side whose tables differ.
@@ -227,7 +227,7 @@ class _Layer(LayerWords):
         return PlacedLayer(self, self.groups, self.rows, self.combined_groups, self.combined_rows, slot_rows)
 
     def attending(self, latency: Ints, spacing: Ints) -> Attending:
-        """What its scores take."""
+        """Its scores, as `Phases` describes them; tiles are limited to MOST_TILES."""
         tiles = np.minimum(self.tiles, MOST_TILES)  # more are refused
         return Attending(
             self.graph, int(self.last), self.groups, self.placed().score_rows, tiles, latency, spacing, self.attends,
@@ -237,10 +237,11 @@ class _Layer(LayerWords):
 
 @dataclass(frozen=True, eq=False)
 class Taken(Memories):
-    """What networks take of an engine, [n] each.
+    """The memories and descriptors that networks need, [n] each.
 
     Attributes:
-        descriptors: those of a programme at most; `unmade`: those of them of blocks without rows.
+        descriptors: upper bound of a programme's descriptors; `unmade`: how many of these belong to blocks without
+            rows.
     """
 
     descriptors: Ints
@@ -301,7 +302,7 @@ class ArrayPricer:
         )  # fmt: skip
 
     def memories(self, candidates: Candidates) -> Taken:
-        """What n candidates take as they are arranged; no phase is stepped through."""
+        """The memories and descriptors of n arranged candidates; it steps through no phase."""
         common = self._common(candidates)
         return self._held(candidates, common, self._layers(candidates, common))
 
@@ -356,7 +357,7 @@ class ArrayPricer:
         return [ALONE if one else self.phases.graph_of(int(at)) for one, at in zip(seconds, firsts, strict=True)]
 
     def _held(self, candidates: Candidates, common: _Common, layers: list[_Layer]) -> Taken:
-        """What n candidates take."""
+        """The memories and descriptors of n candidates with these layers."""
         blocks, unmade = common.blocks, np.zeros_like(common.blocks)
         for one in layers if np.any(blocks > 1) else ():
             counted = each(lambda *at: self.phases.block_rows(*at)[1], one.before, one.combined_groups, blocks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from fgnas import array_sizes
 from fgnas.array_sizes import LARGEST_UNITS, MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
+from fgnas.hardware.array.bits import Beats, packed, signed, unpacked
 from fgnas.hardware.wire import Field, Layout, Register
 
-Beats = NDArray[np.uint8]
 """[beats, bytes of a beat], little-endian within a beat."""
 PORT_WIDTHS = array_sizes.PORT_WIDTHS
 """Widths of the memory port that an engine can have."""
@@ -432,39 +432,15 @@ def entry_beats(
     `bits` is the width of the engine's numbers.
     """
     entry, room = entry_of(bits), entries_per_beat(beat_bits, bits)
-    packed = entry.pack(index=index, value=value, last=last)
+    entries = entry.pack(index=index, value=value, last=last)
     slot_rows, parts = slot_rows_per_beat(takers, beat_bits, bits), beats_per_slot_row(takers, beat_bits, bits)
     if parts > 1:
-        padded = np.pad(packed, ((0, 0), (0, parts * room - takers)))
+        padded = np.pad(entries, ((0, 0), (0, parts * room - takers)))
         fields = padded.reshape(-1, room)
     else:
-        padded = np.pad(packed, ((0, -len(packed) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
+        padded = np.pad(entries, ((0, -len(entries) % slot_rows), (0, 0))).reshape(-1, slot_rows * takers)
         fields = np.pad(padded, ((0, 0), (0, room - padded.shape[1])))
-    found = [_packed(one, entry.bits, beat_bits) for one in _blocks(fields)]
-    return np.concatenate([np.zeros((0, beat_bits // 8), np.uint8), *found])
-
-
-BLOCK_BEATS = 1 << 13
-"""Beats that are packed or read together: their bits, each as a number, would fill the memory for a long stream."""
-
-
-def _blocks(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Rows in blocks of BLOCK_BEATS."""
-    return (rows[first : first + BLOCK_BEATS] for first in range(0, len(rows), BLOCK_BEATS))
-
-
-def _packed(fields: NDArray[np.uint64], bits: int, beat_bits: int) -> Beats:
-    """[n, fields] numbers of so many bits side by side in [n] beats."""
-    places = np.arange(bits, dtype=np.uint64)
-    content = ((fields[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(len(fields), -1)
-    return np.packbits(np.pad(content, ((0, 0), (0, beat_bits - content.shape[1]))), axis=1, bitorder="little")
-
-
-def _unpacked(beats: Beats, bits: int, room: int) -> NDArray[np.int64]:
-    """[n, room] the numbers of so many bits in [n] beats."""
-    content = np.unpackbits(beats, axis=1, bitorder="little")[:, : room * bits]
-    weights = np.int64(1) << np.arange(bits, dtype=np.int64)
-    return np.asarray(content.reshape(-1, room, bits).astype(np.int64) @ weights)
+    return packed(fields, entry.bits, beat_bits // 8)
 
 
 def read_entries(
@@ -473,17 +449,14 @@ def read_entries(
     """[slot rows, takers] index, value and last of the entries in a stream for numbers of so many bits."""
     beat_bits, entry = 8 * beats.shape[1], entry_of(bits)
     room = entries_per_beat(beat_bits, bits)
-    words = np.concatenate([
-        np.zeros((0, room), np.int64), *(_unpacked(one, entry.bits, room) for one in _blocks(beats))
-    ])  # fmt: skip
+    words = unpacked(beats, entry.bits, room)
     parts, together = beats_per_slot_row(takers, beat_bits, bits), slot_rows_per_beat(takers, beat_bits, bits)
     if parts > 1:
         words = words.reshape(-1, parts * room)[:, :takers]
     else:
         words = words[:, : together * takers].reshape(-1, takers)
     found = {field.name: words >> entry.place(field.name)[0] & ((1 << field.bits) - 1) for field in entry.fields}
-    sign = 1 << (entry.place("value")[1] - 1)
-    value = (found["value"] ^ sign) - sign
+    value = signed(found["value"], entry.place("value")[1])
     return found["index"][:slot_rows], value[:slot_rows], found["last"][:slot_rows]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoded import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
@@ -19,7 +20,6 @@ from fgnas.hardware.array.programme import (
     NARROW_BITS,
     Activation,
     Attention,
-    Beats,
     Descriptor,
     Operation,
     Region,
@@ -205,7 +205,7 @@ class Machine:
     def _maxima(self, d: Descriptor, mode: Mode, beats: Beats) -> None:
         """A word for each row: the largest scores of its sources, and the target's scores of its first entry.
 
-        Of symmetric scores it has both scores of the source with the largest sum; of equal ones the first. Scores of
+        With symmetric scores it has both scores of the source with the largest sum, the first of equal ones. Scores of
         edges are own words, one for each slot row.
         """
         index, _, last = read_entries(beats, mode.takers, d.count, self.engine.bits)
@@ -280,7 +280,7 @@ class Machine:
         self._finish(d, mode, sums)
 
     def _finish(self, d: Descriptor, mode: Mode, sums: list[Codes], divisors: list[Codes] | None = None) -> None:
-        """Add the k units of a group, go on from partial sums, run the epilogue, and write the results.
+        """Add the k units of a group and their partial sums, run the epilogue, and write the results.
 
         `divisors`: [rows, tiles] of each unit, by which sums are divided.
         """

@@ -1,7 +1,7 @@
 """The streams of an array of which one field changes from call to call, as `fgnas.hardware.pipeline.refill` has them.
 
-Where every feature is sent, and every row has as many neighbours as before, the rows lie in the same slot rows: only
-values and the words of the sources are new.
+If every feature is sent, and every row has as many neighbours as before, the rows keep their slot rows: only values and
+the words of the sources are new.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.entries import place_entries, repeats
 from fgnas.hardware.array.programme import (
-    Beats,
     Region,
     beats_per_slot_row,
     entries_per_beat,

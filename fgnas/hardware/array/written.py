@@ -8,7 +8,7 @@ from fgnas.hardware.array.resources import written_resources
 
 
 class WrittenArrays:
-    """What is known of such an array is in its summary; see `fgnas.hardware.kind.Described`."""
+    """Arrays that are described by their summary alone; see `fgnas.hardware.kind.Described`."""
 
     name: str
     page: str

@@ -1,4 +1,4 @@
-"""What front ends share: the formats of a layer, and the steps of its product, its bias and its activation."""
+"""Builder of integer networks for all front ends: a layer's formats, and its product, bias and activation as steps."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Builder:
         self.at = FEATURES
 
     def network(self) -> IntegerNetwork:
-        """What was built."""
+        """The network of all steps that were appended."""
         return IntegerNetwork(self.width_in, self.features, tuple(self.steps))
 
     def add(self, place: int, name: str, operation: Operation, *inputs: str) -> None:
-        """Append a step of a layer. It reads the value at hand, or those that are named."""
+        """Append a step of a layer. It reads the named values, or else the current one."""
         self.steps.append(Step(f"{place}.{name}", operation, inputs or (self.at,), place, place))
         self.at = self.steps[-1].name
 

@@ -118,7 +118,7 @@ class _Builder(Builder):
 
 
 def _scores(layer: Layer, parameters: LayerParameters, value: FixedPoint, score: FixedPoint) -> Operation:
-    """What makes the scores of a layer's edges."""
+    """The operation that computes the scores of a layer's edges."""
     weight = layer.weight_format(parameters.weight_scale)
     source, target, factor = (
         np.zeros((layer.k, 0), np.int64) if one is None else weight.quantise(one)

@@ -1,4 +1,4 @@
-"""What the edges of a graph are scored by where no named attention does it."""
+"""Operations that score the edges of a graph for networks without a named attention."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """Steps in an order in which each reads what stands before it; the last one makes the logits.
+    """Steps in an order in which each reads only earlier values; the last one makes the logits.
 
     Attributes:
         width_in: features of a node.

@@ -1,4 +1,4 @@
-"""What every operation of an integer network offers: the value that it makes, and its exact meaning."""
+"""The interface of an integer network's operations: the value that each makes, and its exact meaning."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def load(path: Path, sha256: str | None = None) -> tuple[IntegerNetwork, tuple[I
 
 
 def _fields(operation: Any) -> list[str]:
-    """What an operation is made of."""
+    """The names of an operation's fields."""
     return [one.name for one in dataclasses.fields(operation) if one.init]
 
 

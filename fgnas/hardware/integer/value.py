@@ -12,7 +12,7 @@ EXACT_BITS = 63
 
 
 class Rows(Enum):
-    """What the rows of a value belong to."""
+    """Whether the rows of a value belong to nodes or to edges."""
 
     NODES = "nodes"
     EDGES = "edges"

@@ -28,17 +28,17 @@ DEVICE, NETWORKS, RECORD, FITTED, JUDGED = (
 REFERENCE = "dgcnn-fused"
 """The baseline that all times are related to."""
 LATENCY, MEMORY = "latency", "memory"
-"""What predictors are fitted to; their names in the file begin with it."""
+"""Quantities that predictors are fitted to. The names of a predictor's arrays in the file begin with its quantity."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a device is and how it is measured: the content of device.json.
+    """A device and the conditions of its measurement: the content of device.json.
 
     Attributes:
-        processor, threads, versions: of what is measured.
-        dataset, fingerprint: the data whose first validation cloud every network sees.
-        cloud, tail: what the networks are for.
+        processor, threads, versions: of the measured device and its software.
+        dataset, fingerprint: the data whose first validation cloud is the input of every network.
+        cloud, tail: the clouds that the networks read, and their last layers.
         seed, networks, rounds: how many networks are drawn from which seed, and how often each is timed.
         memory: whether memory is measured, too.
     """
@@ -67,7 +67,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What fitting found out: the content of judged.json.
+    """The evaluation of the fitted predictors: the content of judged.json.
 
     Attributes:
         reference_ms: the reference's time, the median over all blocks.
@@ -142,7 +142,7 @@ class DeviceFolder:
             raise UserError(f"{self.path / NETWORKS} is damaged ({error}): measure again, with another --out") from None
 
     def lines(self) -> list[Line]:
-        """What was measured so far."""
+        """The measurements so far."""
         return read_lines(self.path / RECORD)
 
     def record(self) -> Path:
@@ -196,6 +196,6 @@ class DeviceFolder:
 
 
 def differences(begun: Device, asked: Device) -> list[str]:
-    """What differs between the device of a folder and what a continued measurement asks for, in words."""
+    """The differences between the device of a folder and the one that a continued measurement needs, in words."""
     pairs = zip(begun.to_dict().items(), asked.to_dict().items(), strict=True)
     return [f"{name} is {old!r} there and {new!r} here" for (name, old), (_, new) in pairs if old != new]

@@ -1,7 +1,7 @@
 """Networks as numbers for predictors: a row of features for each operation, and their sums.
 
-The kinds and functions are HGNAS's one-hot codes (section 3.5), of 7 kinds and 21 functions. Beside them stand what
-our own predictors read: widths, multiplications, bytes.
+The kinds and functions are HGNAS's one-hot codes (section 3.5), of 7 kinds and 21 functions. Our own predictors also
+read widths, multiplications and bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FUNCTIONS = (*CONNECTS, *REDUCERS, *MESSAGES, *(str(width) for width in WIDTHS),
 CLASSES = (
     *(f"{reducer} {message}" for reducer in REDUCERS for message in MESSAGES), "combine", "skip", *SAMPLES,
 )  # fmt: skip
-"""What costs a time of its own; a combine by its widths."""
+"""Classes of operations, each with its own time; that of a combine also depends on its widths."""
 NUMBERS = 7
 """Numbers of an operation beside its codes: see `_numbers`."""
 FLOAT = 4

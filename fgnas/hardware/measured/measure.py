@@ -1,7 +1,7 @@
 """Measure networks on this processor, round by round, and fit predictors: what `fgnas measure` does.
 
-Every block is one line of the record, so that a killed measurement goes on behind it. Rounds have orders of their own,
-each fixed by the seed.
+Every block is one line of the record, so that a killed measurement continues after the last one. Each round has an
+order of its own, fixed by the seed.
 """
 
 from __future__ import annotations

@@ -35,8 +35,10 @@ from fgnas.networks.points.work import Cloud
 FLOAT, INDEX = 4, 8
 """Bytes of a feature, and of a neighbour's place."""
 MAPPED_FROM = "MALLOC_MMAP_THRESHOLD_"
-"""What tells glibc from how many bytes on a block goes back to the system when it is free."""
+"""Environment variable of glibc: from this size in bytes on, a block returns to the system when it is freed."""
 SMALLEST_MAPPED = 65_536
+MAPPED = 2
+"""The bit of the word in front of a block of glibc's that says that the block is not from the heap."""
 KIB, PAGE = 1024, 4096
 
 
@@ -218,11 +220,25 @@ def _added(work: Callable[[], object]) -> int:
     A first run brings the programme's own pages in, which a fork leaves behind.
     """
     work()
-    ctypes.CDLL(None).malloc_trim(0)
+    _fill_heap()
     Path("/proc/self/clear_refs").write_text("5")
     before = _resident("VmRSS")
     work()
     return max(PAGE, _resident("VmHWM") - before)
+
+
+def _fill_heap() -> None:
+    """Take all holes of the heap in which a tensor could lie, without touching them.
+
+    glibc looks for a hole first, however large the block. What lies in one stays resident when it is free, so that a
+    peak would count tensors that are not alive at once.
+    """
+    library = ctypes.CDLL(None)
+    library.malloc_trim(0)
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    word = ctypes.sizeof(ctypes.c_size_t)
+    while not ctypes.c_size_t.from_address(library.malloc(SMALLEST_MAPPED) - word).value & MAPPED:
+        pass
 
 
 def _resident(name: str) -> int:

@@ -1,4 +1,4 @@
-"""What was measured on a device, line by line: a killed measurement loses the line that it was writing."""
+"""Record of the measurements on a device, a line each: a killed measurement loses only the line that it was writing."""
 
 from __future__ import annotations
 

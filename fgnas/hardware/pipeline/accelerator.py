@@ -26,7 +26,7 @@ from fgnas.hardware.shape import GraphShape
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the scores of a layer are made of.
+    """Formats and tables of a layer's scores.
 
     Attributes:
         attention: its name.

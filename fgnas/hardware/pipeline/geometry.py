@@ -299,7 +299,7 @@ def check(layer: OneDesign) -> None:
 
 
 def reshaped(layer: OneDesign, **changes: Any) -> OneDesign:
-    """A layer's geometry with other fields, its counts of tiles made anew."""
+    """A layer's geometry with other fields, its counts of tiles computed again."""
     changed = replace(layer, **changes)
     whole: dict[str, Any] = {name: int(count) for name, count in _tile_counts(changed).items()}
     return replace(changed, **whole)

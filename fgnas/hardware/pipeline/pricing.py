@@ -43,7 +43,7 @@ class Prices(Priced):
     """Latency (cycles), resources, and bytes from and to main memory of n designs, each an array [n].
 
     bram36 counts halves. peak_beats is the highest rate of each phase, see `fgnas.hardware.pipeline.traffic`, and
-    beat_cycles the cycles of the memory port for a beat, of all designs. Of a row, memory_mb_s is the mean bandwidth at
+    beat_cycles the cycles of the memory port for a beat, of all designs. In a row, memory_mb_s is the mean bandwidth at
     the specification's clock, memory_clock_mhz the clock at which a memory port of the kernel's width, a beat a cycle,
     carries just that, and peak_mb_s the bandwidth of peak_beats; busy is the share of multiplier cycles that the
     network's multiplications need.

@@ -1,4 +1,4 @@
-"""What is known of a tensor while a model runs: a sum of sparse matrices times nodes times weights, plus a bias.
+"""Symbolic tensors of a running model: a sum of sparse matrices times nodes times weights, plus a bias.
 
 Most of what models do to rows keeps that form, so it costs nothing until a function, a maximum or a softmax needs the
 numbers: `made` then makes nodes, with products before sparse matrices where rows become shorter by it.

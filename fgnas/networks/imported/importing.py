@@ -45,10 +45,10 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class LayerRow:
-    """What a module became.
+    """A module of the model, and the operations that replace it.
 
     Attributes:
-        layer: its name. kind: its class. becomes: operations, in order.
+        layer: its name. kind: its class. becomes: the operations in words, in order.
         bits: of its weights and results; None where it has none of its own.
     """
 
@@ -78,7 +78,7 @@ class Imported:
 
 
 def given_of(data: Collection) -> Given:
-    """What a model is called with."""
+    """The data as arguments for a model: tensors of features, edges, weights and graphs."""
     weight, graph = data.edge_weight, data.graph
     return Given(
         torch.from_numpy(data.features.toarray()), torch.from_numpy(data.edge_index),
@@ -87,7 +87,7 @@ def given_of(data: Collection) -> Given:
 
 
 Run = Callable[[Given], Traced]
-"""Runs the model on what it is called with."""
+"""Runs the model on its arguments."""
 
 
 def imported(run: Run, data: Collection, bits: int, kept: int = KEPT, loss: float | None = None) -> Imported:
@@ -132,7 +132,7 @@ class Goal:
     loss: float
 
     def lost(self, found: Reals) -> float:
-        """What results lose, in points."""
+        """The loss of results against the model's own: in points of the metric, or in percent of an RMSE."""
         exact, now = metric(self.kind, self.targets, self.own), metric(self.kind, self.targets, found)
         return 100 * ((now - exact) / max(exact, 1e-12) if self.kind == "values" else exact - now)
 
@@ -250,7 +250,7 @@ def _short(node: Node) -> str:
 
 
 def _layers(seen: Seen, traced: Traced, widths: Bits) -> list[LayerRow]:
-    """What each module became; one whose numbers others have taken in is named as that."""
+    """A row for each module; one that was folded into its neighbours has no operations, and its row says so."""
     nodes = [node for node in seen.nodes if not isinstance(node, Input)]
     found: dict[str, list[Node]] = {}
     for place, own in itertools.groupby(nodes, key=lambda one: one.place):

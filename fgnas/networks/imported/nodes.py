@@ -1,4 +1,4 @@
-"""What a model computes from features: a few kinds of nodes, exact in real numbers.
+"""The computation of a model as a graph of a few kinds of nodes, exact in real numbers.
 
 Whatever a model makes of the graph alone (degrees, coefficients, which rows are added) is a constant: a sparse matrix.
 What is left are products with weights, with sparse matrices and of edges' ends, softmaxes over neighbours, and
@@ -53,7 +53,7 @@ class Node:
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """What it reads."""
+        """The nodes whose results it reads."""
         return ()
 
     @property

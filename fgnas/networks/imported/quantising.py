@@ -101,7 +101,7 @@ class Seen:
 
     @classmethod
     def of(cls, last: Node, features: Matrix) -> Seen:
-        """What the nodes of a value hold."""
+        """Evaluate all nodes that `last` depends on, in order; keep their results and the arguments of functions."""
         nodes, results, arguments = tuple(ordered(last)), dict[int, Reals](), dict[int, Reals]()
         for node in nodes:
             arguments[id(node)] = argument(node, results, features)

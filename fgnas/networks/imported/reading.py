@@ -13,7 +13,7 @@ from fgnas.networks.imported.tracing import Given, Traced, trace_module, trace_p
 from fgnas.networks.pyg import load_module, read_program
 
 WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
-"""What files of weights alone end in."""
+"""Suffixes of files that contain weights without a module."""
 SEEDS = (1, 2)
 
 

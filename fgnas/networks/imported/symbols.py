@@ -1,4 +1,4 @@
-"""What a running model's tensors are beside sums of terms: the steps of a softmax over neighbours, and others."""
+"""Symbols for tensors of a running model that are no sums of terms, such as the steps of a softmax over neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fgnas.networks.imported.nodes import Ints
 
 @dataclass(frozen=True, eq=False)
 class Peak:
-    """The largest row of every neighbourhood; `picked`: that of each edge's. Of scores it begins a softmax."""
+    """The maximum over every neighbourhood, with `picked` copied to each edge. With scores it starts a softmax."""
 
     of: Affine
     index: Ints
@@ -101,7 +101,7 @@ class Call:
     workshop: Workshop
 
     def refused(self, why: str) -> UserError:
-        """Why the import cannot go on, by name of the module."""
+        """The error that ends the import, with the name of the module."""
         return UserError(f"{self.place}: {why}")
 
     def argument(self, place: int, name: str, default: Any = None) -> Any:
@@ -117,11 +117,11 @@ class Call:
 
 Handler = Callable[[Call], Any]
 TABLE: dict[str, Handler] = {}
-"""What is done with each of torch's operations; the modules of `operations` fill it."""
+"""Handlers of torch's operations by name; the modules of `operations` register them."""
 
 
 def operation(*names: str) -> Callable[[Handler], Handler]:
-    """Register what is done with operations."""
+    """Register a handler of operations."""
 
     def registered(handler: Handler) -> Handler:
         TABLE.update(dict.fromkeys(names, handler))

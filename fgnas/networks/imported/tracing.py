@@ -42,12 +42,12 @@ INSTEAD = {
     "bmm": "a product of two matrices that depend on features",
     "cumsum": "a running sum", "native_group_norm": "a norm over the columns of a row: use BatchNorm",
 }  # fmt: skip
-"""What cannot be imported, and what to use instead, by torch's operation."""
+"""Operations of torch that cannot be imported: a description of each, with an alternative if there is one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What a model is called with; each is passed where it asks for it.
+    """Arguments for a model's `forward`; it gets those that its signature has.
 
     Attributes:
         x: [N, F]. edge_index: [2, E]. edge_weight: [E], or None. batch: [N] the graph of each node, or None.
@@ -185,7 +185,8 @@ def _is_layer(module: str, name: str) -> bool:
 
 
 def _arguments(model: nn.Module, given: Given) -> tuple[Any, ...]:
-    """What `forward` asks for, by the names of its parameters."""
+    """The arguments of `forward`, chosen by the names of its parameters; a single required parameter of
+    another name gets a PyG `Data`."""
     by_name = {"x": given.x, "edge_index": given.edge_index, "edge_weight": given.edge_weight,
                "edge_attr": given.edge_weight, "batch": given.batch}  # fmt: skip
     parameters = [

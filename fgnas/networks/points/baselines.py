@@ -1,4 +1,4 @@
-"""Networks by name to stand beside: DGCNN in three forms, and PointNet's shape without its transforms."""
+"""Baseline networks by name: DGCNN in three forms, and PointNet's shape without its transforms."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Batch:
 
 
 class Graph(Protocol):
-    """What an aggregate asks of a graph of n points."""
+    """The interface of a graph of n points for aggregates."""
 
     def reduce(self, one: Aggregate, x: Tensor) -> Tensor:
         """[n, width] messages of the neighbours of points x [n, C], reduced."""

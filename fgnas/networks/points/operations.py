@@ -31,7 +31,8 @@ PARTS = {
     "target-relative": ("target", "relative"),
     "full": ("target", "source", "relative", "distance"),
 }
-"""What a neighbour j sends to a point i: x_j; x_i; x_j - x_i; |x_j - x_i|; several of them side by side."""
+"""Parts of the message from a neighbour j to a point i: source x_j, target x_i, relative x_j - x_i, distance
+|x_j - x_i|. Several parts are concatenated."""
 MESSAGES = {
     name: MessageWidth(sum(part != "distance" for part in parts), int("distance" in parts))
     for name, parts in PARTS.items()
@@ -143,8 +144,8 @@ KINDS: dict[str, type[Any]] = {one.KIND: one for one in (Connect, Aggregate, Com
 
 @dataclass(frozen=True)
 class Tail:
-    """What follows the operations: a dense layer of `embedding` features, their maximum and mean over the points side
-    by side, dense layers of `hidden` features, and one of the classes."""
+    """The layers after the operations: a dense layer of `embedding` features, their maximum and mean over the points
+    concatenated, dense layers of `hidden` features, and one of the classes."""
 
     embedding: int
     hidden: tuple[int, ...]

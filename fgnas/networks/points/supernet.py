@@ -60,7 +60,7 @@ class SlicedDense(nn.Module):
 
 
 class PointSupernet(nn.Module):
-    """What all kinds of supernets share: the tail, and statistics of one path at a time."""
+    """Base of all supernets: the tail, and the statistics of one path at a time."""
 
     def __init__(self, cloud: Cloud, tail: Tail) -> None:
         super().__init__()

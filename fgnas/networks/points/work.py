@@ -1,4 +1,4 @@
-"""What a network of operations computes for one cloud: multiplications, weights, and its widest features."""
+"""The work of a network of operations for one cloud: multiplications, weights, and its widest features."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A subnet as a chain of named steps, in the order and the groups in which they run.
 
 A name says everything that a step's cost depends on within one backbone: the operator and its neighbours, or the width
-of an FFN. What a step costs, and where, is not known here.
+of an FFN. This module knows no costs.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What searchers with a population share: how rows change, and how they are ordered."""
+"""Variation and ranking of rows, shared by the searchers that keep a population."""

@@ -58,7 +58,7 @@ RUN: tuple[str, ...] = (
     *(message for message, _ in RULES),
     f"with attention by scores an array divides by {MOST_COUNTED} messages at most; choose add or max",
 )
-"""What every array demands of a network."""
+"""Requirements of every array on a network, as messages for those that break them."""
 Grid = NDArray[np.float64]
 """[arrays, n] costs of n networks on every array that is offered."""
 
@@ -70,7 +70,7 @@ def _row_told(words: float) -> str:
 
 
 LIMITS = tuple(replace(limit, told=_row_told) if limit.cost == "tiles" else limit for limit in HELD)
-"""What any array holds; the longest row also says what no array runs."""
+"""Capacity of the largest array. The limit of the longest row also reports networks that break a rule of RUN."""
 
 
 def array_costs(clock_mhz: float) -> tuple[Quantity, ...]:
@@ -135,8 +135,8 @@ class ArrayPrices:
         self.limits = (*specification.bounds(), *LIMITS)
 
     def grid(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> tuple[dict[str, Grid], NDArray[np.bool_]]:
-        """Each cost, [arrays, n], of the networks of n full rows, and which arrays run which of them; each array stands
-        there once for every choice of orders, `gathered`.
+        """Each cost, [arrays, n], of the networks of n full rows, and which arrays run which of them; each array occurs
+        once for every choice of orders, `gathered`.
 
         `wanted`, [arrays, n], leaves the others out.
         """
@@ -174,7 +174,7 @@ class ArrayPrices:
         return found
 
     def refusal(self, rows: Rows) -> NDArray[np.float64]:
-        """[n] what stands for the words of a row where no array runs a network; see `REFUSED`."""
+        """[n] the code that replaces the words of a row if no array runs a network; see `REFUSED`."""
         columns = self.space.columns(rows)
         last = self.arrays.part(np.full(len(rows), len(self.arrays.units) - 1))
         return REFUSED + self._broken(columns, last).argmax(axis=0)
@@ -248,7 +248,8 @@ class Solved:
 class ArraySolver:
     """The array of an architecture that is cheapest in one cost, in the widest formats with which one keeps the limits.
 
-    What keeps no limit in the narrowest formats keeps none in wider ones, so arrays are first priced in those alone.
+    An array that exceeds a limit in the narrowest formats also exceeds it in wider ones, so arrays are first priced in
+    the narrowest alone.
     """
 
     def __init__(self, prices: ArrayPrices, cheapest: str) -> None:

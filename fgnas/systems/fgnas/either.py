@@ -35,7 +35,7 @@ class EitherTarget:
     """Prices each architecture with the better hardware of several targets, which search the same architectures.
 
     The better keeps the limits, or comes nearest to them, then takes fewer cycles, then fewer LUTs; among equals it is
-    the first. What a kind of hardware does not have, such as a unit's table, costs it nothing.
+    the first. A cost that a kind of hardware does not have, such as a unit's table, counts as zero.
     """
 
     survey_draws: int | None = 2_000

@@ -64,7 +64,7 @@ TOGETHER = 128
 
 
 def bundled(jobs: Sequence[Job], workers: int) -> list[tuple[Job, ...]]:
-    """Jobs to run together, trainings in at least one bundle for each worker; a job without a training stands alone.
+    """Jobs to run together, trainings in at least one bundle for each worker, others in a bundle each.
 
     How jobs are bundled changes no result.
     """

@@ -44,7 +44,7 @@ Grid = NDArray[np.float64]
 
 
 class Solves(Protocol):
-    """What finds an architecture's hardware."""
+    """A solver for the hardware of an architecture."""
 
     def design(self, architectures: ArchitectureSpace, row: NDArray[np.int16], dsp: int) -> Design:
         """The design with the solved hardware of a row of `architectures`, with a DSP budget."""
@@ -330,7 +330,7 @@ def formats_of(space: DesignSpace) -> list[dict[int, int]]:
 def formats_of_widths(space: DesignSpace, widths: Iterable[tuple[int, int]]) -> list[dict[int, int]]:
     """Column -> option of the distinct formats nearest to each (bits of features, bits of weights).
 
-    Of equal widths the one with most fraction bits.
+    Among formats of equal width, it takes the one with most fraction bits.
     """
     found = []
     for features, weights in widths:

@@ -1,4 +1,4 @@
-"""What a worker loads before its first job, so that it is ready when the search needs it."""
+"""Warm-up of a worker: it imports modules and compiles loops before its first job."""
 
 from __future__ import annotations
 

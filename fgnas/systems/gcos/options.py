@@ -8,7 +8,7 @@ from typing import Any
 from fgnas.options import ABOVE_ZERO, FLAG, NATURAL, PERCENTAGE, POSITIVE, TEXT, SearchOptions, option
 
 SCORINGS = ("supernet", "training")
-"""What a candidate is scored with; the first is the default."""
+"""Ways to score a candidate: with weights of the supernet, or after its own training; the first is the default."""
 
 
 @dataclass(frozen=True)

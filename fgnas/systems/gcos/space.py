@@ -65,10 +65,10 @@ READERS = Choice("shared", SHARED, "hardware", where="design", label="units that
 class ArraySpace(Space):
     """Networks with the array that runs each.
 
-    No more units stand side by side than a row has words for, and than the number of units can be divided into; an
-    option that asks for more means as many as that. So no more units share a table than hold the same columns. The
-    features of a layer with attention are those of all heads together; heads are so many that each has
-    `LEAST_FEATURES`, and that units hold them as the array demands, or fewer.
+    The units that split a row are at most its words, and they divide the number of units; an option with more is
+    reduced to that. Likewise, at most as many units share a table as hold the same columns. The features of a layer
+    with attention are those of all heads together. The number of heads is reduced until each has `LEAST_FEATURES` and
+    units hold them as the array requires.
 
     Attributes:
         results: words of H that an array writes into its tables in a cycle, or as many as a port has banks for.

@@ -29,12 +29,12 @@ MULTIPLIERS, BEAT_BITS, BITS = 64, 512, 8
 
 @dataclass(frozen=True)
 class ArraySize:
-    """What a user says of an array; the rest follows from the network.
+    """The sizes of an array that a user chooses; the network determines the others.
 
     Attributes:
-        multipliers: in whole units of eight.
+        multipliers: a multiple of eight, the multipliers of a unit.
         beat_bits: width of the memory port.
-        bits: of every number.
+        bits: width of every number.
     """
 
     multipliers: int = MULTIPLIERS
@@ -61,7 +61,7 @@ class ArraySize:
 
 
 class OnEngine(NamedTuple):
-    """What a network is on the smallest array that runs it."""
+    """The smallest array that runs a network, and its cycles for one cloud."""
 
     cycles: int
     engine: Engine

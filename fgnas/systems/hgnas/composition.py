@@ -66,10 +66,11 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What networks are searched for: what they cost, the limits, and what every leader's entry says of it.
+    """The aim of a search: the target that prices networks, and the limits of the costs.
 
     Attributes:
-        bits: of the numbers with which the delivered network is tested, too; None: as floats alone.
+        delivered: fields that are added to every leader's entry.
+        bits: width of the integers in which the delivered network is also tested; None if it is tested only in float.
         draws: rows that the survey prices.
     """
 

@@ -1,7 +1,7 @@
 """Networks cut between a processor and an array: the first operations here, the rest and the logits there.
 
 A network can be cut behind an operation where nothing but the features crosses: no graph, no features before the last
-change, no count of random graphs. What is left is a network of its own, whose clouds are the features at the cut.
+change, no count of random graphs. The rest is a network of its own, whose clouds are the features at the cut.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _crosses_nothing(operations: Sequence[Operation], place: int) -> bool:
 
 
 def rest(network: PointNetwork, place: int) -> PointNetwork:
-    """What is left behind so many operations."""
+    """The network without its first `place` operations."""
     return PointNetwork(network.operations[place:], network.tail)
 
 
@@ -92,9 +92,9 @@ def last_part(model: PointModel, place: int, cloud: Cloud) -> PointModel:
 
 
 def behind(delivered: Delivered, data: GraphSet, place: int) -> tuple[Delivered, GraphSet]:
-    """What is left of a trained network behind so many operations, and the clouds that enter it there.
+    """A trained network without its first `place` operations, and the data with the features that these compute.
 
-    Raises UserError for a place where it cannot be cut.
+    Raises UserError for a place where the network cannot be cut.
     """
     network = delivered.network
     if place not in (known := places(network.operations)):
@@ -122,7 +122,7 @@ def rows_before(model: PointModel, data: GraphSet, place: int) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class Host:
-    """What the processor does around a run of the array, in microseconds: assumed, as on a mapped platform."""
+    """Time of the processor around a run of the array, in microseconds: assumed, as on a mapped platform."""
 
     start_us: float
     interrupt_us: float
@@ -208,7 +208,8 @@ def write(delivered: Delivered, way: Way, directory: Path) -> list[Path]:
 def _arrays(
     network: PointNetwork, cloud: Cloud, size: ArraySize
 ) -> tuple[dict[int, OnEngine], dict[int, str]]:
-    """What is left behind each place on the smallest array of a size, and why no array holds it."""
+    """For each place of a cut, the smallest array of a size that runs the operations after it, or the reason why none
+    does."""
     found, refused = dict[int, OnEngine](), dict[int, str]()
     for place in places(network.operations):
         try:

@@ -125,7 +125,7 @@ class OnArray:
                                                   for one in SPLITS}}  # fmt: skip
 
     def project(self) -> PointProject:
-        """What its project is written from; the vectors hold the first validation cloud."""
+        """The content of its project; the vectors contain the first validation cloud."""
         clouds, _ = self.data.clouds("val")
         buffer = io.BytesIO()
         torch.save(dict(self.delivered.weights or {}), buffer)
@@ -176,7 +176,7 @@ def _weights(path: Path, sha256: str) -> Weights:
 
 
 def priced(delivered: Delivered, size: ArraySize, specification: Specification) -> dict[str, Any]:
-    """What a network costs on the smallest array of a size, whatever its weights, and the limits that it breaks.
+    """The costs of a network on the smallest array of a size, and the limits that they exceed. Weights do not matter.
 
     Raises UserError where no array of the size holds it.
     """

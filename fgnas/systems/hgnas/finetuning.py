@@ -1,4 +1,4 @@
-"""Fine-tuning of networks of operations: training goes on with the roundings of their integers in the forward pass.
+"""Fine-tuning of networks of operations: training continues with the roundings of their integers in the forward pass.
 
 Graphs are those of rounded features. Norms are folded into their layers before, with the statistics of the training. A
 rounding has no gradient, so that of its argument is used (Bengio et al., 2013).

@@ -79,7 +79,7 @@ class Given:
 
 
 def _calibrating(data: GraphSet) -> tuple[Cloud, Given]:
-    """What networks are for, and the first training clouds."""
+    """The shape of the data's clouds, and its first training clouds, on which formats are chosen."""
     if data.points is None or data.edge_index is not None:
         raise UserError(f"{data.name} has no clouds of equal numbers of points: hardware makes graphs of those alone")
     cloud = Cloud(data.points, data.width_in, data.neighbours, data.classes)
@@ -102,7 +102,7 @@ class _Builder(ScaledBuilder):
     """Appends the steps of a network, and works the float network beside them to see what its tensors hold.
 
     Attributes:
-        at, before: names of the value at hand, and of the one before the last change.
+        at, before: names of the current value, and of the value before the last change.
         sampled: the sample that aggregates read, made when the first of them asks.
         joined: values behind EdgeConvs.
     """
@@ -148,7 +148,7 @@ class _Builder(ScaledBuilder):
                 self._join(str(place), state.x)
 
     def neighbours(self) -> str:
-        """The name of the places of the neighbours at hand."""
+        """The name of the current neighbours' indices."""
         assert self.sampled is not None, "a canonical form samples before it aggregates"
         if isinstance(self.sampled, tuple):
             function, at = self.sampled
@@ -189,7 +189,7 @@ class _Builder(ScaledBuilder):
         return self.rounded(name, self.add(f"{name}.exact", made, at, neighbours), number)
 
     def _skip(self, name: str, x: Tensor) -> None:
-        """The value at hand and the one before it, added in the finer of their fraction bits, then rounded."""
+        """The current value plus the one before it, added in the finer of their fraction bits, then rounded."""
         assert self.before is not None, "a canonical form has a skip where there is something to add"
         self.change(self.added(name, self.at, self.before, self.format(name, x.numpy())))
 

@@ -99,7 +99,7 @@ def data_here(folder: DeviceFolder, tail: Tail, fix: str) -> GraphSet:
 
 
 def priced(network: PointNetwork, folder: DeviceFolder, measured: bool) -> dict[str, Any]:
-    """What a network costs on a device: predicted, and timed on this processor where that is asked for.
+    """The costs of a network on a device: predicted and, with `measured`, also timed on this processor.
 
     Raises UserError to time on another processor than the device's, or without the device's data.
     """

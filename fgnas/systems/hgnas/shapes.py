@@ -52,7 +52,7 @@ class _Shapes:
     """Appends the steps of operations; see `integers` for what each of them is.
 
     Attributes:
-        at, before: names of the value at hand, and of the one before the last change.
+        at, before: names of the current value, and of the value before the last change.
         sampled: the sample that aggregates read, made when the first of them asks.
         joined: values behind EdgeConvs.
     """
@@ -124,7 +124,7 @@ class _Shapes:
             self._join(name, names)
 
     def _reduced(self, reducer: str, part: str, neighbours: str) -> Gathered:
-        """What neighbours send, reduced."""
+        """The reduction of one part of the messages (source, target, relative or distance) over the neighbours."""
         k, plain = min(self.cloud.neighbours, self.cloud.points), Epilogue(0, self.bits)
         if part == "target":
             return Gathered(self.at, None, k if reducer == "sum" else 1, plain)

@@ -48,7 +48,7 @@ MOST_COLUMNS = 8
 
 
 class Facts(BaseModel):
-    """What a kernel's file says of an array: its units, its memory port, and one format for all values and weights."""
+    """Fields of a kernel's file for an array: units, memory port, one format for all values and one for all weights."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -168,7 +168,7 @@ def _empty(build: ArrayBuild, call: Call, columns: tuple[int, ...]) -> ArrayNetw
 
 @functools.cache
 def _engine(build: ArrayBuild) -> Engine:
-    """What the largest calls need together: of one layer and of more, in every arrangement."""
+    """The engine that runs the largest calls of one layer and of more, in every arrangement."""
     sizes, found = build.sizes, []
     for layers in range(1, LONGEST + 1):
         call = Call(sizes.nodes, (sizes.inputs, *(sizes.outputs,) * layers), sizes.neighbours, "max")

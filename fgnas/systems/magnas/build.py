@@ -1,6 +1,6 @@
-"""What a kernel is built as: the protocol that the pipeline and the multiplier array keep.
+"""Hardware of kernels: the protocol that the pipeline and the multiplier array implement.
 
-A build is hardware with its sizes, and runs some calls. A loaded one has the parameters of one call.
+A build is hardware with its sizes, and runs some calls. A loaded build has the parameters of one call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Sizes:
 
 
 class Regions(Protocol):
-    """What the processor writes for a call and reads after it, for inputs that have equal places in memory.
+    """Memory regions that the processor writes before a call and reads after it. Every input of the call has the same
+    layout.
 
     Attributes:
         answer: a region as the kernel writes it, in place of one.
@@ -73,7 +74,7 @@ class Regions(Protocol):
 
 
 class Filled(Protocol):
-    """A region whose places of one kind are filled anew for every call."""
+    """A region whose places of one kind are filled again for every call."""
 
     def fill(self, values: Codes) -> Beats:
         """The region with these values."""
@@ -113,14 +114,17 @@ Facts = TypeVar("Facts", bound=BaseModel)
 
 
 def facts_of(model: type[Facts], content: object, field: str, source: str) -> Facts:
-    """What a kernel's file says of its hardware under the name `field`, or JSON text of it. Raises UserError."""
+    """The description of a kernel's hardware, from the content of `field` in its file or from JSON text.
+
+    Raises UserError if the content does not fit the model.
+    """
     with told_in_one_line(field, source):
         return model.model_validate(json.loads(content) if isinstance(content, str) else content)
 
 
 @contextmanager
 def told_in_one_line(field: str, source: str) -> Iterator[None]:
-    """The first of what is wrong with a field's values, as a UserError."""
+    """Turn a ValidationError into a UserError that names the first wrong value of a field."""
     try:
         yield
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a search delivers: the front of accuracy, latency and energy over all scored subnets and all their mappings."""
+"""Result of a search: the front of accuracy, latency and energy over all scored subnets and all their mappings."""
 
 from __future__ import annotations
 

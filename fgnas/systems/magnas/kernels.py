@@ -49,7 +49,7 @@ class Unit(Generic[AnyBuild]):
         return int(np.ceil(cycles * 1000 / self.clock_mhz))
 
     def to_dict(self) -> dict[str, Any]:
-        """What `of` makes the kernel from, as plain values; the build is one line of JSON."""
+        """Plain values from which `of` makes the kernel again; the build is one line of JSON."""
         own = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
         return {self.build.FIELD: self.build.to_json(), **asdict(self.build.sizes), **own}
 

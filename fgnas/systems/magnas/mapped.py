@@ -183,6 +183,6 @@ def _refusal(kernel: Kernel, names: Names, known: dict[Names, Call]) -> str:
 
 
 def input_of(piece: Piece, x: Tensor) -> tuple[Reals, Index | None]:
-    """What a kernel's piece sends for one batch: rows, and the neighbours of each."""
+    """The input of a kernel's piece for one batch: rows, and the neighbours of each."""
     assert piece.part is not None
     return flat(*piece.part.before(x))

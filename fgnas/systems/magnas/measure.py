@@ -37,7 +37,7 @@ CPU = "cpu"
 AROUND_WHOLE = "around a whole subnet"
 
 Parts = list[tuple[str, int, int]]
-"""What a unit costs: (source, nanoseconds, nanojoules), to be added up."""
+"""Parts of a unit's cost: (source, nanoseconds, nanojoules). The cost is their sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What the processor spends on a call beside its data, as stated."""
+    """Time of the processor for a call apart from its data, assumed, not measured."""
 
     start_us: float
     interrupt_us: float
@@ -180,8 +180,8 @@ def measured(
 
 
 def _around_whole(kernel: WholeKernel, backbone: Backbone) -> Callable[[], object]:
-    """What the processor does around a start that runs a whole subnet: patches to codes and beats, and the logits out
-    of the region that the kernel writes. It is the same for every subnet."""
+    """The processor's work around a start that runs a whole subnet: it turns patches into codes and beats, and reads
+    the logits from the region that the kernel writes. This work is the same for every subnet."""
     subnet = extreme(backbone, False, OPERATORS[0])
     encoded = kernel.build.lowered(shaped(subnet, backbone, kernel.build.facts.bits), backbone, "", "")
     host, generator = WholeHost(encoded, backbone), np.random.default_rng(0)
@@ -190,7 +190,7 @@ def _around_whole(kernel: WholeKernel, backbone: Backbone) -> Callable[[], objec
 
 
 def _host(sample: Sample, kernel: Kernel, backbone: Backbone) -> Callable[[], Tensor] | None:
-    """What the processor does around a start of a kernel; None where the kernel cannot run it."""
+    """The processor's work around a start of a kernel on this sample; None if the kernel cannot run it."""
     call = calls(backbone).get(sample.names)
     if call is None or not kernel.runs(call):
         return None

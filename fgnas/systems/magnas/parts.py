@@ -1,7 +1,7 @@
 """A step of a subnet split between the processor and a kernel: what each computes, in floats.
 
-The kernel runs linear maps with the batch norms behind them folded in, sums and maxima. What is left stays on the
-processor: nearest neighbours, shortcuts, positions, a mean over patches, a ReLU that no layer follows, and of EdgeConv
+The kernel runs linear maps with the batch norms behind them folded in, sums and maxima. The rest stays on the
+processor: nearest neighbours, shortcuts, positions, a mean over patches, a ReLU that no layer follows, and for EdgeConv
 and GraphSAGE the map of a patch's own features.
 """
 
@@ -42,8 +42,8 @@ class Part:
 def split(chain: Sequence[Stage]) -> Part:
     """The parts of a step, or of a run of steps (see `calls`), whose batch norms have statistics.
 
-    In a run the ReLU of a step stands between two of the kernel's layers, and the processor does what is left of the
-    first step and of the last.
+    In a run, the ReLU of a step is between two of the kernel's layers. The processor does its part of the first step
+    and of the last.
     """
     with torch.no_grad():
         parts = [SPLITS[stage.name.rpartition("-")[0] or stage.name](stage) for stage in chain]

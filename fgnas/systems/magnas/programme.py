@@ -1,8 +1,8 @@
-"""What a kernel is given for one step: parameters and a graph, as integers of the formats that it was built with.
+"""Input of a kernel for one step: parameters and a graph, as integers of the formats that it was built with.
 
-Every step of a kernel shares its hardware, so the shifts between its formats are fixed. Powers of two still scale a
-step's features by 2**s and its weights by 2**w as long as what a layer gives is scaled by both, 2**(s + w): then every
-code stands for another number, and the hardware is the same.
+Every step of a kernel shares its hardware, so the shifts between its formats are fixed. A step may still scale its
+features by 2**s and its weights by 2**w, if the results of a layer are scaled by both, 2**(s + w): every code then
+represents another number, and the hardware is the same.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Programme:
         return graph_of(rows, index, self.kernel.build.shape(self.call), name)
 
     def outputs(self, rows: Reals, index: Index | None) -> Reals:
-        """[n, outputs] what the kernel gives for rows [n, inputs], by the interpreter of its integers."""
+        """[n, outputs] the kernel's results for rows [n, inputs], by the interpreter of its integers."""
         return self.values(codes_of(self.integers, self.graph(rows, index)))
 
     def values(self, codes: Codes) -> Reals:
-        """[n, outputs] the numbers that the kernel's codes [n, classes] stand for."""
+        """[n, outputs] the numbers that the kernel's codes [n, classes] represent."""
         used = codes[:, : self.call.widths[-1]]
         return self.integers.output.number.value(used).astype(np.float32)
 
@@ -97,9 +97,9 @@ def _padded(values: Reals, *shape: int) -> Reals:
 
 
 def floats(call: Call, maps: Sequence[Map], rows: Reals, index: Index | None) -> list[tuple[Reals, Reals]]:
-    """What each layer's map gives, [n, width], and the layer itself: combined, with bias, a ReLU but the last.
+    """The product of each layer, [n, width], and the layer's result: combined, with bias and, but for the last, a ReLU.
 
-    The first layer receives from the neighbours, a further one from the row itself.
+    The first layer aggregates over the neighbours; further layers read only the row itself.
     """
     found: list[tuple[Reals, Reals]] = []
     for place, (weight, bias) in enumerate(maps):

@@ -240,4 +240,4 @@ def _gin(to: _Builder, name: str, operator: Gin, given: Given, seen: Seen) -> Fo
 OPERATORS: dict[type[torch.nn.Module], Callable[..., Found]] = {
     MaxRelative: _max_relative, EdgeConv: _edgeconv, Sage: _sage, Gin: _gin,
 }  # fmt: skip
-"""What appends each operator with its relu."""
+"""Functions that append an operator with its relu, by the operator's class."""

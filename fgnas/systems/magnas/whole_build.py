@@ -24,7 +24,7 @@ from fgnas.systems.magnas.whole import METRIC, shaped
 
 
 class WholeFacts(BaseModel):
-    """What a kernel's file says of an array for whole subnets: its units, its memory port, and bits of all numbers."""
+    """Fields of a kernel's file for an array that runs whole subnets: units, memory port, and bits of all numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

@@ -111,7 +111,8 @@ def test_many_engines_at_once_have_the_sizes_of_each(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_option_takes_luts_and_flip_flops(family: str) -> None:
-    """What each adds to four units of 8 bits, by hand: flip-flops are registers of the RTL, at least."""
+    """The LUTs and flip-flops that each option adds to four units of 8 bits. By hand: the registers of the RTL are a
+    lower bound of the flip-flops."""
     softmax = Softmax(fraction_bits=4, words=200, sum_bits=18)
     plain = replace(ENGINE, maximum=True)
     attending, wide = replace(plain, softmax=softmax), replace(plain, bits=12, sum_bits=34)

@@ -64,7 +64,7 @@ def test_a_call_by_hand(given: dict, expected: list) -> None:
 
 
 def test_the_maximum_of_a_call_by_hand() -> None:
-    """Of T0 and -T1; a row without an entry does not come up."""
+    """The second row is the maximum of T0 and -T1; there is no row without an entry."""
     rows = Rows(np.array([0, 1, 3]), np.array([0, 0, 1]))
     assert reference.run(called(half(rows=rows, maximum=True))).tolist() == [[6, -4, 10], [3, -2, 7]]
 

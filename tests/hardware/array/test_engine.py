@@ -58,7 +58,7 @@ def test_descriptors_name_every_mode_and_shift(name: str, most: int, one: Any) -
 
 
 def test_units_side_by_side_have_a_number_in_a_descriptor() -> None:
-    """All units of the largest array may stand side by side; one of twice as many is refused wherever it is named."""
+    """All units of the largest array may split one row; twice as many are refused wherever they are named."""
     most = engine.LARGEST_UNITS
     wide = made(units=most, modes=(Mode(1, 1, most),))
     side_by_side = wide.modes[0].n.bit_length() - 1
@@ -84,7 +84,7 @@ def narrower(field: str) -> Layout:
     ("shift", "shifts", (0,) * 9), ("residual_shift", "shifts", (0,) * 9),
 ])  # fmt: skip
 def test_rules_follow_the_fields(field: str, size: str, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a descriptor whose field is narrow: what the field has no room for breaks a rule of the engine."""
+    """With a narrower field of the descriptor, a size that does not fit the field breaks a rule of the engine."""
     assert made(**{size: given})
     monkeypatch.setattr(programme, "DESCRIPTOR", narrower(field))
     place = importlib.util.spec_from_file_location("engine_of_a_narrow_field", engine.__file__)

@@ -1,4 +1,4 @@
-"""What finished rows may add, by hand: one unit, or two, and a descriptor or two."""
+"""Additions to finished rows (own rows, partial sums), by hand: one unit or two, one descriptor or two."""
 
 from dataclasses import replace
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from fgnas.errors import UserError
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import PARTIAL_CYCLES, RESIDUAL_CYCLES, stream_of
 from fgnas.hardware.array.engine import Engine, Mode, joined
-from fgnas.hardware.array.programme import Activation, Beats, Descriptor, Operation, Region, Target, entry_beats
+from fgnas.hardware.array.programme import Activation, Descriptor, Operation, Region, Target, entry_beats
 from fgnas.hardware.array.reference import Machine
 from fgnas.hardware.array.resources import engine_resources
 
@@ -78,7 +79,7 @@ def test_sums_go_on_from_partial_ones() -> None:
 
 
 def test_the_largest_goes_on_and_is_kept() -> None:
-    """max(2, 5), then 3, in place: the middle part keeps what it goes on from."""
+    """max(2, 5), then 3, in place: the middle part keeps the maximum that it continues from."""
     run = machine()
     parts = [([2, 5], [1, 1], [0, 1]), ([3], [1], [1]), ([4], [-1], [1])]
     beats = [regions_of(*one)["edges"] for one in parts]

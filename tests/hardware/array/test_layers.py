@@ -55,7 +55,7 @@ def test_heads_of_a_maximum_are_apart_by_hand() -> None:
 
 
 def test_rows_that_are_gathered_first_are_copied() -> None:
-    """A product with the identity stands before an aggregation that has none."""
+    """A product with the identity is inserted before an aggregation without a product."""
     plain = Apply(np.zeros(3, np.int64), 0, NUMBER, "linear", None, NUMBER)
     last = Apply(np.zeros(4, np.int64), 4, LOGIT, "linear", None, LOGIT)
     steps = (
@@ -86,7 +86,7 @@ def test_what_an_array_does_not_run_is_refused() -> None:
 
 @given(seed=st.integers(0, 10_000))
 def test_every_layer_of_a_design_has_its_place(seed: int) -> None:
-    """Of any attentions, heads and aggregations; weights meet the results of the layer before."""
+    """Designs have any attentions, heads and aggregations; each layer's weights fit the results of the layer before."""
     rng = np.random.default_rng(seed)
     data, layers = random_graph(rng, 12, 9, 4, 20), 1 + seed % 3
     chosen = tuple(

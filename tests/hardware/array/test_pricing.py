@@ -293,7 +293,7 @@ def test_few_block_rams_are_kept_by_passes() -> None:
 
 
 def test_few_luts_take_more_block_rams() -> None:
-    """Of 2,200 words the smallest memories have multiplexers; where LUTs are scarce they have 4,096 words."""
+    """The smallest memory for 2,200 words needs multiplexers in LUTs; with few LUTs it has 4,096 words instead."""
     rng = np.random.default_rng(8)
     data = random_graph(rng, 900, 1_300, 5, 1_500)
     source = random_source_of(rng, wide_design(rng, 8), data)

@@ -39,20 +39,6 @@ def test_entries_come_back(takers: int, beat_bits: int, bits: int, value_bits: i
         assert np.array_equal(before, after)
 
 
-@pytest.mark.parametrize(("takers", "beat_bits"), [(3, 512), (16, 128)])
-def test_long_streams_are_packed_block_by_block(takers: int, beat_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The beats and the entries of one block, whether blocks end with the stream or not."""
-    rng = np.random.default_rng(takers)
-    entries = tuple(rng.integers(0, 2, (600, takers)) for _ in range(3))
-    whole = entry_beats(*entries, takers, beat_bits)
-    for block in (1, 7, len(whole)):
-        monkeypatch.setattr(programme, "BLOCK_BEATS", block)
-        beats = entry_beats(*entries, takers, beat_bits)
-        assert np.array_equal(beats, whole)
-        for before, after in zip(entries, read_entries(beats, takers, 600), strict=True):
-            assert np.array_equal(before, after & 1)
-
-
 def test_an_entry_by_hand() -> None:
     """The fourth taker's entry begins at bit 75: index 5 in 14 bits, -1 in ten, and the end of its row."""
     index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
@@ -61,7 +47,7 @@ def test_an_entry_by_hand() -> None:
 
 
 def test_a_wide_entry_by_hand() -> None:
-    """Of numbers of 11 bits and more a beat has fewer: the fourth entry begins at bit 93, its value has 16 bits."""
+    """From 11 bits on, a beat contains fewer entries: the fourth begins at bit 93, and its value has 16 bits."""
     index, value, last = (np.array([[0, 0, 0, x]]) for x in (5, -1, 1))
     word = int.from_bytes(entry_beats(index, value, last, 4, 128, 11).tobytes(), "little")
     assert word == (5 | 0xFFFF << 14 | 1 << 30) << 93

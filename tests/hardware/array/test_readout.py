@@ -31,7 +31,7 @@ def last_h(seed: int, aggregation: str) -> tuple[Codes, GraphData, np.ndarray]:
 
 
 def made_of(source: ArrayNetwork, name: str, given: Codes) -> Codes:
-    """What the step with this name makes of rows by itself, whatever the graph."""
+    """The result of the step with this name for these rows, on a graph that does not matter."""
     (step,) = (one for one in source.integers.steps if one.name == name)
     graph = integer_graph(random_graph(np.random.default_rng(0), 1, 9, 4, 0), source.integers.number)
     return step.operation.run([given], graph)

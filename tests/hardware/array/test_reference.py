@@ -312,7 +312,7 @@ def test_what_has_no_blocks_is_refused() -> None:
     ("d", "heads", "units", "columns"), [(4, 8, 8, 8), (8, 8, 16, 4), (4, 8, 12, 2), (16, 4, 6, 2)]
 )
 def test_heads_are_dealt_to_units_whole(d: int, heads: int, units: int, columns: int) -> None:
-    """Of heads of less than a word, of a word and of two; in two hidden layers."""
+    """A head has less than a word, one word or two, in two hidden layers."""
     rng = np.random.default_rng(d)
     data = random_graph(rng, 40, 9, 5, 90)
     scored = {"attention": "gat", "t_attn": 1}
@@ -526,7 +526,7 @@ def test_a_graph_that_does_not_fit_is_refused() -> None:
 
 
 def test_every_result_has_a_target() -> None:
-    """Of a network of three layers: tables, own rows, and logits at the end."""
+    """A network of three layers writes tables, own rows and, at the end, logits."""
     rng = np.random.default_rng(10)
     data = random_graph(rng, 20, 9, 4, 50)
     encoded = encode_array(fit(random_source(rng, 3, data), data, Arrangement(4)), data)

@@ -13,7 +13,8 @@ from fgnas.hardware.array.refill import edge_refill, feature_refill
 
 @pytest.mark.parametrize("seed", range(20))
 def test_new_values_and_new_sources(seed: int) -> None:
-    """Of the first layer; the graphs of further ones stay. Sums and maxima, any mode, any port."""
+    """Features and edges of the first layer are refilled; the graphs of further layers stay. Layers have sums or
+    maxima, arrays any mode and any port."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, int(rng.integers(1, 40)), 9, 5, 60)
     source = random_source(rng, 1 + seed % 3, data, attentions=("constant",))

@@ -28,7 +28,7 @@ DEPTHS = ((1536, 512), (4608, 64), (16384, 2048))
 WIDE_DEPTHS = ((1024, 600), (5120, 64))
 """Those of engines whose numbers have 16 bits."""
 EXPONENTIALS = (Softmax(3, 250, 12), Softmax(6, 1997, 12))
-"""Of engines with attention: tables of exponentials in LUTs and in block RAM."""
+"""Softmax units of engines with attention: one with its table of exponentials in LUTs, one in block RAM."""
 PARTIAL_SUMS = ((60, 20), (600, 26))
 """Words and bits of partial sums, in LUTs and in block RAM."""
 
@@ -88,7 +88,7 @@ def test_a_product_of_wide_numbers_takes_one_dsp(family: str, tmp_path: Path) ->
 
 
 def test_a_summary_describes_the_engine() -> None:
-    """What a project's report says gives the same numbers; of other content one line tells."""
+    """A project's report gives the same resources as the engine; other content is refused in one line."""
     array = next(iter(engines().values()))
     summary = json.loads(json.dumps(array.summary()))
     found = described_kind(summary).resources(summary, "xc7")

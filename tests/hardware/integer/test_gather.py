@@ -17,7 +17,7 @@ from fgnas.hardware.integer.scores.heads import dots
 from fgnas.hardware.integer.tables import exponentials
 
 PYTHON = {"add": sum, "max": max, "min": min}
-"""What each reduction is of a list of integers."""
+"""Functions of Python that compute each reduction on a list of integers."""
 
 
 def graph_of(*neighbours: list[int]) -> IntegerGraph:

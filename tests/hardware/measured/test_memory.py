@@ -84,7 +84,7 @@ def test_live_is_what_our_networks_hold() -> None:
 
 
 def added(megabytes: int) -> int:
-    """What a run needs that fills so many megabytes."""
+    """Bytes that a run needs which fills so many megabytes."""
     return forked(lambda: np.ones(megabytes * 125_000), 1)
 
 
@@ -93,3 +93,18 @@ def test_what_a_fork_needs(megabytes: int, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv(MAPPED_FROM, raising=False)
     with fresh() as call:
         assert call(added, megabytes) == pytest.approx(1e6 * megabytes, rel=0.1)
+
+
+def added_among_holes() -> int:
+    """What a run needs that fills one megabyte, frees it and fills two, where the heap has a hole for each."""
+    blocks: list[object] = [np.ones(60_000, np.uint8) for _ in range(1000)]
+    for place in range(1000):
+        if place % 60 not in (0, 20):
+            blocks[place] = None
+    return forked(lambda: [np.ones(megabytes * 125_000).sum() for megabytes in (1, 2)], 1)
+
+
+def test_holes_of_the_heap_are_not_used() -> None:
+    """What lies in a hole stays resident when it is free."""
+    with fresh() as call:
+        assert call(added_among_holes) == pytest.approx(2e6, rel=0.1)

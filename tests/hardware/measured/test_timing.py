@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_block_by_hand(clock: Clock) -> None:
-    """Three runs to warm up do not count; it goes on until the runs and the time are enough."""
+    """Three runs to warm up do not count; the block continues until it has enough runs and enough time."""
     spent = iter([900.0, 900.0, 900.0, *[100.0, 300.0, 200.0] * 10])
     runs = []
 

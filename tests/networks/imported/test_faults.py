@@ -1,4 +1,4 @@
-"""What is wrong with a model or its data: one line that names it, exit code 2, and nothing written."""
+"""Faults of a model or its data: one line that names the fault, exit code 2, and nothing written."""
 
 import json
 import os

@@ -83,7 +83,7 @@ def test_what_the_pipeline_runs_becomes_a_design(tmp_path: Path) -> None:
 
 
 def test_a_file_keeps_every_number(tmp_path: Path) -> None:
-    """Of attention, whose tables and matrices it holds, too."""
+    """The network has attention, so that the file also holds tables and matrices."""
     model = settled(Two(lambda width, out: GATConv(width, out, 2, concat=False), WIDTH, 8, CLASSES), 1)
     network = import_model(model, graph(tmp_path))
     assert isinstance(network, ImportedNetwork)

@@ -1,4 +1,4 @@
-"""What follows the points: readouts, products of their one row, logits. Units of a group hold words side by side."""
+"""The layers after the points: readouts, products of their single row, logits. Units of a group split its words."""
 
 from __future__ import annotations
 

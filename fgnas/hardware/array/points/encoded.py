@@ -10,6 +10,7 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
+from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
 from fgnas.hardware.array.engine import LANES, Engine, Mode, Neighbours, joined, most_of
@@ -24,7 +25,6 @@ from fgnas.hardware.array.points.products import loading
 from fgnas.hardware.array.programme import (
     NARROW_BITS,
     STREAMED,
-    Beats,
     Operation,
     PointDescriptor,
     Region,

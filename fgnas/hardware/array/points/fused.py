@@ -26,8 +26,8 @@ NO_CODES: Codes = np.zeros(0, np.int64)
 
 
 class Epilogue(NamedTuple):
-    """What becomes of a sum: a right shift, a bias, relu or nothing, and the width of the result; `behind` says that
-    relu comes behind the own row that is added."""
+    """How a sum is finished: a right shift, a bias, optionally relu, and the width of the result. With `behind`
+    relu follows the addition of the own row."""
 
     shift: int
     bits: int
@@ -106,7 +106,8 @@ class Fused:
     """A network as the steps of an array.
 
     Attributes:
-        made: what makes every value that an array keeps, by name, in order; what lies between is part of it.
+        made: the operation that makes each value that an array keeps, by name, in order; the steps between two such
+            values are part of it.
         columns: {value: numbers of a row}.
         widths: {value: bits of a number}.
         sampled: {sample: the value whose rows it reads}.
@@ -156,7 +157,7 @@ def _parsed(network: IntegerNetwork) -> dict[str, Made | Sample]:
 def _made(
     network: IntegerNetwork, step: Step, found: dict[str, Made | Sample], between: dict[str, Step]
 ) -> Made:
-    """What makes the value of a bias, or of an addition."""
+    """The fused operation that makes the value of a bias or an addition."""
     if isinstance(step.operation, Add):
         return _added(network, step, found)
     apply, at, shift = step.operation, step.inputs[0], 0
@@ -232,7 +233,7 @@ def _gathered(
 
 
 def _read(gather: Gather, source: str, epilogue: Epilogue) -> Read:
-    """A readout; the value of a mean is that of the cloud's size, which is known later: 0 stands for it."""
+    """A readout. The factor of a mean follows from the cloud's size, which is not known yet; it is 0 until then."""
     if gather.reduce == "max":
         return Read(source, 1, True, epilogue._replace(shift=epilogue.shift + gather.shift))
     if gather.mean != "rounded":

@@ -1,9 +1,9 @@
 """The programme of a network of points for one cloud: descriptors, words to load and streams, before any engine.
 
-Every unit is a group of its own and has whole rows: point r is row r // S of unit r % S. A value lies in the tables,
-where others gather its rows, in the own rows, where they are multiplied, or in both. Where the tables are too small,
-rows come there word by word when they are read, and weights in front of their product (`Paging`). Behind the points a
-group of units holds the words of a row side by side.
+Every unit is a group of its own and has whole rows: point r is row r // S of unit r % S. A value is kept in the tables
+if others gather its rows, in the own rows if they are multiplied, or in both. If the tables are too small, rows are
+copied there word by word when they are read, and weights are loaded before their product (`Paging`). After the points,
+the units of a group share the words of a row.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Lowering:
             self.rooms[TABLE].free(value.base.pop(TABLE))
 
     def _keep(self, name: str, value: PlacedValue) -> None:
-        """What lies in the tables is written into the own rows, too, where it is needed there."""
+        """Copy a value from the tables to the own rows if steps read it in both."""
         if TABLE not in value.base or OWN not in value.base:
             return
         for first, tiles in parts_of(value.words):
@@ -228,7 +228,7 @@ class Lowering:
         return found
 
     def _begin_biases(self) -> None:
-        """Further biases are those of a load that stands here: behind those before, their memory is full."""
+        """Load further biases from here on: the memory of biases is full with those before."""
         self.bias_words, self.biases = max(self.bias_words, self.biases.words), Image()
         self.plan("load biases", self.single, operation=Operation.LOAD, tiles=1, target=Target.BIAS, target_base=0,
                   region=Region.PARAMETERS, image=self.biases)  # fmt: skip
@@ -236,7 +236,8 @@ class Lowering:
     # Products.
 
     def _dense(self, name: str, value: PlacedValue) -> None:
-        """Into the tables, and from there into the own rows; or into these alone. What is read out is spread."""
+        """A product into the tables, and from there into the own rows if it is needed there; or into these alone. The
+        rows of a value that is read out are spread over units."""
         memory = TABLE if TABLE in value.base else OWN
         self._products(name, 0, value.words, memory, value.base[memory], value.held)
         self._keep(name, value)
@@ -278,8 +279,8 @@ class Lowering:
 
     @contextmanager
     def _in_table(self, name: str, first: int, words: int) -> Iterator[tuple[int, int]]:
-        """The first of so many words of a value's rows in the tables, where they lie or are brought, and the words from
-        a row to the next."""
+        """The address of so many words of a value's rows in the tables, which are copied there if they are elsewhere,
+        and the words from a row to the next."""
         value = self.values[name]
         if TABLE in value.base:
             yield value.base[TABLE] + first, value.held
@@ -295,8 +296,8 @@ class Lowering:
         self.rooms[TABLE].free(base)
 
     def in_table_parts(self, name: str) -> Iterator[tuple[int, int, int, int]]:
-        """First word and words of a row's parts, as a unit counts them, with the place of the part in the tables, where
-        it lies or is brought, and the words from a row to the next."""
+        """First word and words of a row's parts, as a unit counts them, with the address of the part in the tables,
+        where it is or is copied to, and the words from a row to the next."""
         value = self.values[name]
         here = TABLE in value.base
         for first, tiles in parts_of(value.held, self.paging.tiles if here or value.wide == 1 else 1):
@@ -391,7 +392,7 @@ class Lowering:
                   limit=(self.depth * self.units - 1) * pitch + tiles, stream=number, **fields)  # fmt: skip
 
     def sample_of(self, made: Gathered) -> Sample | None:
-        """What names the rows that are gathered."""
+        """The sample whose neighbours address the gathered rows; None if there is none."""
         sample = self.made.get(made.neighbours or "")
         return sample if isinstance(sample, Sample) else None
 

@@ -1,4 +1,4 @@
-"""The memories of a network of points: where values lie, how their rows are laid out, and what stays in the tables."""
+"""The memories of a network of points: addresses of values, layouts of their rows, and which stay in the tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE, OWN = Target.TABLE, Target.OWN
 
 
 class NoRoomError(UserError):
-    """A memory is too small for what was to lie in it together."""
+    """A memory is too small for the values that it must hold at the same time."""
 
 
 class Room:
@@ -72,14 +72,14 @@ class PlacedValue:
 
 
 class Paging(NamedTuple):
-    """What does not stay in the tables.
+    """Which weights and rows stay in the tables; the others are loaded when they are read.
 
     Attributes:
-        weights: whether weights are loaded in front of each product; else once, before any cloud.
-        held: words of the widest rows that lie in the tables from when they are made; those of wider ones come there
-            when they are read, and only as many as are read together.
-        tiles: words of a row that a product makes together, at most.
-        table: words of a table, at most.
+        weights: whether weights are loaded before each product; else once, before any cloud.
+        held: words of the widest rows that are in the tables from when they are made; the words of wider rows are
+            copied there when they are read, and only as many as are read together.
+        tiles: upper limit of the words of a row that a product makes together.
+        table: upper limit of the words of a table.
     """
 
     weights: bool = False

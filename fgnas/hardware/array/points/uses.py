@@ -1,4 +1,4 @@
-"""What the steps of a network of points read, in which memories, and until when."""
+"""Reads of the steps of a network of points: the values, their memories, and the last step that reads each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Uses:
         self._follow()
 
     def reads(self, name: str, made: Made | Sample) -> Iterator[tuple[str, Target]]:
-        """What a step reads, and in which memory."""
+        """Yield the values that a step reads, each with its memory."""
         match made:
             case Sample():
                 if made.function == "nearest":
@@ -63,7 +63,7 @@ class Uses:
         return self.layouts[name].words
 
     def held(self, name: str) -> bool:
-        """Whether rows that are read in the tables lie there from when they are made."""
+        """Whether rows that are read in the tables are there from when they are made."""
         return self.words(name) <= self.paging.held
 
     def is_read_out(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the kinds of scores share: the heads of a row, and the value of edges."""
+"""Functions that all kinds of scores use: the heads of a row, and the shape of a value of edges."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Predictor(Protocol):
-    """What every predictor does."""
+    """The interface of every predictor."""
 
     NAME: ClassVar[str]
 

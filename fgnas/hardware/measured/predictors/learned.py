@@ -1,4 +1,4 @@
-"""What the predictors that are networks share: batches, steps, and weights as arrays."""
+"""Training for the predictors that are networks: batches, steps, and weights as arrays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Times of operations that are learned and added up: a small network gives each operation's from what it computes and
-what stands before it."""
+"""Learned times of operations, added up: a small network predicts the time of each from its own features and those of
+the operation before it."""
 
 from __future__ import annotations
 

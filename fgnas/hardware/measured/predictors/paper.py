@@ -30,7 +30,7 @@ PATIENCE, FACTOR, LEAST_RATE = 10, 0.5, 1e-6
 CHOSEN_BY = 10
 """Every tenth sample says where the loss has stopped falling."""
 USUAL_NODES = 10
-"""What the sum over the nodes is divided by, so that dense layers begin with numbers of their usual size."""
+"""Divisor of the sum over the nodes, so that the inputs of the dense layers have a usual magnitude."""
 AT_ONCE = 512
 
 

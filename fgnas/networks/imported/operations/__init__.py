@@ -1,1 +1,1 @@
-"""What becomes of torch's operations, a module for each family."""
+"""Handlers of torch's operations, a module for each family."""

@@ -1,4 +1,4 @@
-"""What the families share: constants as arrays, tensors as sums of terms, and dimensions."""
+"""Conversions that all families use: constants to arrays, tensors to sums of terms, and dimensions."""
 
 from __future__ import annotations
 
