@@ -62,7 +62,7 @@ class _Half:
         layer: the layer that gives its geometry.
         given: the value that its product reads.
         combine: the product.
-        gather: the aggregation.
+        gather: the aggregation; a Rescale of every row if there is none.
         apply: bias and activation.
         scores: the scores that weight the messages; None without.
     """
