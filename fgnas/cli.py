@@ -257,6 +257,7 @@ def _add_board(sub: argparse.ArgumentParser) -> None:
     about = "a board that fgnas knows, or a file that describes one; default: %(default)s"
     sub.add_argument("--board", default="ulx3s-85f", metavar="NAME|FILE.toml", help=about)
     sub.add_argument("--sim", action="store_true", help="simulate the whole system, and run the graph over its line")
+    sub.add_argument("--netlist", action="store_true", help="with --sim: the bitstream's netlist in place of the RTL")
     sub.add_argument("--sdram", action="store_true", help="main memory is the board's SDRAM instead of block RAM")
     _add_number(sub, "--memory-kb", POSITIVE, "memory on the chip; default: what the project's graph takes")
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock of the kernel; default: the board's")
@@ -1055,7 +1056,9 @@ def _board(options: argparse.Namespace) -> int:
     project = api.Project(options.directory)
     chosen_system = (options.board, options.clock_mhz, options.memory_kb, options.sdram)
     if options.sim:
-        return _show_check(project.simulate_board(*chosen_system), options.json)
+        return _show_check(project.simulate_board(*chosen_system, options.netlist), options.json)
+    if options.netlist:
+        raise UserError("--netlist is for --sim: a bitstream is always made from its netlist")
     report = project.board(*chosen_system, options.seed)
     if options.json:
         _print_json(report)
