@@ -39,7 +39,7 @@ def test_ranges() -> None:
 def test_every_region_is_on_the_manager_of_its_direction() -> None:
     found = {register.name: ports.manager_of(register) for register in programme.ARGUMENT_REGISTERS}
     read = dict.fromkeys(("programme", "parameters", "features", "edges"), ports.READ)
-    assert found == {"descriptors": "", **read, "logits": ports.WRITE, "status": ""}
+    assert found == {"descriptors": "", **read, "logits": ports.WRITE, "check": "", "status": ""}
     assert [manager.mode for manager in ports.MANAGERS] == ["READ_ONLY", "WRITE_ONLY"]
 
 

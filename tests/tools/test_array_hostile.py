@@ -18,6 +18,9 @@ from fgnas.hardware.array.programme import STATUS_BITS
 WRONG, STOPPED = (1 << STATUS_BITS[name] for name in ("wrong_programme_or_engine", "stopped"))
 TOGETHER = 250
 """Runs of one simulation."""
+PARTS = 12
+"""Parts of the long tests; each can run alone, as `-k part0`."""
+in_parts = pytest.mark.parametrize("part", [pytest.param(part, id=f"part{part}") for part in range(PARTS)])
 
 
 @pytest.fixture(
@@ -57,9 +60,9 @@ def covered(bench: Bench) -> np.ndarray:
     return bits[bits % max(256, bench.beat_bits) < 256]
 
 
-def flips(bench: Bench, runs: int) -> dict[str, int]:
-    """Run programmes with one to eight flipped bits; how many ended with which status."""
-    rng, places = np.random.default_rng(4), covered(bench)
+def flips(bench: Bench, runs: int, seed: int = 0) -> dict[str, int]:
+    """Run programmes with one to eight flipped bits; how many were refused, which all must be."""
+    rng, places = np.random.default_rng([4, seed]), covered(bench)
     wanted = [flipped(bench, rng.choice(places, min(1 + number % 12, 8), replace=False)) for number in range(runs)]
     counts = {"refused": 0}
     for _, result in answers(bench, wanted):
@@ -73,8 +76,10 @@ def test_flipped_programmes(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_many_flipped_programmes(bench: Bench) -> None:
-    print(f"{bench.beat_bits} bits: {flips(bench, 3_000)}")
+@in_parts
+def test_many_flipped_programmes(bench: Bench, part: int) -> None:
+    """3,000 in all."""
+    print(f"{bench.beat_bits} bits, flipped: {flips(bench, 3_000 // PARTS, part)}")
 
 
 def test_other_programmes_and_engines(bench: Bench) -> None:
@@ -94,22 +99,22 @@ def test_other_programmes_and_engines(bench: Bench) -> None:
     assert_right(plain, bench.run(replace(plain, regions=further))[0])
 
 
-def rewritten(bench: Bench, runs: int) -> None:
-    """Runs whose arguments are rewritten are right, with the next ones' that the host sets afterwards."""
-    seeds = [
-        replace(bench.plain, rewrites=seed, stall_seed=seed, stall_share=(0.0, 0.4)[seed % 2]) for seed in range(runs)
-    ]
-    for run, result in answers(bench, seeds):
+def rewritten(bench: Bench, seeds: range) -> None:
+    """Runs whose arguments are rewritten are right, and so are the next ones, whose arguments the host sets again."""
+    runs = [replace(bench.plain, rewrites=seed, stall_seed=seed, stall_share=(0.0, 0.4)[seed % 2]) for seed in seeds]
+    for run, result in answers(bench, runs):
         assert_right(run, result)
 
 
 def test_rewritten_arguments(bench: Bench) -> None:
-    rewritten(bench, 4)
+    rewritten(bench, range(4))
 
 
 @pytest.mark.slow
-def test_many_rewritten_arguments(bench: Bench) -> None:
-    rewritten(bench, 200)
+@in_parts
+def test_many_rewritten_arguments(bench: Bench, part: int) -> None:
+    """204 runs in all."""
+    rewritten(bench, range(17 * part, 17 * (part + 1)))
 
 
 def stops(bench: Bench, times: Sequence[int], every: int = 1) -> dict[str, int]:
@@ -135,8 +140,10 @@ def test_stopped_runs(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_many_stopped_runs(bench: Bench) -> None:
-    print(f"{bench.beat_bits} bits: {stops(bench, range(0, 2000, 10))}")
+@in_parts
+def test_many_stopped_runs(bench: Bench, part: int) -> None:
+    """204 in all, at cycles of their own."""
+    print(f"{bench.beat_bits} bits, stopped: {stops(bench, range(5 * part, 1020, 5 * PARTS), every=4)}")
 
 
 def test_a_stop_of_nothing(bench: Bench) -> None:
