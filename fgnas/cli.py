@@ -257,6 +257,7 @@ def _add_board(sub: argparse.ArgumentParser) -> None:
     about = "a board that fgnas knows, or a file that describes one; default: %(default)s"
     sub.add_argument("--board", default="ulx3s-85f", metavar="NAME|FILE.toml", help=about)
     sub.add_argument("--sim", action="store_true", help="simulate the whole system, and run the graph over its line")
+    sub.add_argument("--netlist", action="store_true", help="with --sim: the bitstream's netlist in place of the RTL")
     sub.add_argument("--sdram", action="store_true", help="main memory is the board's SDRAM instead of block RAM")
     _add_number(sub, "--memory-kb", POSITIVE, "memory on the chip; default: what the project's graph takes")
     _add_number(sub, "--clock-mhz", ABOVE_ZERO, "clock of the kernel; default: the board's")
@@ -621,7 +622,7 @@ def _price_imported(network: ImportedNetwork, as_json: bool, limits: dict[str, A
 
 
 ARRAY, ARRAY_SIZES = "array", ("multipliers", "beat_bits", "bits")
-"""The target of networks of operations that no folder of a device may be named after, and what is said of it."""
+"""The target `array` of networks of operations, a name that no folder of a device may have, and its size options."""
 
 
 def _price_on_array(options: argparse.Namespace) -> int:
@@ -1055,7 +1056,9 @@ def _board(options: argparse.Namespace) -> int:
     project = api.Project(options.directory)
     chosen_system = (options.board, options.clock_mhz, options.memory_kb, options.sdram)
     if options.sim:
-        return _show_check(project.simulate_board(*chosen_system), options.json)
+        return _show_check(project.simulate_board(*chosen_system, options.netlist), options.json)
+    if options.netlist:
+        raise UserError("--netlist is for --sim: a bitstream is always made from its netlist")
     report = project.board(*chosen_system, options.seed)
     if options.json:
         _print_json(report)

@@ -131,14 +131,19 @@ class Project:
 
     def simulate_board(
         self, board: str = "ulx3s-85f", clock_mhz: float | None = None, memory_kb: int | None = None,
-        sdram: bool = False,
+        sdram: bool = False, netlist: bool = False,
     ) -> dict[str, Any]:
-        """Run the vectors on the whole system of a board in Verilator, over its serial line; returns mismatches, …"""
+        """Run the vectors on the whole system of a board in Verilator, over its serial line; returns mismatches, …
+
+        With `netlist` it is the netlist of the bitstream instead of the RTL.
+        """
         from fgnas.board.assembly import System
-        from fgnas.board.run import run_simulated
+        from fgnas.board.run import run_netlist, run_simulated
         from fgnas.board.simulated import QUICK_CYCLES_OF_A_BIT
 
         known, system = self._system(board, clock_mhz, memory_kb, sdram)
+        if netlist:
+            return run_netlist(self.directory, system, known)
         quick = System(system.clock_hz, system.clock_hz // QUICK_CYCLES_OF_A_BIT, system.memory)
         return run_simulated(self.directory, quick, known.baud)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from fgnas.board import protocol
 from fgnas.board.assembly import System, design_of
+from fgnas.board.boards import Board
 from fgnas.board.platform import Connection, connect
 from fgnas.board.simulated import TIMEOUT_S, build_system, serving
 from fgnas.errors import UserError
@@ -19,8 +20,8 @@ from fgnas.files import replace_file
 from fgnas.progress import step
 from fgnas.tools.calls import calls_of
 
-SIMULATED_S = 7200.0
-"""Seconds that a simulated kernel may take."""
+SIMULATED_S, NETLIST_TIMEOUT_S = 7200.0, 1200.0
+"""Seconds that a simulated kernel may take, and that a simulated netlist may take for an answer."""
 BITS_OF_A_BYTE = 10
 """On the line: a start bit, eight bits, a stop bit."""
 
@@ -79,13 +80,34 @@ def run_simulated(directory: Path, system: System, baud: int, vectors: Path | No
     The simulated line is as fast as that of `system`; the time on it is told for `baud`, the board's own.
     """
     directory = directory.absolute()
-    folder = directory / "build" / ("board" if system.memory.on_chip else "board_sdram")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(directory, "board" if system.memory.on_chip else "board_sdram")
     with step("build the simulator"):
         program = build_system(directory, folder, system)
+    return _run_program(program, directory, system, baud, vectors, TIMEOUT_S)
+
+
+def run_netlist(directory: Path, system: System, board: Board, vectors: Path | None = None) -> dict[str, Any]:
+    """`run_simulated` on the netlist of the system's bitstream, whose line is as fast as the board's."""
+    from fgnas.board.netlist import build_netlist
+
+    directory = directory.absolute()
+    program = build_netlist(directory, _folder(directory, "board_netlist"), system, board)
+    return _run_program(program, directory, system, board.baud, vectors, NETLIST_TIMEOUT_S)
+
+
+def _folder(directory: Path, name: str) -> Path:
+    folder = directory / "build" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _run_program(
+    program: Path, directory: Path, system: System, baud: int, vectors: Path | None, timeout_s: float
+) -> dict[str, Any]:
+    """`run_project` on a simulator of the system."""
     with (
         step("simulate"), serving(program, system.bit_step) as port,
-        connect(port, system.baud, TIMEOUT_S) as board,
+        connect(port, system.baud, timeout_s) as board,
     ):  # fmt: skip
         report = run_project(board, directory, baud, vectors, SIMULATED_S)
     replace_file(directory / "report" / "board_sim.json", json.dumps(report, indent=2) + "\n")

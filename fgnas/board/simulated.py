@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,13 +40,15 @@ def build_system(directory: Path, folder: Path, system: System, make_flags: str 
     return build_simulator([*sources, *beside], folder, make_flags, BENCH)
 
 
-def build_simulator(sources: list[Path], folder: Path, make_flags: str = MAKE_FLAGS, top: str = SYSTEM) -> Path:
+def build_simulator(
+    sources: list[Path], folder: Path, make_flags: str = MAKE_FLAGS, top: str = SYSTEM, options: Sequence[str] = ()
+) -> Path:
     """Build the simulator of RTL whose top has board_system's ports, with the rules of its modules; the program."""
     verilator = find_verilator()
     find_compiler(), find_make()
     harness = sim_directory() / f"{PROGRAM}.cpp"
     given = [*sources, *rules_of(sources)]
-    digest = hashlib.sha256(f"{verilator.version} {make_flags} {top}".encode())
+    digest = hashlib.sha256(f"{verilator.version} {make_flags} {top} {options}".encode())
     for path in (*given, harness):
         digest.update(path.name.encode() + path.read_bytes())
     objects, stamp = folder / "obj", folder / "built"
@@ -56,7 +58,7 @@ def build_simulator(sources: list[Path], folder: Path, make_flags: str = MAKE_FL
     command = [
         str(verilator.path), "--cc", "--exe", "--build", "-j", "2", "--top-module", top, "--prefix", "Vboard", "-O3",
         "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-assert-case", "-Wno-fatal", "-Wno-lint",
-        "-Wno-MULTITOP", "-Wno-style", "--Mdir", str(objects), "-o", PROGRAM, *map(str, given), str(harness),
+        "-Wno-MULTITOP", "-Wno-style", *options, "--Mdir", str(objects), "-o", PROGRAM, *map(str, given), str(harness),
     ]  # fmt: skip
     stamp.unlink(missing_ok=True)
     with tools_on_path(verilator.path, make_flags):

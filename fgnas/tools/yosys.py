@@ -242,6 +242,22 @@ def write_netlist(job: dict[str, Any]) -> dict[str, Any]:
     return {"version": version()}
 
 
+def write_cells(job: dict[str, Any]) -> dict[str, Any]:
+    """Write a netlist for nextpnr, `netlist`, as Verilog to the path `verilog`: cells of the part, and nothing else.
+
+    The result has `kinds`, {type of cell: names of its settings}.
+    """
+    design = ys.Design()
+    ys.run_pass(f"read_json {job['netlist']}", design)
+    kinds: dict[str, set[str]] = {}
+    for module in own_modules(design):
+        for cell in module.cells_.values():
+            names = {name.str().removeprefix("\\") for name in cell.parameters}
+            kinds.setdefault(cell.type.str().removeprefix("\\"), set()).update(names)
+    ys.run_pass(f"write_verilog -noattr {job['verilog']}", design)
+    return {"version": version(), "kinds": {kind: sorted(names) for kind, names in sorted(kinds.items())}}
+
+
 def write_graphs(job: dict[str, Any]) -> dict[str, Any]:
     """Write a module and its assertions as and-inverter graphs, one for each kind of assertion.
 
@@ -448,6 +464,7 @@ JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "block rams": count_block_rams,
     "memories": list_memories,
     "netlist": write_netlist,
+    "cells": write_cells,
     "graphs": write_graphs,
     "induction": is_inductive,
 }
