@@ -64,7 +64,7 @@ class Case:
     Attributes:
         network: its operations.
         data: the set of its clouds; clouds: [B, N, F] those that are run together.
-        source: the integers; encoded: what the host sends for an engine.
+        source: the integers; encoded: the regions that the host sends to an engine.
     """
 
     network: PointNetwork
@@ -138,8 +138,8 @@ def case_of(rng: np.random.Generator, units: int, beat_bits: int, bits: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """An engine with its networks, and what was drawn beside them: refusals in their own words, and how many networks
-    take too long for RTL or have formats that the engine has no shifts left for."""
+    """An engine with its networks, and the networks that were drawn but not used: messages of refusals, and how many
+    take too long for RTL or have formats for which the engine has no shifts left."""
 
     engine: Engine
     cases: tuple[Case, ...]

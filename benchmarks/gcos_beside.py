@@ -74,7 +74,7 @@ def affordable(record: dict[str, dict[str, Any]], method: str) -> int:
     """Evaluations of a method in the processor seconds of Algorithm 1, from searches at equal evaluations.
 
     A search that ended early spent most of its time on draws that were evaluated before, to be sure that there is no
-    other; what one of its evaluations costs is taken from Algorithm 1.
+    other; the time of one of its evaluations is taken from Algorithm 1.
     """
     ours, own = of_method(record, OURS), of_method(record, method)
     budget = sum(np.median([one[name] for one in ours]) for name in ("supernet_s", "search_s"))

@@ -40,7 +40,7 @@ LARGEST_DSP = LANES * LARGEST_UNITS
 BITS = 8
 """Width of every number of a given network, in bits."""
 SEEDS = 5
-"""Fresh trainings of every design whose test accuracy is told."""
+"""Fresh trainings of every design whose test accuracy is reported."""
 PAIRS = 300
 """Networks, and arrays, of Figure 1."""
 DRAWN = (4, 128)
@@ -152,7 +152,7 @@ def sparse(accuracies: Floats, cycles: Floats) -> dict[str, float]:
 
 
 def one_for_all(costs: Floats) -> dict[str, float]:
-    """The best array of each network, of [networks, arrays] costs; and what the best single one costs in its place.
+    """From [networks, arrays] costs: the best array of each network, and the cost of the best single array instead.
 
     A network that no array runs is left out, and so is an array that does not run every other network.
     """

@@ -33,7 +33,7 @@ KINDS = ("hardware/kind.py", "hardware/kinds.py", "hardware/array/kind.py", "har
 SCORING = (*TRAINING, "networks/calibration.py", "networks/quantised.py", "networks/rounding.py",
            "hardware/__init__.py", "hardware/arithmetic.py", "hardware/integer", "hardware/wire.py", *KINDS,
            SCORED)  # fmt: skip
-"""The code that a quantised accuracy depends on: integer networks, and what makes one of a design."""
+"""The code that a quantised accuracy depends on: integer networks, and the lowering of a design to one."""
 AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py",
           *(f"tasks/{name}.py" for name in ("__init__", "files", "fingerprint", "nodes")))  # fmt: skip
 """Code that is imported and changes no number: messages, names and types; the data, which have a fingerprint of their

@@ -57,7 +57,7 @@ def described(name: str) -> dict[str, Any]:
 
 
 class Samples(NamedTuple):
-    """Networks of a device to learn from and those held out, each with their ratios; and what they are for."""
+    """Networks of a device to learn from and those held out, each with their ratios; and their clouds."""
 
     networks: list[PointNetwork]
     values: Floats

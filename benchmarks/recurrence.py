@@ -2,7 +2,7 @@
 
 The sources are compiled by clang against headers in which an integer of N bits has N bits and a pragma leaves a mark
 (`shim/`). Functions that hold no pipelined loop are inlined, unrolled loops are unrolled, the rest is optimised. Then
-each pipelined loop is a graph: values, and what decides whether a stream or a memory is accessed. A cycle of that graph
+each pipelined loop is a graph: values, and the conditions of accesses to streams and memories. A cycle of that graph
 takes the sum of its delays, spread over the iterations that it spans; the worst cycle bounds the clock at which an
 iteration can start every cycle.
 

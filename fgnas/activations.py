@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Activation = Literal["relu", "tanh", "sigmoid", "elu", "softplus", "leaky_relu", "relu6", "linear"]
-"""Those of FGNAS, then the others of G-CoS's Table II, whose "skip" is the same function as "linear"."""
+"""Activations of FGNAS, then the others of G-CoS's Table II, whose "skip" is the same function as "linear"."""
 NAMES: tuple[str, ...] = get_args(Activation)
 
 LEAKY_SLOPE = 0.01
@@ -33,4 +33,4 @@ FUNCTIONS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 assert tuple(FUNCTIONS) == NAMES
 
 PLAIN = ("relu", "linear")
-"""Those that need no table where the result has the format of the argument."""
+"""Activations that need no table if the result has the format of the argument."""

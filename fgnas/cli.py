@@ -622,7 +622,7 @@ def _price_imported(network: ImportedNetwork, as_json: bool, limits: dict[str, A
 
 
 ARRAY, ARRAY_SIZES = "array", ("multipliers", "beat_bits", "bits")
-"""The target of networks of operations that no folder of a device may be named after, and what is said of it."""
+"""The target `array` of networks of operations, a name that no folder of a device may have, and its size options."""
 
 
 def _price_on_array(options: argparse.Namespace) -> int:

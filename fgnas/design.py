@@ -27,7 +27,7 @@ from fgnas.space import Columns
 SCHEMA = 1
 MOST_LAYERS = 8
 MOST_TOLD = 24
-"""Faults of a design that are told at once: more come from a file that is something else."""
+"""Limit of the faults of a design in one message: a file with more is not a design."""
 
 Attention = Literal["constant", "gcn", "gat", "linear", "gat-sym", "cos", "gene-linear", "gatv2"]
 Aggregation = Literal["add", "mean", "max", "mlp"]
@@ -345,7 +345,7 @@ class Array(BaseModel):
 
 
 class Design(BaseModel):
-    """A graph neural network and the accelerator that runs it: what the search returns."""
+    """A graph neural network and the accelerator that runs it: the result of a search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

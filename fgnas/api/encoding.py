@@ -22,7 +22,7 @@ def encode(
     design: Design, project: str | os.PathLike[str], directory: str | os.PathLike[str] | None = None,
     data: Data | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write a design for the array of a project to `directory`; without one only say what it takes there.
+    """Write a design for the array of a project to `directory`; without a directory only return its cycles there.
 
     A design without weights is trained first. Returns the design's hash, `calls` that it takes, `cycles` and
     `latency_ms` on the project's array at its clock, and the same of the fastest array of as many multipliers that is

@@ -144,7 +144,7 @@ class Run:
         if not number.isdecimal() or int(number) >= len(front):
             known = f"{MAPPING}0 to {MAPPING}{len(front) - 1}" if front else "no mappings"
             raise UserError(f"--design is {name!r}, but {self.folder} has {known}")
-        # What is not of one mapping, such as the weights, is that of any leader.
+        # All mappings share everything else, such as the weights, so the first leader's entry gives it.
         return {**self.store.leaders()[0], **front[int(number)]}
 
     def rank(self, networks: int = 100, seeds: int = 2, workers: int | None = None) -> dict[str, Any]:

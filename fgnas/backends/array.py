@@ -56,7 +56,7 @@ SHARED = (
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_writeback")
-"""The modules that are rendered: what nearest points take is in those of no other engine."""
+"""The modules that are rendered: those of an engine without nearest points contain no logic for them."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
 OPTIONAL: dict[str, Callable[[Engine], bool]] = {

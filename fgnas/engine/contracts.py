@@ -249,7 +249,7 @@ class Composition:
         space, target, trainer, limits: the parts.
         objectives: names of scores and costs that the searcher is told, each turned so that more is better.
         fronts: names of the costs of each Pareto front, against the first score.
-        weights: what a unit of a cost, by name, counts against the first score when leaders and the best are chosen.
+        weights: {cost: amount subtracted from the first score per unit of it} when leaders and the best are chosen.
         saved_cost: the cost that leaders save, and the cheapest of them; None: the first of the first front.
         smaller: smaller hardware for retrained models, which the cheapest may have; None: it is one of the leaders.
         label: a short name for runs, such as the dataset's.

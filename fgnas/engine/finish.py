@@ -29,7 +29,7 @@ class Finalist:
     """A candidate with its retrained models.
 
     Attributes:
-        candidate, costs: what is delivered, and its costs.
+        candidate, costs: the delivered candidate, and its costs.
         trial: the trial that the search found it in.
         score: the name of the score that it is judged by.
         outcomes: its models, by seed.

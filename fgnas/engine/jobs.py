@@ -32,7 +32,7 @@ WORKERS_DIED = (
 )
 
 WATCHED_EVERY_S = 2.0
-"""How often a caller is told of running jobs, also when none has ended."""
+"""How often a caller gets the status of running jobs, also when none has ended."""
 
 ExecutorFactory = Callable[[], Executor]
 

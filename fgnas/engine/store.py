@@ -272,7 +272,7 @@ TOLD_FIRST = ("limits.", "options.")
 
 
 def compare(stored: Any, current: Any) -> str | None:
-    """The field in which two configurations differ that is told best, with both values; None if they are equal.
+    """The most informative field in which two configurations differ, with both values; None if they are equal.
 
     That is the first with a plain value in both, among limits and options if there is one: all else, such as the list
     of costs, mostly follows from these.

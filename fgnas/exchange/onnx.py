@@ -213,7 +213,7 @@ def _bounds(number: FixedPoint) -> dict[str, Any]:
 
 
 def _reduction(reduce: str) -> dict[str, Any]:
-    """How messages meet, as ScatterND knows it, and what they meet first."""
+    """The reduction of messages by its name in ScatterND, and its initial value."""
     return {"reduce": reduce, "initial": {"add": 0, "max": LEAST, "min": -LEAST}[reduce]}
 
 

@@ -151,7 +151,7 @@ class Model(_Strict):
     """A network of known steps.
 
     Attributes:
-        whole: by unit that runs all of it in one start, what that costs.
+        whole: {unit that runs all of it in one start: cost of the start}.
     """
 
     about: str
@@ -286,7 +286,7 @@ class Platform(_Strict):
     def with_model(
         self, name: str, about: str, steps: list[Any], whole: dict[str, tuple[Ability, ...]] | None = None
     ) -> Platform:
-        """The platform with one network more, its steps written as in the file, and what units cost that run all of it.
+        """The platform with one more network: its steps as in the file, and the costs of units that run all of it.
 
         Raises UserError where the platform's numbers identify no other network, or lack a step.
         """

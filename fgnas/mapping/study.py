@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Move:
-    """A step's unit, and what changes if this step alone ran on another one.
+    """A step's unit, and the changes if this step alone ran on another unit.
 
     Attributes:
         place: of the step in the chain.

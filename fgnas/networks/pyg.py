@@ -384,7 +384,7 @@ def read_program(path: Path) -> Any:
         raise UserError(f"the model {path} does not exist")
     log = logging.getLogger("torch.export")
     log_level = log.level
-    log.setLevel(logging.CRITICAL)  # what it logs of a damaged file is the traceback of what is told below
+    log.setLevel(logging.CRITICAL)  # for a damaged file it logs the traceback of the error reported below
     try:
         with quiet():
             return torch.export.load(path)

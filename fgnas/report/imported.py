@@ -20,9 +20,9 @@ class ImportedPage(Page):
     """The content of the page.
 
     Attributes:
-        rows: what has results: nodes or graphs. metric: the name of the figures in the ladder.
+        rows: nodes or graphs, whichever have results. metric: the name of the figures in the ladder.
         shares: whether these are shares, shown as per cent.
-        layers: what each module became: layer, kind, becomes.
+        layers: a row for each module: layer, kind, becomes.
     """
 
     template = "imported.html.j2"

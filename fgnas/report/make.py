@@ -142,7 +142,7 @@ def _page_of(directory: Path) -> Any:
     """The module of the page of a project's kind of hardware: see `Kind.page`."""
     try:
         summary = json.loads((directory / "report" / "accelerator.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # reading it as a pipeline tells what is wrong
+    except (OSError, ValueError):  # reading it as a pipeline raises an error that names the fault
         summary = {}
     return importlib.import_module(described_kind(summary).page)
 

@@ -18,7 +18,7 @@ from fgnas.report.verification import Level, compared_levels
 
 @dataclass(frozen=True)
 class OperationRow:
-    """One operation of the network: what it is, and the features of a point behind it."""
+    """One operation of the network: its kind and function, and the features of a point after it."""
 
     name: str
     function: str
@@ -27,7 +27,7 @@ class OperationRow:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """One memory of the array: what it holds, its words, and the bits of a word; `copies` of it are built."""
+    """One memory of the array: its content, its words, and the bits of a word; `copies` of it are built."""
 
     name: str
     words: int

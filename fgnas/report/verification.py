@@ -164,7 +164,7 @@ def _timed(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
 
 
 def _by_vendor(project: ProjectRecord, report: dict[str, Any]) -> tuple[str, str]:
-    """Every step so far: what is wrong with its result, or that it passed, and its resources."""
+    """Every step so far: the faults of its result, or that it passed, and its resources."""
     parts, wrong = [], False
     for step, found in report["steps"].items():
         reasons = faults(found)

@@ -22,7 +22,7 @@ class PoolSettings:
         capacity: p_max, the designs that stay in the pool; ours.
         rate: s, the share of the capacity that is born, or dies, at once.
         mutation: the share of a parent's decisions that a mutant may redraw, and the probability of each.
-        weight: lambda, what an objective beside the first counts at the value of the first births; ours.
+        weight: lambda, the weight of each further objective relative to its value in the first births; ours.
         most: the most that such an objective counts, as a multiple of that; ours. Without it a design that does
             nothing in no time would win.
     """

@@ -36,7 +36,7 @@ class StagedSettings:
         sets: sets of functions that the first stage judges.
         each: random rows that judge a set; the mean of their scores is the set's.
         mutation: probability that a decision of a mutated child is drawn again.
-        weight: what each further objective counts beside the first, in the second stage (equation 4).
+        weight: weight of each further objective relative to the first, in the second stage (equation 4).
     """
 
     population: int = 20

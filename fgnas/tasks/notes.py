@@ -1,4 +1,4 @@
-"""Notes about the conversion of a graph, told once: every later command on the same graph is silent about them."""
+"""Notes about the conversion of a graph, shown once: later commands on the same graph do not repeat them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from fgnas.tasks.nodes import GraphData
 def untold(data: GraphData) -> tuple[str, ...]:
     """The notes about a graph that no earlier call has returned; a graph is known by its content and its notes.
 
-    Told graphs are empty files in the cache. Where that cannot be written, the notes are returned each time.
+    An empty file in the cache marks a graph whose notes were shown. If the cache cannot be written, the notes are
+    returned each time.
     """
     if not data.remarks:
         return ()

@@ -1,4 +1,4 @@
-"""Checks of a project whose network is several calls: one after the other, and what they say together."""
+"""Checks of a project whose network is several calls: they run in turn, and one report combines their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADDED = (
 )  # fmt: skip
 """Fields of a check's report that add up over calls."""
 FIRST = ("first_mismatch", "status")
-"""Fields that tell of the first call that is wrong."""
+"""Fields that describe the first wrong call."""
 OF_A_CALL = ("phase_cycles", "cycles_per_second", "beat_cycles")
 """Fields that mean nothing of several."""
 

@@ -37,7 +37,7 @@ class Need:
         name: its name.
         found: its version or path; None where it is missing.
         required: whether nothing works without it.
-        costs: what does not work, or happens instead, without it.
+        costs: the consequence if it is missing: a feature that fails, or its replacement.
         fix: the command that installs it; "" where there is none.
     """
 

@@ -74,7 +74,7 @@ class Vectors:
         memory_beats: size of the memory, a power of two.
         beat_bytes: of its port.
         home: the project that has the RTL, if it is another folder.
-        built_for: what the simulator is built for, if not for this run alone.
+        built_for: the load that the simulator is built for, if not for this run alone.
     """
 
     directory: Path
@@ -335,7 +335,7 @@ def _simulated(
         try:
             last = execute(work, job)[-1]
         except CheckFailed:
-            _report(vectors, name).unlink(missing_ok=True)  # it would tell of an earlier run
+            _report(vectors, name).unlink(missing_ok=True)  # it would describe an earlier run
             raise
     _check_ended(last, vectors.directory, job)
     golden = np.fromfile(vectors.directory / "vectors" / f"{OUTPUT}.bin", "<i2")

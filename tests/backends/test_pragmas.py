@@ -183,8 +183,8 @@ def check_ports(sources: Sources, accelerator: Accelerator) -> None:
 def check_local_arrays(sources: Sources, accelerator: Accelerator) -> None:
     """An array of a stage is registers or a named memory: without a pragma it would be a memory with two ports.
 
-    A two-port LUTRAM that a pipeline writes back to is a recurrence, so the tool is told its distance. It holds words,
-    because the pragma is not for members of structs.
+    A two-port LUTRAM that a pipeline writes back to is a recurrence, so a pragma gives its distance. It holds words,
+    because the pragma does not apply to members of structs.
     """
     for where, function in functions(sources):
         if where.startswith(PROCESSES):

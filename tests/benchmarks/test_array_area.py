@@ -1,4 +1,4 @@
-"""The engines that the array's resource model is compared on, and what its page tells of shared tables."""
+"""The engines on which the array's resource model is compared, and the text of its page about shared tables."""
 
 import hashlib
 import importlib

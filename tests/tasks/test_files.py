@@ -236,7 +236,7 @@ def test_the_documentation_runs(tmp_path, monkeypatch):
 def test_from_a_file_to_a_project(tmp_path, monkeypatch, capsys):
     """Search in two processes, resume, price, evaluate, and write a project after the file has moved."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # notes are told once
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # notes are shown once
     rng = np.random.default_rng(1)
     x = rng.random((NODES, 6)).astype(np.float32)
     save(Path("mine.npz"), fields(**NO_MASKS, x=x, y=(x[:, 0] > x[:, 1]).astype(int), edge_index=np.array([[0], [1]])))

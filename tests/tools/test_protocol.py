@@ -290,7 +290,7 @@ def test_more_beats_than_rows(bench: Bench) -> None:
 
 
 def test_the_watchdog(bench: Bench) -> None:
-    """A memory that never answers is told from a kernel that ends; the kernel recovers by its reset."""
+    """A memory that never answers is distinguished from a kernel that ends; the kernel recovers by its reset."""
     hung, again = bench.run(replace(bench.plain, stall_share=1.0, limit_cycles=5000), bench.plain)
     assert hung == {"ended": False}
     assert_right(bench.plain, again)

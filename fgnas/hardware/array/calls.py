@@ -210,9 +210,9 @@ class EncodedCall(Encoded):
     """Everything that the host sends for one call; see `Encoded`.
 
     Attributes:
-        part: what it makes.
+        part: the part of a half that it computes.
         on: the engine.
-        order: its rows on it.
+        order: the order of its rows on the engine.
         first_edges: edges of the first layer's graph.
     """
 

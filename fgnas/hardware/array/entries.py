@@ -1,4 +1,4 @@
-"""Entries of sparse streams: what each taker of a slot row reads, what multiplies it, and where rows end."""
+"""Entries of sparse streams: the word that each taker of a slot row reads, its factor, and whether its row ends."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class PlacedLayer:
     """A layer whose rows are dealt.
 
     Attributes:
-        words: what does not depend on the graph.
+        words: the sizes that do not depend on the graph.
         groups, rows: m of the aggregation, and rows of its fullest group.
         combined_groups, combined_rows: those of the combination, which makes H.
         slot_rows: of an aggregation whose entries have scores of their own; 0 without.
@@ -174,7 +174,7 @@ class Memories:
     """Words of a unit that the layers of a network take on a graph.
 
     Attributes:
-        weights: what is loaded into the table at first; `least`: words of the least row, of these; `results`: H.
+        weights: words that are loaded into the table first; `least`: those of them of the least row; `results`: H.
         own: Z; after it come `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
             `scores`, those of edges and the largest of them.
         partial: sums of slices and blocks.

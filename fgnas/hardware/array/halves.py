@@ -89,15 +89,15 @@ class Heads:
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """One half of a layer, or a step of its scores: rows of entries times a table, and what becomes of their sums.
+    """One half of a layer, or a step of its scores: rows of entries times a table, and how their sums are finished.
 
     Attributes:
-        name: what it does, and in which layer of the design.
+        name: its work, and the layer of the design.
         layer: its layer among those of the accelerator.
         aggregates: whether its rows are those of the graph.
         rows: the rows of entries.
-        value: [entries] factors. table: [depth, columns] codes. Either is made of the results of the halves before
-            where it is not known before they ran.
+        value: [entries] factors. table: [depth, columns] codes. Either is a function of the results of earlier halves
+            if it depends on them.
         depth, columns: of the table.
         shift: right shift behind the sums.
         bits: width that results saturate to.
@@ -107,7 +107,7 @@ class Half:
         activation: the function behind the bias; activation_table: [2**bits] codes, or None.
         met: [depth, columns] the only numbers of the table that can be other than 0; None: all.
         heads: those whose messages are weighted by scores; None without.
-        of: what a row is of.
+        of: "edges" if its rows belong to edges, else "rows".
         last: whether its results are logits.
     """
 

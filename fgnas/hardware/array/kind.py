@@ -91,8 +91,8 @@ class FittedArray:
         source: the quantised network.
         network: the float weights.
         data: the graph that the array is made for.
-        wanted: what is asked of it.
-        built: the network on an array that is built already; None where one is chosen.
+        wanted: requirements on the array.
+        built: the network on an existing array; None if an array is chosen.
     """
 
     source: ArrayNetwork

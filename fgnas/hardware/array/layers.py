@@ -57,7 +57,7 @@ class ArrayLayer:
         number: format of the rows that it combines.
         combine: X W. If a row is the sum of its heads, the columns of a class are adjacent; else those of a head are.
         messages: how messages are reduced; a Rescale of every row alone.
-        scoring: what makes the scores of an Attend; None without.
+        scoring: the operation that makes the scores of an Attend; None without.
         apply: bias and function, or the logits.
         last: whether its results are logits.
         adds_heads: whether it is the mean of heads that cannot share a sum.
@@ -217,7 +217,7 @@ class ArrayNetwork:
 
     Attributes:
         name, dataset: of the network, and of its data.
-        design: what it was made from.
+        design: the design that it was made from.
         shape: of the graphs.
         input_scale: power of two of the features.
         integers: the network as operations, whose logits are right.

@@ -483,7 +483,7 @@ def _check_parts(source: ArrayNetwork, one: Arrangement) -> None:
 
 def unfolded(seconds: Sequence[bool], columns: Sequence[Any], sums: Any = 1) -> list[Any]:
     """The n of every layer of an accelerator, from those of a design's hidden layers: a second product has that of its
-    sums, but in the design's last layer the sums have `sums` and what follows has one.
+    sums, but in the design's last layer the sums have `sums` and the second product has one.
 
     Integers, or arrays of them.
     """

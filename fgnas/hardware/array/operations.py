@@ -58,7 +58,7 @@ class OperationNetwork:
 
     Attributes:
         name, dataset: of the network, and of its data.
-        design: what it was made from.
+        design: the description that replaces a design.
         integers, graphs: the operations, whose results are right.
         edges: of the data.
         places: the module that each step belongs to, by the step's name.

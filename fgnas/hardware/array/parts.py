@@ -1,8 +1,8 @@
-"""Halves in parts, each a call: some words of the columns, and a range of rows with what it names of the table.
+"""Halves in parts, each a call: some words of the columns, and a range of rows with the rows of the table they read.
 
 Rows do not depend on each other, whether they are sums, maxima or messages with scores, and neither do columns. So a
-half whose table is too large for a unit is divided until it fits: rows in order, as many together as the table holds
-what they name.
+half whose table is too large for a unit is divided until it fits. A part takes consecutive rows, as many as read no
+more rows of the table than a unit holds.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ OWN_WORDS = MOST_OWN_WORDS
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows that follow each other, and what they name of a table.
+    """Consecutive rows, and the rows of a table that they read.
 
     Attributes:
         first: the first of them.
-        rows: their entries, which count the named rows of the table.
+        rows: their entries, whose indices count the loaded rows of the table.
         named: [depth] rows of the half's table that are loaded.
-        entries: [entries] places of the entries among those of the half.
+        entries: [entries] indices of the entries among those of the half.
     """
 
     first: int

@@ -29,8 +29,8 @@ class Neighbourhood(Operation):
 
     Attributes:
         points: N, rows of a cloud.
-        reducer: how messages become one.
-        part: what each neighbour sends.
+        reducer: the reduction of the messages.
+        part: the message of each neighbour.
         shift: right shift that takes the result to Y's fraction bits; may be negative.
     """
 

@@ -18,8 +18,8 @@ class Step:
     """An operation in its place in a network.
 
     Attributes:
-        name: of the value that it makes.
-        operation: what it does.
+        name: the name of the value that it makes.
+        operation: the operation.
         inputs: names of the values that it reads, in order.
         layer: the layer of the design that it belongs to, from 0.
         graph: the graph that it works on, by its place among those that a run is given.

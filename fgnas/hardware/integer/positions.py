@@ -15,7 +15,7 @@ from fgnas.hardware.integer.value import Rows, Value
 
 @dataclass(frozen=True, eq=False)
 class Positions(Operation):
-    """Row i of every cloud is row i of the codes, whatever the cloud holds: what a place in it is known by.
+    """Row i of every cloud is row i of the codes, whatever the cloud's content: the code of a position.
 
     Attributes:
         codes: [N, columns], N rows of a cloud.

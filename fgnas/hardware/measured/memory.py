@@ -103,7 +103,7 @@ def _sampling(function: str, width: int, cloud: Cloud) -> int:
 
 
 def _work(alive: _Alive, one: Operation, width: int, behind: int) -> None:
-    """The moments of an operation, and what is held behind it."""
+    """Count the tensors that are alive during an operation, and those that are kept after it."""
     made = FLOAT * alive.points * behind
     match one:
         case Aggregate():

@@ -1,7 +1,7 @@
 """The accelerator: everything that hardware, software and models must agree about, in one object.
 
-Lowering makes it. The latency and resource models, the HLS C++ and the RTL read it, and the integer network in it is
-what their numbers must be.
+Lowering makes it. The latency and resource models, the HLS C++ and the RTL read it, and the results of both must equal
+those of its integer network.
 """
 
 from __future__ import annotations

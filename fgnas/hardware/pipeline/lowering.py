@@ -59,12 +59,12 @@ class _Half:
     """The part of a design's layer that is a layer of the accelerator.
 
     Attributes:
-        layer: what has its geometry.
+        layer: the layer that gives its geometry.
         given: the value that its product reads.
         combine: the product.
-        gather: what follows up to the bias.
+        gather: the aggregation; a Rescale of every row if there is none.
         apply: bias and activation.
-        scores: what weights the messages; None without.
+        scores: the scores that weight the messages; None without.
     """
 
     layer: Layer

@@ -71,7 +71,7 @@ class Workshop:
 
     Attributes:
         matrices, arrays: constants by their content, so that equal ones are one.
-        kept: nodes by what they are made of; what identifies them is kept alive.
+        kept: nodes by their key, each with the objects whose ids the key contains, so that these stay alive.
     """
 
     matrices: dict[bytes, Matrix] = field(default_factory=dict)

@@ -65,7 +65,7 @@ class Imported:
     Attributes:
         network: with the graphs that it works on.
         places: the module of each step, by the step's name.
-        layers: what each module became.
+        layers: each module, and the operations that replace it.
         accuracy: "float" and "quantised", each on "val" and "test".
         apart: largest difference of the float results from the model's own, relative to the largest of these.
     """
@@ -189,7 +189,7 @@ def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: floa
 
 
 def _parts(run: Run, data: Collection, rows: Ints) -> Iterator[tuple[Ints, Seen, Reals]]:
-    """Graphs that a model runs on together, what its nodes hold there, and its own results."""
+    """Batches of graphs that a model runs on together, each with the values of its nodes, and the model's results."""
     for part in np.array_split(rows, max(1, -(-len(rows) // TOGETHER))):
         if len(part):
             traced, seen, _ = proven(run, data.part(part))

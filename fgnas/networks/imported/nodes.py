@@ -1,8 +1,8 @@
 """The computation of a model as a graph of a few kinds of nodes, exact in real numbers.
 
 Whatever a model makes of the graph alone (degrees, coefficients, which rows are added) is a constant: a sparse matrix.
-What is left are products with weights, with sparse matrices and of edges' ends, softmaxes over neighbours, and
-functions of single numbers.
+The nodes are products with weights, with sparse matrices and of edges' ends, softmaxes over neighbours, and functions
+of single numbers.
 """
 
 from __future__ import annotations

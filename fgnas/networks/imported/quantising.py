@@ -87,7 +87,7 @@ class Quantised:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Nodes in order, and what they hold on the user's data.
+    """Nodes in order, and their values on the user's data.
 
     Attributes:
         nodes: in order. features: [N, F].

@@ -1,8 +1,9 @@
-"""The canonical form of a list of operations: what changes nothing goes, so that no network is scored twice.
+"""The canonical form of a list of operations: those without effect are removed, so that no network is scored twice.
 
-Rules, repeated until nothing changes: (1) an identity goes, and so does a skip whose two widths differ or that has
-nothing before it; (2) an aggregate without a graph goes, and one whose reduction changes nothing; (3) of adjacent
-samples the last stays, a sample that no aggregate reads goes, and nearest neighbours of unchanged features go.
+Rules, repeated until nothing changes: (1) an identity is removed, and so is a skip whose two widths differ or that has
+nothing before it; (2) an aggregate without a graph is removed, and one whose reduction changes nothing; (3) among
+adjacent samples only the last stays, and a sample that no aggregate reads is removed, as are nearest neighbours of
+unchanged features.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _identity(operations: Operations) -> int | None:
 
 
 def _skip(operations: Operations, width_in: int) -> int | None:
-    """A skip that adds nothing: what it adds are the features before the last change."""
+    """The index of a skip that adds nothing: no features come before the last change, or they have another width."""
     before: int | None = None
     width = width_in
     for at, one in enumerate(operations):

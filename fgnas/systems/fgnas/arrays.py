@@ -53,7 +53,7 @@ TOGETHER = 256
 NO_LANES = {"t_in": 1, "t_out": 1, "t_aggr": 1}
 """Lanes of a pipeline, which a design has and an array ignores."""
 REFUSED = float(1 << 40)
-"""Behind this the words of a row say by which rule no array runs a network: no row is as long."""
+"""From here on, the words of a row are a code: REFUSED + i says that rule i excludes every array. No row is as long."""
 RUN: tuple[str, ...] = (
     *(message for message, _ in RULES),
     f"with attention by scores an array divides by {MOST_COUNTED} messages at most; choose add or max",
@@ -259,7 +259,7 @@ class ArraySolver:
         self.known: dict[bytes, tuple[NDArray[np.int16], int, list[float]]] = {}
 
     def solved(self, rows: Rows) -> Solved:
-        """The hardware of n lifted rows; of one that no array keeps the limits for, what comes nearest."""
+        """The hardware of n lifted rows. If no array keeps the limits for a row, it is the one that comes nearest."""
         names = [row.tobytes() for row in rows]
         missing = {name: place for place, name in enumerate(names) if name not in self.known}
         places = list(missing.values())

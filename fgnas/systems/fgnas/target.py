@@ -34,7 +34,7 @@ class Hardware(Target, Protocol):
         space: the space to search.
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
         saved: the cost that it keeps low.
-        limits: what its hardware holds, beside the limits of the specification; the costs have the same names.
+        limits: capacities of its hardware, in addition to the limits of the specification; costs have the same names.
         smaller: where smaller hardware for a row is found; None: nowhere.
     """
 

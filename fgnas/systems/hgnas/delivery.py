@@ -43,7 +43,7 @@ Weights = Mapping[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Delivered:
-    """A network, with its weights where it has any, what they were trained on, and the array that it was searched for.
+    """A network, with its weights if it has any, the data they were trained on, and the array of its search.
 
     Attributes:
         weights: of its `PointModel`; None: it is trained when it is lowered.
@@ -92,13 +92,13 @@ class Delivered:
 
 @dataclass(frozen=True, eq=False)
 class OnArray:
-    """A network with its weights on an array: what it answers, and its project.
+    """A network with its weights on an array: its results, and its project.
 
     Attributes:
         delivered: the network.
         data: its clouds.
-        integers: what the array computes.
-        encoded: what the host sends, without a cloud.
+        integers: the integer network that the array computes.
+        encoded: the regions that the host sends, without a cloud.
     """
 
     delivered: Delivered
@@ -107,7 +107,7 @@ class OnArray:
     encoded: EncodedPoints
 
     def codes(self, clouds: NDArray[np.float32]) -> Codes:
-        """[B, N, F] what the array is sent for clouds."""
+        """[B, N, F] the codes of clouds, as the array receives them."""
         return self.integers.number.quantise(clouds)
 
     def logits(self, clouds: NDArray[np.float32]) -> Codes:

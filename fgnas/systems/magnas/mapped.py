@@ -75,7 +75,7 @@ class WholePiece:
     """A whole subnet as one start.
 
     Attributes:
-        integers: what its logits are.
+        integers: the integer network that defines its logits.
     """
 
     chain: tuple[Stage, ...]
@@ -173,7 +173,7 @@ def _grouped(
 
 
 def _refusal(kernel: Kernel, names: Names, known: dict[Names, Call]) -> str:
-    """Why a kernel does not run steps: what it says of the first one that it does not run alone."""
+    """Why a kernel does not run steps: the reason for the first that it does not run alone."""
     for name in names:
         call = known.get((name,))
         why = "no kernel does" if call is None else kernel.build.refusal(call)

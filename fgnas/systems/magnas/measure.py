@@ -82,7 +82,7 @@ class Measured:
     """The costs of every step, and of the blocks that a kernel runs in fewer starts than steps, by names and unit.
 
     Attributes:
-        starts: of a unit that runs whole subnets: what a start costs beside the unit's own time.
+        starts: {unit that runs whole subnets: costs of a start apart from the unit's own time}.
     """
 
     costs: dict[Names, dict[str, Parts]]

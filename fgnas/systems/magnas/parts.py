@@ -25,7 +25,7 @@ Map = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One call of a kernel, and what the processor does around it, for a batch of images.
+    """One call of a kernel, and the processor's work around it, for a batch of images.
 
     Attributes:
         maps: of each of the kernel's layers; between two of them is a ReLU.

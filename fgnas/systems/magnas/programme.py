@@ -35,7 +35,7 @@ class Programme:
 
     Attributes:
         network: float parameters, and their scales.
-        integers: the call's network in the kernel's formats: what its outputs are.
+        integers: the call's network in the kernel's formats, which defines its outputs.
     """
 
     kernel: Kernel
@@ -136,7 +136,7 @@ def _scales(
         features, *wanted = (base + step for base, step in zip((own, *totals), steps, strict=True))
         scales, total = [features], features
         for one, (weight, _), aim in zip(products, maps, wanted, strict=True):
-            # Weights that do not fit would be clipped: what the layer gives is scaled less instead.
+            # Weights that do not fit would be clipped, so the layer's results are scaled less instead.
             scales.append(min(aim - total, _largest_scale(weight, integer_bits(one.weight))))
             total += scales[-1]
         yield tuple(scales)

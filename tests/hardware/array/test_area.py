@@ -1,4 +1,4 @@
-"""LUTs and flip-flops of engines: what the columns tell of modes and shifts, the tables, and a small engine built."""
+"""LUTs and flip-flops of engines: modes and shifts as the columns give them, the tables, and a small engine built."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Networks of points on the smallest array that runs them, and what the host sends for a cloud."""
+"""Networks of points on the smallest array that runs them, and the regions that the host sends for a cloud."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Gathered:
     Attributes:
         source: the value whose rows are read.
         neighbours: the sample that names them; None: every row reads itself.
-        value: what each is multiplied by; own: what the row itself is; 0 where it is not read.
+        value: factor of each neighbour's row; own: factor of the row itself, 0 if it is not read.
         largest, negated: the maximum is taken; the result is negated.
         added: an own row that is added: its value's name, right shift, and whether it is subtracted.
         distance: each neighbour sends its distance to the row instead.

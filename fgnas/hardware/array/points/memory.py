@@ -51,7 +51,7 @@ class Room:
 
 @dataclass
 class PlacedValue:
-    """Where a value is, and what its rows look like.
+    """The addresses of a value, and the layout of its rows.
 
     Attributes:
         layout: of a row; of units side by side that of all.
@@ -93,7 +93,7 @@ PAGINGS = (Paging(), *(
     for table in (MOST_TABLE_WORDS, most_of(neighbours=True).table_words)
     for rows in ((MOST_ROW, 8), (16, 8), (8, 8), (4, 8), (2, 8), (0, 8), (0, 4), (0, 1))
 ))  # fmt: skip
-"""From what is fastest to what needs the least room; then those with the largest tables that there are."""
+"""From the fastest to the one that needs the least memory; then the same with the largest tables that there are."""
 
 
 def parts_of(words: int, most: int = MOST_TILES) -> Iterator[tuple[int, int]]:

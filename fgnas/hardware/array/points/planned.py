@@ -15,7 +15,7 @@ class Planned:
     """A descriptor whose shifts are numbers of bits and whose mode is the mode.
 
     Attributes:
-        name: what a reader calls it.
+        name: its name for readers.
         fields: those of the descriptor by name.
         mode: the kernel mode.
         multiplications: that the network needs of it.

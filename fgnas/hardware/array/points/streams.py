@@ -38,7 +38,7 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Entries: where their rows end, and what makes [slot rows, takers] index and value of each."""
+    """Entries: the ends of their rows, and the function that makes index and value of each, [slot rows, takers]."""
 
     ends: Ends
     made: Callable[[], tuple[Ints, Ints]]

@@ -14,7 +14,7 @@ from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.points.work import Cloud
 
 TREES, DEPTH, RATE, SHARE = 500, 5, 0.05, 0.7
-"""How many trees, how deep, what each adds, and the share of samples that each is grown from."""
+"""Number of trees, their depth, the learning rate, and the share of samples from which each is grown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Trees:
     Attributes:
         feature, threshold, left, right, value: of all nodes, tree after tree; a leaf has `left` -1.
         roots: [trees] the places of the roots.
-        base: what the trees add to.
+        base: the constant to which the trees add.
     """
 
     NAME: ClassVar[str] = "trees"

@@ -25,7 +25,7 @@ def is_symbol(one: Any) -> bool:
 
 
 def affine(call: Call, one: Any) -> Affine:
-    """A tensor as a sum of terms; what is left of a maximum becomes a node. Raises UserError for others."""
+    """A tensor as a sum of terms; a maximum becomes a node. Raises UserError for others."""
     if isinstance(one, Affine):
         return one
     if isinstance(one, Peak):
