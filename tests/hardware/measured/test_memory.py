@@ -84,7 +84,7 @@ def test_live_is_what_our_networks_hold() -> None:
 
 
 def added(megabytes: int) -> int:
-    """Bytes that a run needs which fills so many megabytes."""
+    """Bytes of memory that a run needs to fill so many megabytes."""
     return forked(lambda: np.ones(megabytes * 125_000), 1)
 
 
@@ -96,7 +96,7 @@ def test_what_a_fork_needs(megabytes: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def added_among_holes() -> int:
-    """What a run needs that fills one megabyte, frees it and fills two, where the heap has a hole for each."""
+    """Bytes of memory that a run needs to fill one megabyte, free it and fill two, in a heap with a hole for each."""
     blocks: list[object] = [np.ones(60_000, np.uint8) for _ in range(1000)]
     for place in range(1000):
         if place % 60 not in (0, 20):
@@ -105,6 +105,6 @@ def added_among_holes() -> int:
 
 
 def test_holes_of_the_heap_are_not_used() -> None:
-    """What lies in a hole stays resident when it is free."""
+    """A freed block in a hole of the heap would stay resident, and the run would seem to need three megabytes."""
     with fresh() as call:
         assert call(added_among_holes) == pytest.approx(2e6, rel=0.1)
