@@ -79,6 +79,12 @@ def measured(nodes: int, edges: int, seed: int) -> dict[str, Any]:
                      "mismatches": [cpp["mismatches"], rtl["mismatches"]]}  # fmt: skip
 
 
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    return render(f"{NAME}.md", features=FEATURES, classes=CLASSES, hidden=HIDDEN, multipliers=MULTIPLIERS,
+                  port=BEAT_BITS, **record)  # fmt: skip
+
+
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -87,8 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     record = measured(options.nodes, options.edges, options.seed)
     write_record(NAME, record)
-    write_page(f"{NAME}.md", render(f"{NAME}.md", features=FEATURES, classes=CLASSES, hidden=HIDDEN,
-                                    multipliers=MULTIPLIERS, port=BEAT_BITS, **record))  # fmt: skip
+    write_page(f"{NAME}.md", page(record))
 
 
 if __name__ == "__main__":
