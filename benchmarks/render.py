@@ -25,6 +25,7 @@ import hgnas_array
 import imports
 import imports_trained
 import initiation_interval
+import large_calls
 import mapping
 import methods
 import multiplier_array
@@ -58,6 +59,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{imports.NAME}.md": (imports.NAME, imports.page),
     f"{imports_trained.NAME}.md": (imports_trained.NAME, imports_trained.page),
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),
+    f"{large_calls.NAME}.md": (large_calls.NAME, large_calls.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
     f"{array_area.NAME}.md": (array_area.NAME, array_area.page),

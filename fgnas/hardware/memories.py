@@ -67,7 +67,7 @@ SLOTS = 4096
 
 def build(rules: Rules, depth: Ints, width: Ints, ports: int = 1) -> Built:
     """The hardware of memories of `depth` words of `width` bits, each [n], with so many read ports and write ports."""
-    depth, width = np.broadcast_arrays(np.atleast_1d(depth), np.atleast_1d(width))
+    depth, width = (np.array(one) for one in np.broadcast_arrays(np.atleast_1d(depth), np.atleast_1d(width)))
     units, banks = _build(rules, depth, width, ports)
     return Built(units, banks)
 

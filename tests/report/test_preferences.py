@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fgnas.costs import Limit
+from fgnas.report import preferences as module
 from fgnas.report.preferences import feasible_shares, preferences
 from fgnas.space import Decision
 from fgnas.systems.fgnas import Options, compose
@@ -46,8 +47,9 @@ def test_no_trials_no_preferences() -> None:
     assert preferences(np.zeros((0, 3), int), DECISIONS) == []
 
 
-def test_chance_is_that_of_the_feasible_designs(four_nodes) -> None:
+def test_chance_is_that_of_the_feasible_designs(four_nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A space small enough to enumerate: shares are counted, not estimated."""
+    monkeypatch.setattr(module, "CHANCE_DRAWS", 4_000)
     space = replace(find_space("fgnas").restrict(attention=("constant", "gat"), k=(1, 2), d=(4, 8)), dsp=10)
     parts = replace(compose(Options(), four_nodes), space=space, limits=())
     parts.target.space = space

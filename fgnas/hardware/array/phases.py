@@ -352,7 +352,7 @@ def by_case(compute: Callable[[Case], tuple[int, ...]], record: Case) -> tuple[I
 
     Columns that are one number are that number in every row.
     """
-    columns = [np.array(column, np.int64) for column in np.broadcast_arrays(*record)]
+    columns = [np.asarray(column, np.int64) for column in np.broadcast_arrays(*record)]
     key, keys = np.zeros(columns[0].shape, np.int64), 1
     for column in columns:
         least = int(column.min(initial=0))

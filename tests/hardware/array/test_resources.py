@@ -59,11 +59,11 @@ def engines() -> dict[str, ArrayAccelerator]:
 
 
 @pytest.mark.parametrize(
-    "family", [pytest.param(family, marks=pytest.mark.slow if family == "xcup" else ()) for family in FAMILIES]
+    ("family", "every"), [("xc7", 2), *(pytest.param(family, 1, marks=pytest.mark.slow) for family in FAMILIES)]
 )
-def test_block_rams_are_those_of_synthesis(family: str, tmp_path: Path) -> None:
+def test_block_rams_are_those_of_synthesis(family: str, every: int, tmp_path: Path) -> None:
     pytest.importorskip("pyosys")
-    arrays = engines()
+    arrays = dict(list(engines().items())[::every])
     folders = {name: tmp_path / name for name in arrays}
     for name, array in arrays.items():
         write_rtl(array, folders[name])

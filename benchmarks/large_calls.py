@@ -1,0 +1,100 @@
+"""A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pages import render, write_page, write_record
+
+NAME = "large-calls"
+FOLDER = Path(__file__).parent.parent / "build" / NAME
+FEATURES, CLASSES, HIDDEN, MULTIPLIERS, BEAT_BITS = 64, 4, 16, 64, 512
+EXPONENT = 1.2
+"""Exponent of the Pareto law that the weights of one end of the edges follow."""
+
+
+def write_graph(path: Path, nodes: int, edges: int, seed: int) -> None:
+    """A graph with so many edges, both ways, one end drawn by a power law; all features are dense."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, CLASSES, nodes)
+    weight = np.minimum(rng.pareto(EXPONENT, nodes) + 1, np.sqrt(nodes))
+    edge_index = _edges(rng, weight / weight.sum(), edges // 2)
+    x = rng.normal(size=(nodes, FEATURES)).astype(np.float32) + 2 * np.eye(CLASSES, FEATURES, dtype=np.float32)[y]
+    part = rng.permutation(nodes) % 10
+    masks = {"train_mask": part == 0, "val_mask": (part == 1) | (part == 2), "test_mask": part > 2}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, x=x, y=y, edge_index=edge_index, **masks)
+
+
+def _edges(rng: np.random.Generator, share: NDArray[np.float64], pairs: int) -> NDArray[np.int64]:
+    """[2, 2 * pairs] edges, none twice and none to itself."""
+    nodes, found = len(share), np.zeros(0, np.int64)
+    while len(found) < pairs:
+        one, other = rng.choice(nodes, 2 * pairs, p=share), rng.integers(0, nodes, 2 * pairs)
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        found = np.unique(np.concatenate([found, (low * nodes + high)[low != high]]))
+    low, high = np.divmod(rng.permutation(found)[:pairs], nodes)
+    return np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
+
+
+def run(*words: str) -> dict[str, Any]:
+    """A command's JSON with its processor seconds and its largest memory in MB."""
+    with tempfile.TemporaryFile() as output:
+        command = [sys.executable, "-m", "fgnas", *words, "--json", "--quiet"]
+        process = subprocess.Popen(command, cwd=FOLDER, stdout=output)
+        _, status, used = os.wait4(process.pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0, words
+        output.seek(0)
+        found = dict(json.loads(output.read()))
+    return found | {"processor_s": round(used.ru_utime + used.ru_stime), "memory_mb": round(used.ru_maxrss / 1024)}
+
+
+def measured(nodes: int, edges: int, seed: int) -> dict[str, Any]:
+    """The pipeline's price, the array's project, and all of its calls in C++ and RTL."""
+    write_graph(FOLDER / "graph.npz", nodes, edges, seed)
+    run("design", "gcn", str(HIDDEN), "--out", "gcn.json")
+    pipeline = run("price", "gcn.json", "--dataset", "graph.npz")
+    size = ("--multipliers", str(MULTIPLIERS), "--beat-bits", str(BEAT_BITS))
+    written = run("hls", "gcn.json", "--dataset", "graph.npz", "--target", "array", *size, "--out", "project")
+    price = json.loads((FOLDER / "project/report/price.json").read_text(encoding="utf-8"))
+    record = {
+        "nodes": nodes, "edges": edges, "seed": seed, "pipeline": pipeline["latency_cycles"],
+        "calls": price.get("calls", 1), "predicted": price["latency_cycles"],
+        **{name: price[name] for name in ("multiplications", "lut", "ff", "dsp", "bram36")},
+    }  # fmt: skip
+    steps = {"hls": written, "csim": run("csim", "project"), "sim": run("sim", "project")}
+    record["steps"] = {name: {key: one[key] for key in ("processor_s", "memory_mb")} for name, one in steps.items()}
+    cpp, rtl = steps["csim"], steps["sim"]
+    assert rtl["cycles"] == rtl["predicted_cycles"] == record["predicted"]
+    return record | {"logits": rtl["logits"], "cycles": rtl["cycles"],
+                     "mismatches": [cpp["mismatches"], rtl["mismatches"]]}  # fmt: skip
+
+
+def page(record: dict[str, Any]) -> str:
+    """The page of a record."""
+    return render(f"{NAME}.md", features=FEATURES, classes=CLASSES, hidden=HIDDEN, multipliers=MULTIPLIERS,
+                  port=BEAT_BITS, **record)  # fmt: skip
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("nodes", 100_000), ("edges", 600_000), ("seed", 7)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    record = measured(options.nodes, options.edges, options.seed)
+    write_record(NAME, record)
+    write_page(f"{NAME}.md", page(record))
+
+
+if __name__ == "__main__":
+    main()
