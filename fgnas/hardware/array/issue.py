@@ -82,9 +82,8 @@ def _step(
 
     The state of a cycle is that of the registers of array_issue and array_writeback in it. `queues` holds, for each
     group, the rows and words that wait, words of the first of these rows that left, and the cycle in which the last is
-    ready.
-    `arriving` are words that become ready, by cycle, and `pointers` the groups whose turn it is to write a result, each
-    of those of a share: groups that many apart.
+    ready. `arriving` are words that become ready, by cycle, and `pointers` the groups whose turn it is to write a
+    result, each of those of a share: groups that many apart.
     """
     (target, tiles, limit, parts, together, before, latency, spacing, first_beat), (period, groups) = facts, ends.shape
     count, words, left, ready_at = queues[0], queues[1], queues[2], queues[3]
