@@ -141,6 +141,8 @@ class Project:
         from fgnas.board.run import run_netlist, run_simulated
         from fgnas.board.simulated import QUICK_CYCLES_OF_A_BIT
 
+        if netlist and sdram:
+            raise UserError("a netlist is simulated with its memory on the chip: leave out --sdram")
         known, system = self._system(board, clock_mhz, memory_kb, sdram)
         if netlist:
             return run_netlist(self.directory, system, known)

@@ -30,8 +30,6 @@ PLL = "EHXPLLL"
 
 def build_netlist(directory: Path, folder: Path, system: System, board: Board, make_flags: str = MAKE_FLAGS) -> Path:
     """Build the simulator of the netlist that `build_bitstream` places and routes, in `folder`; the program."""
-    if not system.memory.on_chip:
-        raise UserError("a netlist is simulated with its memory on the chip: leave out --sdram")
     write_system(directory, folder / "rtl", system, board)
     build = folder / "build"
     build.mkdir(exist_ok=True)

@@ -118,13 +118,13 @@ def test_refusals_reach_the_host_as_on_pynq(small: Simulated, tmp_path: Path) ->
     with small.connect() as board:
         driver, kernel = board.driver(small.project), board.kernel(small.project)
         given = driver.regions(small.project / "vectors")
-        with pytest.raises(Exception, match="bad descriptor") as caught:
+        with pytest.raises(Exception, match="wrong programme or engine") as caught:
             kernel.run(**given | {"programme": np.full_like(given["programme"], 255)})
         assert type(caught.value).__name__ == "KernelError"
         shutil.copytree(small.project / "vectors", tmp_path / "refused")
         size = (tmp_path / "refused" / "programme.bin").stat().st_size
         (tmp_path / "refused" / "programme.bin").write_bytes(b"\xff" * size)
-        with pytest.raises(UserError, match="does not run .*bad descriptor"):
+        with pytest.raises(UserError, match="does not run .*wrong programme or engine"):
             run_project(board, small.project, small.system.baud, tmp_path / "refused")
         assert (kernel.run(**given) == driver.golden(small.project / "vectors")).all()
 
