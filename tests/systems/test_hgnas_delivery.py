@@ -146,7 +146,10 @@ def test_the_driver_on_a_simulated_board(network: Path, project: Path, tmp_path:
     driver, board = loaded(project), Simulated(tmp_path, QUICK_MAKE_FLAGS, BeatBytes=16)
     clouds, _ = accelerator.data.clouds("test")
     given = driver.regions(project / "vectors")
-    wrong = given | {"programme": np.full_like(given["programme"], 255)}
+    programme = np.full_like(given["programme"], 255)
+    wrong = given | {"programme": programme, "check": driver.check_of(programme, given["descriptors"])}
+    with pytest.raises(ValueError, match="its check belongs to"):
+        driver.Kernel.run(None, **given | {"programme": programme})
     answers = board.run(given, given | {"clouds": clouds[:3]}, wrong, given)
     assert np.array_equal(answers[0], driver.golden(project / "vectors"))
     assert np.array_equal(answers[1], accelerator.logits(clouds[:3]))
