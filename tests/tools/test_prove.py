@@ -142,7 +142,7 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     # A beat of the programme is fetched again and again.
     ("array_sequencer", "if (pop_o) beat_q <= beat_q + 1'b1;", "if (pop_o) beat_q <= '0;", "falls"),
     # A failed run ends without a status.
-    ("array_sequencer", "if (bad_q) status_q[StatusBadDescriptor] <= 1'b1;", "", "failure_said"),
+    ("array_sequencer", "else if (bad_q) status_q[StatusBadDescriptor] <= 1'b1;", "", "failure_said"),
     # The last slot row is followed by another one.
     ("array_issue", "left_q == CountBits'(1)) active_q <= 1'b0;", "left_q == '0) active_q <= 1'b0;", "some_left"),
     # A slot row does not wait for room.
