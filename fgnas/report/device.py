@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fgnas.hardware.measured import predictors
-from fgnas.hardware.measured.device import LATENCY, MEMORY, Device, DeviceFolder, Verdict
+from fgnas.hardware.measured.device import LATENCY, MEMORY, Device, DeviceFolder, Verdict, bases
 from fgnas.hardware.measured.judge import Judged
 from fgnas.report import axis, chart
 from fgnas.report.chart import Frame, Panel, Series
@@ -63,9 +63,10 @@ def device_page(folder: DeviceFolder) -> DevicePage:
             rows.append(Row("a round against another", False, None, verdict.floor))
         rows += [Row(f"estimate: {name}", False, None, one) for name, one in verdict.estimates.items()
                  if what == MEMORY]  # fmt: skip
+        base = bases(what, networks, folder.device().cloud)
         panels = [
             panel(f"{name}, {UNITS[what]}", labels[what],
-                  (folder.predictor(what, name).values(networks) * scale[what]).tolist())
+                  (folder.predictor(what, name).values(networks) * base * scale[what]).tolist())
             for name in by_name
         ]  # fmt: skip
         found.append(Predicted(what, rows, panels))

@@ -12,10 +12,11 @@ from point_clouds import write_clouds
 
 import fgnas
 from fgnas.cli import main
-from fgnas.hardware.measured.device import LATENCY, DeviceFolder
+from fgnas.hardware.measured.device import LATENCY, MEMORY, DeviceFolder
+from fgnas.hardware.measured.judge import judged
 from fgnas.hardware.measured.measure import ordered
 from fgnas.hardware.measured.memory import live
-from fgnas.hardware.measured.predictors import PREDICTORS, steady
+from fgnas.hardware.measured.predictors import PREDICTORS, split, steady
 from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS
 from fgnas.networks.points.work import widest
 from fgnas.systems.hgnas.composition import cloud_of
@@ -65,6 +66,18 @@ def test_a_device_is_whole(device: Path) -> None:
     assert verdict.validation[LATENCY][verdict.chosen[LATENCY]].mape == best
     page = (device / "report.html").read_text()
     assert "Predicted latency" in page and "Predicted memory" in page and "estimate: printed" in page
+
+
+def test_memory_is_predicted_relative_to_the_bytes_alive(device: Path) -> None:
+    folder = DeviceFolder(device)
+    verdict, measured = folder.verdict(), folder.measured()
+    held = [measured[place] for place in split(len(measured))[2]]
+    networks, cloud = [one.network for one in held], folder.device().cloud
+    wanted = np.array([float(one.memory or 0) for one in held])
+    alive = np.array([float(live(one, cloud)) for one in networks])
+    for name in PREDICTORS:
+        ratios = folder.predictor(MEMORY, name).values(networks)
+        assert verdict.held_out[MEMORY][name].mape == pytest.approx(judged(alive * ratios, wanted).mape)
 
 
 def test_prices_are_those_of_the_predictor(device: Path, clouds: Path) -> None:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from fgnas.errors import UserError
 from fgnas.files import canonical_json, replace_file
 from fgnas.hardware.measured import predictors
+from fgnas.hardware.measured.features import Floats
 from fgnas.hardware.measured.judge import Judged
+from fgnas.hardware.measured.memory import live
 from fgnas.hardware.measured.predictors import Predictor
 from fgnas.hardware.measured.record import Line, Measured, gathered, read_lines
 from fgnas.networks.points.operations import PointNetwork, Tail
@@ -28,7 +30,14 @@ DEVICE, NETWORKS, RECORD, FITTED, JUDGED = (
 REFERENCE = "dgcnn-fused"
 """The baseline that all times are related to."""
 LATENCY, MEMORY = "latency", "memory"
-"""Quantities that predictors are fitted to. The names of a predictor's arrays in the file begin with its quantity."""
+"""Quantities that are predicted."""
+LEARNED = {LATENCY: "latency", MEMORY: "memory of live"}
+"""The ratio that predictors of a quantity learn. The names of a predictor's arrays in the file begin with it."""
+
+
+def bases(what: str, networks: Sequence[PointNetwork], cloud: Cloud) -> Floats:
+    """[n] the value of a quantity where a predictor gives 1: latency is measured as a ratio, memory is `live` bytes."""
+    return np.array([float(live(one, cloud)) for one in networks]) if what == MEMORY else np.ones(len(networks))
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,7 @@ class DeviceFolder:
     def finish(self, verdict: Verdict, fitted: Mapping[str, Mapping[str, Predictor]]) -> None:
         """Write predictors, by what they predict and by name, and then the verdict on them."""
         arrays = {
-            f"{what}.{name}.{key}": value for what, by_name in fitted.items() for name, one in by_name.items()
+            f"{LEARNED[what]}.{name}.{key}": value for what, by_name in fitted.items() for name, one in by_name.items()
             for key, value in one.arrays().items()
         }  # fmt: skip
         buffer = io.BytesIO()
@@ -177,12 +186,13 @@ class DeviceFolder:
             raise UserError(f"{path} is damaged ({error}): delete it, and `fgnas measure --resume` makes it") from None
 
     def predictor(self, what: str, name: str | None = None) -> Predictor:
-        """A predictor of latency or memory by name; None: the best. Raises UserError where there is none."""
+        """A predictor of latency or memory by name, relative to `bases`; None: the best. Raises UserError where there
+        is none."""
         verdict = self.verdict()
         if what not in verdict.chosen:
             raise UserError(f"{self.path} has no {what}: measure it with `fgnas measure --memory`")
         name = name or verdict.chosen[what]
-        prefix = f"{what}.{name}."
+        prefix = f"{LEARNED[what]}.{name}."
         try:
             with np.load(self.path / FITTED, allow_pickle=False) as file:
                 arrays: dict[str, NDArray[Any]] = {

@@ -13,13 +13,13 @@ from typing import TextIO
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas import progress
 from fgnas.errors import UserError
 from fgnas.hardware.measured import memory, predictors, timing
-from fgnas.hardware.measured.device import LATENCY, MEMORY, REFERENCE, Device, DeviceFolder, Verdict
+from fgnas.hardware.measured.device import LATENCY, MEMORY, REFERENCE, Device, DeviceFolder, Verdict, bases
+from fgnas.hardware.measured.features import Floats
 from fgnas.hardware.measured.judge import Judged, judged, noise_floor
 from fgnas.hardware.measured.predictors import PREDICTORS, Predictor
 from fgnas.hardware.measured.record import Line, Measured
@@ -126,8 +126,9 @@ def _fit(folder: DeviceFolder, device: Device, measured: Sequence[Measured], sta
     with progress.counted("fit predictors", len(labels) * len(PREDICTORS), "predictors") as bar:
         for what, values in labels.items():
             begun = {name: start.predictor(what, name) for name in PREDICTORS} if start is not None else {}
-            fitted[what] = fit(networks, values, device, begun, _counting(bar, len(fitted) * len(PREDICTORS)))
-            validation[what], held_out[what] = _judge(networks, values, fitted[what])
+            base = bases(what, networks, device.cloud)
+            fitted[what] = fit(networks, values / base, device, begun, _counting(bar, len(fitted) * len(PREDICTORS)))
+            validation[what], held_out[what] = _judge(networks, values, base, fitted[what])
     chosen = {what: min(found, key=lambda name: found[name].mape) for what, found in validation.items()}
     reference_ms = float(np.median([one.milliseconds / one.ratio for one in measured]))
     held = measured[-len(predictors.split(len(measured))[2]) :]
@@ -140,7 +141,7 @@ def _counting(bar: progress.Count, before: int) -> Callable[[int], None]:
 
 
 def fit(
-    networks: Sequence[PointNetwork], values: NDArray[np.float64], device: Device, begun: Mapping[str, Predictor],
+    networks: Sequence[PointNetwork], values: Floats, device: Device, begun: Mapping[str, Predictor],
     on_fitted: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Predictor]:  # fmt: skip
     """Every predictor, fitted to the first seven tenths of the networks, by name."""
@@ -159,12 +160,12 @@ def fit(
 
 
 def _judge(
-    networks: Sequence[PointNetwork], values: NDArray[np.float64], fitted: Mapping[str, Predictor]
+    networks: Sequence[PointNetwork], values: Floats, base: Floats, fitted: Mapping[str, Predictor]
 ) -> tuple[dict[str, Judged], dict[str, Judged]]:
-    """The errors of each predictor on the networks that choose, and on those that were held out."""
+    """The errors of each predictor, relative to `base`, on the networks that choose, and on those held out."""
     _, choosing, held = predictors.split(len(networks))
     return tuple(  # type: ignore[return-value]
-        {name: judged(one.values([networks[place] for place in places]), values[places])
+        {name: judged(base[places] * one.values([networks[place] for place in places]), values[places])
          for name, one in fitted.items()}
         for places in (choosing, held)
     )  # fmt: skip

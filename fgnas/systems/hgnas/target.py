@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.costs import Costs, Limit, Quantity
-from fgnas.hardware.measured.device import FITTED, LATENCY, MEMORY, REFERENCE, DeviceFolder
-from fgnas.hardware.measured.memory import live
+from fgnas.hardware.measured.device import FITTED, LATENCY, MEMORY, REFERENCE, DeviceFolder, bases
 from fgnas.hardware.measured.predictors import steady
 from fgnas.networks.points.baselines import baseline
 from fgnas.networks.points.operations import LARGEST_WIDTH, PointNetwork
@@ -76,9 +75,9 @@ class MeasuredTarget:
         """Every cost of n networks, [n] each."""
         cloud = self.space.cloud
         share = steady(self.latency.values(networks))
-        memory = np.array([float(live(one, cloud)) for one in networks])
+        memory = bases(MEMORY, networks, cloud)
         if self.memory is not None:
-            memory = np.maximum(memory, np.ceil(steady(self.memory.values(networks))))
+            memory = np.maximum(memory, np.ceil(steady(memory * self.memory.values(networks))))
         products, width = counted(networks, self.space)
         return {
             "latency": share * self.reference_ms, "share": share, "memory": memory, "products": products,

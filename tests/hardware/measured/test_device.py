@@ -19,9 +19,11 @@ from fgnas.hardware.measured.device import (
     Device,
     DeviceFolder,
     Verdict,
+    bases,
     differences,
 )
 from fgnas.hardware.measured.judge import judged
+from fgnas.hardware.measured.memory import live
 from fgnas.hardware.measured.predictors.table import Table
 
 ONE = Device("a processor", 1, {"torch": "2"}, "digit-points", "abc", CLOUD, TAIL, 0, 30, 3, False)
@@ -61,6 +63,23 @@ def test_damaged_files_are_named(name: str, asked: object, content: bytes, tmp_p
         return  # no line is no network
     with pytest.raises(UserError, match=f"{name} is damaged"):
         asked(folder)  # type: ignore[operator]
+
+
+def test_predictors_of_bytes_are_fitted_again(tmp_path: Path) -> None:
+    folder, networks = finished(tmp_path / "here"), drawn(30)
+    table = Table.fit(networks, made_times(networks), CLOUD, 0)
+    errors = {MEMORY: {"table": judged(table.values(networks), made_times(networks))}}
+    folder.finish(Verdict(0.6, {MEMORY: "table"}, errors, errors), {MEMORY: {"table": table}})
+    assert np.array_equal(folder.predictor(MEMORY).values(networks), table.values(networks))
+    np.savez(folder.path / FITTED, **{f"memory.table.{key}": value for key, value in table.arrays().items()})
+    with pytest.raises(UserError, match=f"delete {JUDGED}, and `fgnas measure --resume` makes both"):
+        folder.predictor(MEMORY)
+
+
+def test_the_base_of_each_quantity() -> None:
+    networks = drawn(3)
+    assert bases(LATENCY, networks, CLOUD).tolist() == [1, 1, 1]
+    assert bases(MEMORY, networks, CLOUD).tolist() == [live(one, CLOUD) for one in networks]
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
