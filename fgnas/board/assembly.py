@@ -114,7 +114,7 @@ class OffChip:
 
 @dataclass(frozen=True)
 class System:
-    """What a system is built for.
+    """The clock, line and memory that a system is built for.
 
     Attributes:
         clock_hz: of the kernel and all around it.
@@ -207,7 +207,7 @@ def off_chip(directory: Path, board: Board) -> OffChip:
 
 
 def design_of(directory: Path) -> str:
-    """What a project's kernel is made of, as 8 hexadecimal digits: a hash of its RTL without comments and spaces."""
+    """A hash of a project's RTL without comments and spaces, as 8 hexadecimal digits: it identifies the kernel."""
     digest = hashlib.sha256()
     for path in read_sources(directory / "rtl" / "files.f"):
         text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -45,7 +45,7 @@ class Line(Protocol):
         """Send all of it."""
 
     def receive(self, timeout_s: float) -> bytes:
-        """What has come; waits for the first byte, at most so long."""
+        """The bytes received so far; waits for the first one for `timeout_s` seconds at most."""
 
     def close(self) -> None:
         """Give the line back."""
@@ -67,7 +67,7 @@ class SocketLine:
             raise LineClosed("the board closed the connection") from None
 
     def receive(self, timeout_s: float) -> bytes:
-        """What has come; waits for the first byte, at most so long."""
+        """The bytes received so far; waits for the first one for `timeout_s` seconds at most."""
         self._socket.settimeout(max(timeout_s, 1e-4))
         try:
             content = self._socket.recv(1 << 16)
@@ -102,7 +102,7 @@ class SerialLine:
         self._port.write(content)
 
     def receive(self, timeout_s: float) -> bytes:
-        """What has come; waits for the first byte, at most so long."""
+        """The bytes received so far; waits for the first one for `timeout_s` seconds at most."""
         self._port.timeout = timeout_s
         first = self._port.read(1)
         return bytes(first + self._port.read(self._port.in_waiting)) if first else b""
@@ -271,7 +271,7 @@ class Link:
 
 
 def _no_success(answer: Answer | None, tries: int) -> str:
-    """What the last of so many tries came to."""
+    """Why the last of `tries` tries failed, in words."""
     if answer is None:
         return "the board does not answer: is a bitstream of `fgnas board` loaded, and is this its serial port?"
     return f"the board answers {protocol.names(protocol.STATUSES).get(answer.status)!r} to {tries} tries"

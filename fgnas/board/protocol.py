@@ -1,4 +1,4 @@
-"""What host and board say to each other, as data: frames, operations, statuses and the board's registers.
+"""The protocol between host and board, as data: frames, operations, statuses and the board's registers.
 
 A frame lies between two flags, with escapes as in RFC 1662 (HDLC-like framing), and ends with the CRC-32 of IEEE 802.3.
 The SystemVerilog package of the board and the tables of docs/board.md are made from this module.
@@ -139,7 +139,7 @@ def request(number: int, operation: int, address: int = 0, payload: bytes = b"",
 
 @dataclass(frozen=True)
 class Answer:
-    """What the board says to a frame."""
+    """The board's answer to a frame."""
 
     number: int
     status: int

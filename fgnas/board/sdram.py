@@ -89,7 +89,7 @@ class _Library:
         core = Module()
 
         class Pins(Module):
-            """What GENSDRPHY has but its registers, which a board's top puts into its pins."""
+            """The interface of GENSDRPHY without its registers, which a board's top puts into its pins."""
 
             def __init__(self) -> None:
                 self.settings = PhySettings(

@@ -259,7 +259,7 @@ def _scaled(network: Network, rng: np.random.Generator) -> Network:
 
 @dataclass(frozen=True)
 class Option:
-    """What an engine may have beside: a module is measured with it and without it.
+    """An option of an engine: a module is measured with it and without it.
 
     Attributes:
         module: instantiated by the kernel.
@@ -482,8 +482,8 @@ def _written(array: AnyOnEngine, scratch: Path) -> list[str]:
 
 
 def settings(array: AnyOnEngine, module: str) -> str:
-    """What the kernel of an array says of a module: its constants, and the head of the instance; of a module that is a
-    unit's, the head alone."""
+    """The parameters that an array's kernel gives a module: its constants and the head of the instance; for a module
+    inside a unit, the head alone."""
     if module in GIVEN:
         assert array.engine.neighbours is not None
         given_values = GIVEN[module](array.engine, array.engine.neighbours)
@@ -572,9 +572,9 @@ def is_current(module: str, table: dict[str, Any]) -> bool:
 
 
 def fitted(family: str, folder: Path) -> dict[str, Any]:
-    """What a family's table says of the modules, fitted to what was measured.
+    """The table of a family's modules, fitted to the measurements.
 
-    What another family than the first has not measured is as there, with 0 points.
+    Modules measured only for the first family keep its coefficients, with 0 points.
     """
     table = BENCH.shipped(family)
     like = BENCH.shipped(FIRST_FAMILY)["modules"] if family != FIRST_FAMILY else {}
@@ -629,7 +629,7 @@ def left_out(
 def _beyond(
     rows: list[dict[str, Any]], engines: EngineColumns, bases: Sequence[str], modules: dict[str, Any], family: str
 ) -> list[dict[str, Any]]:
-    """What points take beyond the entries `bases`."""
+    """The measured sizes of points less those of the entries `bases`."""
     each = [sizes_of(terms(base, engines, family), coefficients(modules[base]), len(rows)) for base in bases]
     lut, ff = np.sum(each, axis=0) / UNITS
     return [

@@ -255,10 +255,10 @@ MEASURES = {"activation": _activations, "exponential": _exponentials, "fixed": _
 
 
 def fitted(family: str, folder: Path) -> dict[str, Any]:
-    """What a family's table says of the operators, fitted to what was measured.
+    """The table of a family's operators, fitted to the measurements.
 
-    What another family than the first has not measured is as there, with 0 points: in LUTs and FFs the families differ
-    in memories, whose terms know how each builds them, and beside DSP slices.
+    Operators measured only for the first family keep its coefficients, with 0 points: in LUTs and FFs families differ
+    in memories, whose terms know how each family builds them, and beside DSP slices.
     """
     table, drawn = BENCH.shipped(family), draw_points()
     first = BENCH.shipped(FIRST_FAMILY) if family != FIRST_FAMILY else {}

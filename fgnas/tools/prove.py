@@ -104,7 +104,7 @@ PROOFS: tuple[Proof, ...] = (
 
 @dataclass(frozen=True)
 class Result:
-    """What was found about a rule.
+    """The result for one rule.
 
     Attributes:
         name: path and label of the assertion.

@@ -51,29 +51,29 @@ STORED_IN_LUTRAM = (2, 3, 5)
 """Beats of a slot row whose earlier beats Yosys stores in LUTRAM; those of longer and other slot rows in registers."""
 UNIT, ISSUE, SEQUENCER = "array_unit", "array_issue", "array_sequencer"
 ATTENTION, DOT, RESIDUAL, PARTIAL = "attention", "scores of edges", "residual", "partial sums"
-"""What an option adds to a unit: attention with scores, without the dividers, and partial sums without their memory."""
+"""The cost of an option in a unit: attention with scores but no dividers, and partial sums without their memory."""
 ISSUED, SEQUENCED = "attention in array_issue", "options in array_sequencer"
-"""What options add to modules that an array has once."""
+"""The cost of options in modules that an array has once."""
 WIDE = "wide numbers in array_issue"
-"""What entries of wide numbers add to the issue."""
+"""The cost of entries of wide numbers in the issue."""
 TABLE = "array_table"
 """A table that units share, without its memories."""
 OWN_TABLE = "own table"
-"""What its own table takes in a unit, beside its memories: units that share one have none."""
+"""The cost of a unit's own table without its memories; units that share a table have none."""
 SHARED_ISSUE, SHARED_KERNEL = "shared tables in array_issue", "shared tables in the kernel"
-"""What shared tables add to the issue, and to the kernel's own cells."""
+"""The cost of shared tables in the issue, and in the kernel's own cells."""
 CHAIN, DISTANCE, ROOT, INDICES = "array_chain", "array_distance", "array_root", "array_neighbours"
 """Modules of nearest points that each unit has: sorted places, squared distances, roots with their products where the
 engine takes any, and the addresses of a gather without the memory of indices."""
 NEAREST = "nearest points in array_unit"
-"""What nearest points add to a unit beside its own modules of them: differences, and results that are negated or
+"""The cost of nearest points in a unit beside their own modules: differences, and results that are negated or
 subtracted."""
 NEAREST_ISSUE, NEAREST_WRITEBACK = "nearest points in array_issue", "nearest points in array_writeback"
 NEAREST_SEQUENCER, NEAREST_KERNEL = "nearest points in array_sequencer", "nearest points in the kernel"
-"""What they add to modules that an array has once, and to the kernel's own cells: their descriptors are longer."""
+"""Their cost in modules that an array has once, and in the kernel's own cells, where descriptors are longer."""
 
 SOFTMAX = ("denominator_bits", "mean", "symmetric", "exponentials", "dot")
-"""What the size of attention depends on, of `EngineColumns`."""
+"""The fields of `EngineColumns` that the size of attention depends on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ def mode_columns(pairs: Sequence[tuple[Ints, Ints]]) -> list[ModeColumns]:
 
 
 def shift_columns(shifts: Sequence[Ints]) -> dict[str, Ints]:
-    """What `EngineColumns` tells of the shifts of n engines, [n] each, some of which may be equal."""
+    """The columns of `EngineColumns` for the shifts of n engines, [n] each, some of which may be equal."""
     ordered = np.sort(np.stack(shifts), axis=0)
     first = np.ones(ordered.shape, bool)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -253,7 +253,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
 
 
 def attention_columns(given: Sequence[Softmax | None]) -> dict[str, Ints]:
-    """What `EngineColumns` tells of attention, [n] each."""
+    """The columns of `EngineColumns` for attention, [n] each."""
     return {
         "attends": np.array([int(one is not None) for one in given]),
         "denominator_bits": np.array([one.sum_bits if one else 0 for one in given]),

@@ -36,19 +36,19 @@ from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CY
 RESULT_CYCLES = 10
 """From the issue of a row's last entry to the cycle in which its result may leave the queue."""
 COEFFICIENT_CYCLES = 3
-"""What an engine with attention takes longer, in every phase: an entry's coefficient is worked out."""
+"""Extra cycles of every phase of an engine with attention, which computes each entry's coefficient."""
 QUOTIENT_CYCLES = 3
-"""What a quotient takes beside a cycle for each of its bits."""
+"""Cycles of a quotient beyond one for each of its bits."""
 GATHER_CYCLES = 3
-"""What the address of a nearest point takes longer than that of an entry of a stream."""
+"""Extra cycles of a nearest point's address, compared with that of an entry of a stream."""
 SAMPLE_CYCLES = 8
 """From the issue of a row's last word of differences to the first of its indices."""
 ROOT_CYCLES = 4
-"""What a distance takes beside a cycle for each bit of its root."""
+"""Cycles of a distance beyond one for each bit of its root."""
 RESIDUAL_CYCLES = 1
-"""What an engine that adds own rows takes longer, in every phase."""
+"""Extra cycles of every phase of an engine that adds own rows."""
 PARTIAL_CYCLES = 1
-"""What an engine that keeps partial sums takes longer, in every phase."""
+"""Extra cycles of every phase of an engine that keeps partial sums."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
 END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, Target.PARTIAL: 1}
@@ -56,7 +56,7 @@ END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, 
 FINISH_CYCLES = 2
 """From the end of the last phase to the interrupt."""
 LAST_CYCLES = FINISH_CYCLES - DECODE_CYCLES
-"""What the last phase takes beside what it would take in front of another one."""
+"""Cycles of the last phase beyond those it would take before another phase."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _aggregates(descriptor: Descriptor) -> bool:
 
 
 def _work(descriptor: Descriptor) -> str:
-    """What a compute descriptor does, in a word."""
+    """The work of a compute descriptor, in a word."""
     if descriptor.is_step(Attention.QUERIES):
         return "pair" if descriptor.pair else "query"
     if descriptor.is_step(Attention.SCORES):

@@ -1,4 +1,4 @@
-"""What the host sends to run a programme, and how the results that come back are read."""
+"""The data that a host sends to run a programme, and the reading of the results that come back."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ class _Encoder:
     def _of_edges(
         self, plan: LayerPlan, aggregate: Descriptor, schedule: Schedule
     ) -> tuple[tuple[Descriptor, Schedule | None], Descriptor]:
-        """What the scores of edges are made of, and the scores, but for what differs in passes."""
+        """The descriptors of queries, or of pairs, and of scores of edges, without fields that differ between passes."""
         common = self._scoring(plan, aggregate)
         scores = replace(
             common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
@@ -314,7 +314,7 @@ class _Encoder:
         ), index, schedule)  # fmt: skip
 
     def _scoring(self, plan: LayerPlan, aggregate: Descriptor) -> Descriptor:
-        """What the scores of edges and the largest of them have in common: a word of a unit for each result."""
+        """The fields shared by the scores of edges and their maxima: each result is one word of a unit."""
         return replace(
             aggregate, tiles=1, target=Target.OWN, target_tiles=1, result_beats=0, reduce=0,
             table_base=self.accelerator.results_base, limit=aggregate.limit - 1, **self._plain(plan),

@@ -69,7 +69,7 @@ OWN_WORDS_LUTRAM = 64
 
 
 EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared", "neighbours")
-"""What an engine may have beside: it takes no hardware in one that is built without it."""
+"""Options of an engine; one built without an option has no hardware for it."""
 PARTS = ("softmax", "neighbours")
 """Those of them that have sizes of their own."""
 
@@ -103,7 +103,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Softmax:
-    """What an engine with attention has beside: exponentials for each unit, and a divider for each lane.
+    """The attention of an engine: exponentials for each unit, and a divider for each lane.
 
     Attributes:
         fraction_bits: of the differences of scores that the table of exponentials takes.
@@ -144,7 +144,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What an engine that finds nearest points has beside: a chain of sorted places for each unit, and a memory.
+    """The nearest-point search of an engine: a chain of sorted places for each unit, and a memory.
 
     Attributes:
         places: nearest points of a row, at most.

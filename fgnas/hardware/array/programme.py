@@ -40,7 +40,7 @@ LARGEST_INDEX = (1 << ENTRY.place("index")[1]) - 1
 
 
 class Operation(IntEnum):
-    """What a descriptor does."""
+    """The operation of a descriptor."""
 
     LOAD = 0
     SPARSE = 1
@@ -402,7 +402,7 @@ def check_of(programme: Beats, engine: int) -> int:
 
 
 def check_step(check: int) -> int:
-    """What a beat makes of a check before its own words are added."""
+    """The check carried from one beat to the next, before the words of that beat are added."""
     rotation, left, right = CHECK_STEP
     return _rotated(check, rotation) ^ (check << left & (1 << wire.REGISTER_BITS) - 1) ^ check >> right
 
