@@ -81,6 +81,12 @@ install_packages() {
     pip_install --quiet --no-deps hls4ml
 }
 
+# Numba stores compiled loops beside their modules; without this the first search would wait for them.
+compile_loops() {
+    say "compiling the loops of trainings and prices"
+    "$python" -c 'from fgnas.systems.fgnas.warming import compile_loops; compile_loops()'
+}
+
 # Prints why no Verilator was found, or nothing.
 verilator_problem() {
     "$python" -c '
@@ -139,6 +145,7 @@ complete="$(cat pyproject.toml constraints.txt scripts/setup.sh | cksum) $PWD"
 if [ "$(cat .venv/complete 2>/dev/null)" != "$complete" ]; then
     make_environment
     install_packages
+    compile_loops
     echo "$complete" >.venv/complete
     say "complete"
 fi

@@ -151,3 +151,12 @@ def test_designs_are_warmed_up_for_all_compiled_loops() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["softplus_backward"]
+
+
+def test_a_set_up_compiles_the_recurrence_of_prices_for_small_and_large_counts() -> None:
+    program = (
+        "from fgnas.hardware import recurrence\nfrom fgnas.systems.fgnas.warming import compile_loops\n"
+        "compile_loops()\nprint(*sorted(str(given[0].dtype) for given in recurrence._recurrence.signatures))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["float32", "float64"]

@@ -246,7 +246,7 @@ class _Encoder:
     def _of_edges(
         self, plan: LayerPlan, aggregate: Descriptor, schedule: Schedule
     ) -> tuple[tuple[Descriptor, Schedule | None], Descriptor]:
-        """The descriptors of queries, or of pairs, and of scores of edges, without fields that differ between passes."""
+        """The descriptors of queries, or of pairs, and of scores, without the fields that differ between passes."""
         common = self._scoring(plan, aggregate)
         scores = replace(
             common, attention=Attention.SCORES, entries=plan.tiles, own_base=self.queries_base,
