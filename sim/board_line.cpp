@@ -4,8 +4,9 @@
 //   board_line STEP [PORT]
 //
 // A bit lasts 65536 / STEP cycles, as in the RTL. The port is one of this machine, by default any free one. Prints "port
-// N" when it listens, serves one connection after the other, and ends when it is told to. A connection that ends is
-// followed by the next one with the board as it is, as a cable is pulled and put back.
+// N" when it listens, serves one connection after the other, and ends when it is told to, or when the process that
+// started it has ended. A connection that ends is followed by the next one with the board as it is, as a cable is pulled
+// and put back.
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdint>
@@ -160,11 +161,13 @@ static int simulate(int argc, char** argv) {
     uint8_t buffer[1 << 16], byte;
     // While the line rests and the kernel does not run, the simulation waits for bytes in steps of a millisecond.
     const uint64_t quiet_cycles = 20000, poll_cycles = 1000;
+    const pid_t parent = getppid();
     uint64_t quiet = 0;
     board.rst_i = 1;
     board.line_i = 1;
     for (uint64_t cycle = 0; !told_to_end && !context.gotFinish(); ++cycle) {
         if (cycle == 16) board.rst_i = 0;
+        if (cycle % poll_cycles == 0 && getppid() != parent) break;  // a process without its parent gets another one
         if (cycle % poll_cycles == 0 && to.waiting() < sizeof buffer) {
             const std::size_t count = server.receive(buffer, sizeof buffer, quiet > quiet_cycles ? 1 : 0);
             for (std::size_t i = 0; i < count; ++i) to.put(buffer[i]);

@@ -4,6 +4,9 @@ import json
 import random
 import re
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,6 +74,7 @@ class Simulated:
     project: Path
     system: System
     port: str
+    program: Path
 
     def connect(self, timeout_s: float = PATIENT_S) -> Connection:
         return connect(self.port, self.system.baud, timeout_s)
@@ -87,7 +91,7 @@ def served(project: Path, folder: Path, system: System) -> Iterator[Simulated]:
     folder.mkdir()
     program = build_system(project, folder, system)
     with serving(program, system.bit_step) as port:
-        yield Simulated(project, system, port)
+        yield Simulated(project, system, port, program)
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +199,33 @@ def test_a_reset_in_the_middle_of_a_run(small: Simulated) -> None:
         assert platform.cycles == 0 and platform.register("state") == protocol.READY | protocol.TIMED
         assert platform.read_register(0) & wire.IDLE
         assert right(run_project(board, small.project, small.system.baud))
+
+
+def test_a_simulator_ends_with_the_process_that_started_it(small: Simulated, tmp_path: Path) -> None:
+    (tmp_path / "obj").mkdir()
+    own = shutil.copy(small.program, tmp_path / "obj")
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom fgnas.board.simulated import serving\n"
+        "with serving(Path(sys.argv[1]), 16384) as port:\n    print(port, flush=True)\n    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", program, str(own)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        port = host.stdout.readline().strip()
+        open_line(port, 0).close()
+        host.kill()
+    assert _closes(port)
+
+
+def _closes(port: str) -> bool:
+    """Whether nobody listens at a port any more, after a minute at most."""
+    for _ in range(600):
+        try:
+            open_line(port, 0).close()
+        except UserError:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_the_rtl_is_clean(small: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
