@@ -50,13 +50,14 @@ def fixed_case(number: int, layers: int = 2) -> Case:
     return Case(design, 25, 14, 5, 40, number)
 
 
-@pytest.mark.parametrize("number, layers", [(0, 3), (1, 2)])
+@pytest.mark.parametrize("number, layers", [(0, 3), pytest.param(1, 2, marks=pytest.mark.slow)])
 def test_all_levels(number: int, layers: int) -> None:
     check_everything(fixed_case(number, layers))
 
 
 @pytest.mark.parametrize("names, scale", [
-    (("linear", "softplus"), 0), (("relu6", "leaky_relu"), 1), (("softplus", "linear"), 2)
+    (("linear", "softplus"), 0), pytest.param(("relu6", "leaky_relu"), 1, marks=pytest.mark.slow),
+    pytest.param(("softplus", "linear"), 2, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_all_levels_of_further_activations(names: tuple[str, ...], scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results in the format of the arguments, where linear needs no table, and in another."""

@@ -242,7 +242,9 @@ def test_random_networks_with_attention(seed: int, attentions: tuple[str, ...], 
     assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
 
 
-@pytest.mark.parametrize("attention", [name for name in VECTORS if name != "gat"])
+@pytest.mark.parametrize("attention", [
+    "gatv2" if name == "gatv2" else pytest.param(name, marks=pytest.mark.slow) for name in VECTORS if name != "gat"
+])  # fmt: skip
 def test_scores_of_each_kind(attention: str, tmp_path: Path) -> None:
     """Beside gat and gcn, of two heads in two units; a second run without a reset gives the same."""
     rng = np.random.default_rng(41)
@@ -402,7 +404,7 @@ def test_h_in_blocks(tmp_path: Path) -> None:
     assert (report["mismatches"], report["failed_checks"]) == (0, 0), report
 
 
-@pytest.mark.parametrize("shared", [1, 2])
+@pytest.mark.parametrize("shared", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_maximum_in_blocks(shared: int, tmp_path: Path) -> None:
     """Rows without an entry in a block name the least row, with and without coefficients, in RTL and C++."""
     rng = np.random.default_rng(13)

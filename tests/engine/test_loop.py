@@ -75,7 +75,7 @@ def test_trials_hold_what_they_must(make_loop):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("batches", [1, 2, 3])
+@pytest.mark.parametrize("batches", [1, *(pytest.param(count, marks=pytest.mark.slow) for count in (2, 3))])
 def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
     whole = make_loop("whole", method)
     whole.run()
@@ -92,7 +92,7 @@ def test_killed_and_resumed_is_undisturbed(make_loop, method, batches):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("before", [2, 6, 8])
+@pytest.mark.parametrize("before", [6, *(pytest.param(count, marks=pytest.mark.slow) for count in (2, 8))])
 def test_a_search_for_more_children_is_that_from_the_start(make_loop, method, before):
     """The first search ends within its first batch, within its second, or after two: a short batch is drawn again.
 

@@ -193,20 +193,20 @@ def with_last_stream(bench: Bench, ends: np.ndarray) -> Run:
     return replace(run, regions=regions, places=placed(regions))
 
 
-def test_refusals(bench: Bench) -> None:
-    """Each followed by a right run, first on a quick memory, then on a stalling one."""
-    for share in (0.0, 0.4):
-        wanted = {name: (bit, replace(run, stall_share=share, stall_seed=5))
-                  for name, (bit, run) in refusals(bench).items()}  # fmt: skip
-        plain = replace(bench.plain, stall_share=share, stall_seed=5)
-        found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
-        for number, (what, (bit, _)) in enumerate(wanted.items()):
-            refused, again = found[2 * number : 2 * number + 2]
-            assert refused["ended"], what
-            assert refused["status"] == 1 << STATUS_BITS[bit], (what, refused["status"])
-            if bit not in ("schedule_broken", "write_error") and what != "words behind the limit":
-                assert refused["touched"] == [], f"{what}: a kernel that refuses writes nothing"
-            assert_right(plain, again)
+@pytest.mark.parametrize("share", [0.4, pytest.param(0.0, marks=pytest.mark.slow)])
+def test_refusals(share: float, bench: Bench) -> None:
+    """Each followed by a right run, on a memory that stalls and on a quick one."""
+    wanted = {name: (bit, replace(run, stall_share=share, stall_seed=5))
+              for name, (bit, run) in refusals(bench).items()}  # fmt: skip
+    plain = replace(bench.plain, stall_share=share, stall_seed=5)
+    found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
+    for number, (what, (bit, _)) in enumerate(wanted.items()):
+        refused, again = found[2 * number : 2 * number + 2]
+        assert refused["ended"], what
+        assert refused["status"] == 1 << STATUS_BITS[bit], (what, refused["status"])
+        if bit not in ("schedule_broken", "write_error") and what != "words behind the limit":
+            assert refused["touched"] == [], f"{what}: a kernel that refuses writes nothing"
+        assert_right(plain, again)
 
 
 def test_reset_in_mid_run(bench: Bench) -> None:

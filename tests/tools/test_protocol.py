@@ -134,6 +134,7 @@ def test_coupled_write_channels(bench: Bench) -> None:
         assert_right(run, result)
 
 
+@pytest.mark.slow
 def test_a_writer_whose_data_wait_for_awready_hangs(bench: Bench) -> None:
     """The mutation is what the writer once did: it counted a burst as open when its address was accepted."""
     source, listing = bench.folder / "rtl" / "fgnas_writer.sv", bench.folder / "rtl" / "files.f"
@@ -233,28 +234,28 @@ def refusals(run: Run, capacity: int) -> dict[str, tuple[str, Run]]:
     return found
 
 
-def test_refusals(bench: Bench) -> None:
-    """Each followed by a right run, first on a quick memory, then on a stalling one."""
-    for share in (0.0, 0.4):
-        plain = replace(bench.plain, stall_share=share, stall_seed=5)
-        wanted = refusals(plain, bench.shape.node_capacity)
-        found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
-        for number, (what, (bit, _)) in enumerate(wanted.items()):
-            refused, again = found[2 * number : 2 * number + 2]
-            assert refused["ended"], what
-            assert (refused["status"], refused["touched"]) == (1 << wire.STATUS_BITS[bit], []), what
-            assert_right(plain, again)
+@pytest.mark.parametrize("share", [0.4, pytest.param(0.0, marks=pytest.mark.slow)])
+def test_refusals(share: float, bench: Bench) -> None:
+    """Each followed by a right run, on a memory that stalls and on a quick one."""
+    plain = replace(bench.plain, stall_share=share, stall_seed=5)
+    wanted = refusals(plain, bench.shape.node_capacity)
+    found = bench.run(*(run for _, bad in wanted.values() for run in (bad, plain)))
+    for number, (what, (bit, _)) in enumerate(wanted.items()):
+        refused, again = found[2 * number : 2 * number + 2]
+        assert refused["ended"], what
+        assert (refused["status"], refused["touched"]) == (1 << wire.STATUS_BITS[bit], []), what
+        assert_right(plain, again)
 
 
-def test_reset_in_mid_run(bench: Bench) -> None:
+@pytest.mark.parametrize("share", [0.5, pytest.param(0.0, marks=pytest.mark.slow)])
+def test_reset_in_mid_run(share: float, bench: Bench) -> None:
     """The watchdog ends a run after some cycles, which resets the kernel wherever it is; the next run is right."""
-    for share in (0.0, 0.5):
-        run = replace(bench.plain, stall_share=share, stall_seed=9)
-        runs = [part for cycles in range(5, 2000, 133) for part in (replace(run, limit_cycles=cycles), run)]
-        found = bench.run(*runs)
-        assert sum(not result["ended"] for result in found[::2]) > 5
-        for result in found[1::2]:
-            assert_right(run, result)
+    run = replace(bench.plain, stall_share=share, stall_seed=9)
+    runs = [part for cycles in range(5, 2000, 133) for part in (replace(run, limit_cycles=cycles), run)]
+    found = bench.run(*runs)
+    assert sum(not result["ended"] for result in found[::2]) > 5
+    for result in found[1::2]:
+        assert_right(run, result)
 
 
 def test_other_graphs_and_other_weights(bench: Bench) -> None:

@@ -116,7 +116,9 @@ FACTS = [("LUTRAM_WORDS", 16), ("RING_ROWS", 4), ("READER_BEATS", 1024)]
 """Facts of the list, and another value for each."""
 
 
-@pytest.mark.parametrize(("fact", "value"), FACTS)
+@pytest.mark.parametrize(
+    ("fact", "value"), [FACTS[0], *(pytest.param(*fact, marks=pytest.mark.slow) for fact in FACTS[1:])]
+)
 def test_rtl_model_and_readme_follow_a_changed_fact(
     fact: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
