@@ -240,11 +240,10 @@ def test_wide_numbers_and_cos_have_a_price_with_luts(call, designs, elsewhere):
 
 def test_an_impossible_constraint_is_one_line_and_leaves_no_run(call, elsewhere, monkeypatch):
     from fgnas import progress
-    from fgnas.engine import survey
+    from fgnas.systems.fgnas.solved import SolvedTarget
 
     monkeypatch.setattr(progress, "QUIET_S", 3600)  # on a slow machine the wait has a line of its own
-    monkeypatch.setattr(survey, "MAX_FRUITLESS_DRAWS", 1000)
-    monkeypatch.setattr(survey, "SURVEY_DRAWS", 1000)
+    monkeypatch.setattr(SolvedTarget, "survey_draws", 500)
     assert refused(call("search", "--latency-ms", "0.001"), "latency", "is over 0.001 ms", "relax")
     assert not (elsewhere / "runs").exists()
 
@@ -268,8 +267,11 @@ def test_commands_can_be_pasted(monkeypatch, tmp_path):
     assert as_here(told) == told
 
 
-def test_a_search_from_start_to_project(call, elsewhere):
-    code, out, err = call("search", *TIGHT, "--json")
+def test_a_search_from_start_to_project(call, elsewhere, monkeypatch):
+    from fgnas.systems.fgnas.solved import SolvedTarget
+
+    monkeypatch.setattr(SolvedTarget, "survey_draws", 2_000)
+    code, out, err = call("search", *TIGHT, "--epochs", "60", "--retrain-seeds", "3", "--json")
     best = json.loads(out)
     assert code == 0 and best["run"] == "digits-1"
     assert "feasible" in err and "6/6" in err
