@@ -6,7 +6,7 @@ one as long as that brings the results closer to those in real numbers. No label
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -281,13 +281,44 @@ def _coefficient_bits(block: Matrix) -> tuple[int, int]:
 
 def _product_bits(weights: Sequence[Reals], own: Sequence[int], bits: int) -> int:
     """The fraction bits of products of values and weights that are added, with the smallest errors of weights of so
-    many bits, each as heavy as the values that it meets."""
-    def error(together: int) -> float:
-        numbers = [FixedPoint(bits, together - one) for one in own]
-        return sum(float(((number.value(number.quantise(one)) - one) ** 2).sum()) * 4.0**-fraction
-                   for number, one, fraction in zip(numbers, weights, own, strict=True))  # fmt: skip
+    many bits, each as heavy as the values that it meets; the fewest bits where several are equally good.
 
-    return min((min(own) + scale for scale in SCALES), key=error)
+    A grid of more fraction bits holds all points of one of fewer, so that no error grows with them until a weight is
+    clipped; from there on the errors of what is clipped only grow.
+    """
+    pairs = list(zip(weights, own, strict=True))
+
+    def error(together: int) -> float:
+        return _weighted(pairs, lambda one, fraction: _rounded(one, FixedPoint(bits, together - fraction)) - one)
+
+    def clipped(together: int) -> float:
+        """The errors of what is clipped, at least: the smallest code is a step further away than the largest."""
+        steps = largest + 1
+        return _weighted(pairs, lambda one, fraction: np.maximum(np.abs(one) - steps * 2.0 ** (fraction - together), 0))
+
+    largest = (1 << (bits - 1)) - 1
+    choices = range(min(own) + SCALES.start, min(own) + SCALES.stop)
+    peaks = [(float(np.abs(one).max(initial=0.0)), fraction) for one, fraction in pairs]
+    whole = (choice for choice in choices if all(peak <= largest * 2.0 ** (one - choice) for peak, one in peaks))
+    first = max(whole, default=choices[0])
+    best, smallest = first, error(first)
+    for choice in range(first + 1, choices.stop):
+        if clipped(choice) > smallest:
+            break
+        if (found := error(choice)) < smallest:
+            best, smallest = choice, found
+    while first == best > choices[0] and error(best - 1) == smallest:
+        first = best = best - 1
+    return best
+
+
+def _rounded(values: Reals, number: FixedPoint) -> Reals:
+    return number.value(number.quantise(values))
+
+
+def _weighted(pairs: Sequence[tuple[Reals, int]], part: Callable[[Reals, int], Reals]) -> float:
+    """Squares of a part of each matrix, each as heavy as the values that it meets, added up."""
+    return sum(float((part(one, fraction) ** 2).sum()) * 4.0**-fraction for one, fraction in pairs)
 
 
 @dataclass
