@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fgnas import systems
 from fgnas.costs import whole
 from fgnas.errors import UserError
+from fgnas.exchange.trackers import TRACKERS
 from fgnas.files import canonical_json
 from fgnas.options import (
     ABOVE_ZERO,
@@ -98,7 +99,7 @@ def _add_search(sub: argparse.ArgumentParser, system: str) -> None:
     sub.add_argument("--executor", choices=("processes", "dask"), default="processes", help="default: %(default)s")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="address of a running dask.distributed cluster")
     sub.add_argument(
-        "--track", action="append", choices=("mlflow", "tensorboard"), help="log the search there, too; may be repeated"
+        "--track", action="append", choices=tuple(TRACKERS), help="log the search there, too; may be repeated"
     )
     sub.add_argument("--run", dest="name", metavar="NAME", help="folder under runs/; default: DATASET-N")
     sub.add_argument("--resume", action="store_true", help="continue --run, or the latest run")

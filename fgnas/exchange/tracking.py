@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fgnas.engine.contracts import Watcher
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
+from fgnas.exchange.trackers import TRACKERS
 from fgnas.extras import require
 
 if TYPE_CHECKING:
@@ -132,12 +133,9 @@ class TensorBoard(Watcher):
         self.writer.close()
 
 
-TRACKERS: dict[str, Callable[[], Watcher]] = {"mlflow": MLflow, "tensorboard": TensorBoard}
-"""The trackers of `--track` by name."""
-
-
 def tracker(name: str) -> Watcher:
     """A tracker by name. Raises UserError for an unknown one, and where its package is missing."""
     if name not in TRACKERS:
         raise UserError(f"unknown tracker {name!r}; known: {', '.join(TRACKERS)}")
-    return TRACKERS[name]()
+    made: Watcher = globals()[TRACKERS[name]]()
+    return made
