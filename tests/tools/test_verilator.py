@@ -2,7 +2,14 @@
 
 import pytest
 
-from fgnas.tools.verilator import MAKE_FLAGS, MIDDLE_CYCLES, MIDDLE_MAKE_FLAGS, QUICK_CYCLES, QUICK_MAKE_FLAGS, flags_for
+from fgnas.tools.verilator import (
+    MAKE_FLAGS,
+    MIDDLE_CYCLES,
+    MIDDLE_MAKE_FLAGS,
+    QUICK_CYCLES,
+    QUICK_MAKE_FLAGS,
+    flags_for,
+)
 
 
 @pytest.mark.parametrize(("cycles", "flags"), [
