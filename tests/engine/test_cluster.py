@@ -55,7 +55,9 @@ def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
     monkeypatch.setattr(SolvedTarget, "survey_draws", 500)
     options = {"latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2, "epochs": 3}
     found = set()
-    for name, where in {"own": {"workers": 1}, "dask": {"executor": "dask", "scheduler": scheduler}}.items():
+    for name, where in {
+        "one": {"workers": 1}, "two": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
+    }.items():  # fmt: skip
         fgnas.search("digits", run=name, runs=tmp_path, **options, **where)
         files = ("trials.jsonl", "leaders.json", "best.json", "pareto.json")
         found.add(tuple((tmp_path / name / file).read_bytes() for file in files))
