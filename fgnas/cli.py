@@ -863,11 +863,18 @@ def _encode(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.api.encoding import encode
 
-    design = _design_of(options)
-    if not isinstance(design, api.Design):
-        raise UserError(f"{options.source} is no design of layers, which alone is encoded on a project's array")
+    design = api.ImportedNetwork.load(options.source) if api.is_imported(options.source) else _design_of(options)
+    data: Any = None
+    if isinstance(design, api.ImportedNetwork):
+        if (reference := _reference(options)) is not None:
+            design.check_data(_load_collection(reference))
+    elif isinstance(design, api.Design):
+        data = _load(_reference(options) or design.dataset)
+    else:
+        raise UserError(f"{options.source} is neither a design of layers nor an imported network, which alone are "
+                        f"encoded on a project's array")  # fmt: skip
     directory = None if options.fit else options.out or PROJECTS / f"{design.label}-on-{options.on.name}"
-    found = encode(design, options.on, directory, _load(_reference(options) or design.dataset))
+    found = encode(design, options.on, directory, data)
     if options.json:
         _print_json(found)
         return 0
@@ -941,7 +948,7 @@ def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> in
 
     if options.target and find_kind(options.target) is not ARRAY:
         raise UserError(f"{options.source} is a network of operations, which an array runs: leave out --target")
-    for name, default in {"compiler": "vitis", "repurposing": "on", "flexible": False, "bits": None}.items():
+    for name, default in {"compiler": "vitis", "repurposing": "on", "bits": None}.items():
         if getattr(options, name) != default:
             raise UserError(f"--{name} is for designs, and {options.source} is an imported network of operations")
     if (reference := _reference(options)) is not None:
@@ -950,8 +957,9 @@ def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> in
     check_replaceable(directory)
     before = held_by(directory)
     project = network.write(
-        directory, options.fpga, options.clock_mhz, options.multipliers, options.beat_bits, options.bram36
-    )
+        directory, options.fpga, options.clock_mhz, options.multipliers, options.beat_bits, options.bram36,
+        options.flexible,
+    )  # fmt: skip
     if options.json:
         _print_json({"directory": str(project.directory), "network_hash": network.hash,
                      "dataset": network.source.dataset})  # fmt: skip

@@ -5,47 +5,99 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fgnas.api.data import Data
 from fgnas.api.designs import Design
+from fgnas.api.imports import ImportedNetwork
 from fgnas.backends.project import read_specification
 from fgnas.errors import UserError
+from fgnas.hardware.array.built import operations_on
+from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.kind import Built
-from fgnas.hardware.kinds import PIPELINE, find_kind
+from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind
+from fgnas.hardware.specification import Specification
 from fgnas.progress import step
 from fgnas.tasks.nodes import GraphData
 
 
-def encode(
-    design: Design, project: str | os.PathLike[str], directory: str | os.PathLike[str] | None = None,
-    data: Data | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Write a design for the array of a project to `directory`; without a directory only return its cycles there.
+@dataclass(frozen=True)
+class _Use:
+    """A network on a project's array.
 
-    A design without weights is trained first. Returns the design's hash, `calls` that it takes, `cycles` and
-    `latency_ms` on the project's array at its clock, and the same of the fastest array of as many multipliers that is
-    made for the design alone (`new_cycles`, `new_latency_ms`). The folder has vectors, reports and weights, which
-    `Project.csim`, `Project.simulate` and the board's driver run on the project's hardware. Raises UserError where that
-    does not run the design: with what it lacks.
+    Attributes:
+        dataset: what it is encoded for.
+        calls, cycles: on the project's array.
+        new_cycles: on the fastest array of as many multipliers that is made for it alone.
+        write: writes its folder; given the project's path from there, the folder, and the project's specification.
+    """
+
+    dataset: str
+    calls: int
+    cycles: int
+    new_cycles: int
+    write: Callable[[str, Path, Specification], Any]
+
+
+def encode(
+    design: Design | ImportedNetwork, project: str | os.PathLike[str],
+    directory: str | os.PathLike[str] | None = None, data: Data | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write a network for the array of a project to `directory`; without a directory only return its cycles there.
+
+    A design without weights is trained first; an imported network has its data. Returns the network's hash, `calls`
+    that it takes, `cycles` and `latency_ms` on the project's array at its clock, and the same of the fastest array of
+    as many multipliers that is made for it alone (`new_cycles`, `new_latency_ms`). The folder has vectors, reports and
+    weights, which `Project.csim`, `Project.simulate` and the board's driver run on the project's hardware. Raises
+    UserError where that does not run the network: with what it lacks.
     """
     home = Path(project)
-    fitted, found = fitted_on(design, home, data)
+    imported = isinstance(design, ImportedNetwork)
+    use = _imported_on(design, home) if isinstance(design, ImportedNetwork) else _design_on(design, home, data)
     specification = read_specification(home)
-    cycles, afresh = fitted.cycles(), fitted.cycles_afresh()
     report: dict[str, Any] = {
-        "project": str(home), "calls": fitted.calls, "design_hash": design.hash, "dataset": found.name,
-        "cycles": cycles, "latency_ms": specification.milliseconds(cycles),
-        "new_cycles": afresh, "new_latency_ms": specification.milliseconds(afresh),
+        "project": str(home), "calls": use.calls, f"{'network' if imported else 'design'}_hash": design.hash,
+        "dataset": use.dataset, "cycles": use.cycles, "latency_ms": specification.milliseconds(use.cycles),
+        "new_cycles": use.new_cycles, "new_latency_ms": specification.milliseconds(use.new_cycles),
     }  # fmt: skip
     if directory is None:
         return report
     with step("write the network"):
         directory = Path(directory).absolute()
-        built = os.path.relpath(home.absolute(), directory)
-        importlib.import_module(fitted.kind.backend).write_use(fitted, found, built, directory, specification)
+        use.write(os.path.relpath(home.absolute(), directory), directory, specification)
     return report | {"directory": str(directory)}
+
+
+def _design_on(design: Design, home: Path, data: Data | None) -> _Use:
+    fitted, found = fitted_on(design, home, data)
+
+    def write(built: str, directory: Path, specification: Specification) -> None:
+        importlib.import_module(fitted.kind.backend).write_use(fitted, found, built, directory, specification)
+
+    return _Use(found.name, fitted.calls, fitted.cycles(), fitted.cycles_afresh(), write)
+
+
+def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
+    from fgnas.backends.array import write_use_in_calls
+
+    summary = _summary(home)
+    with step("arrange the network on the project's array"):
+        try:
+            if summary.get("target", PIPELINE.name) != ARRAY.name:
+                raise UserError("an imported network runs on an array")
+            engine = Engine.of(summary["engine"])
+            called = operations_on(engine, network.source)
+        except UserError as error:
+            raise _refused(home, network.label, error) from None
+    afresh = network.fitted(multipliers=engine.multipliers, beat_bits=engine.beat_bits).cycles
+
+    def write(built: str, directory: Path, specification: Specification) -> None:
+        write_use_in_calls(called, built, directory, specification)
+
+    return _Use(network.source.dataset, sum(map(len, called.parts)), called.cycles, afresh, write)
 
 
 def fitted_on(design: Design, project: Path, data: Data | None = None) -> tuple[Built, GraphData]:
@@ -59,8 +111,11 @@ def fitted_on(design: Design, project: Path, data: Data | None = None) -> tuple[
             kind = find_kind(summary.get("target", PIPELINE.name))
             return kind.fit_built(summary, trained.choices, trained.network, found), found
         except UserError as error:
-            raise UserError(f"{project} does not run {design.label}: {error}; `fgnas hls` makes hardware that "
-                            f"does") from None  # fmt: skip
+            raise _refused(project, design.label, error) from None
+
+
+def _refused(project: Path, label: str, error: UserError) -> UserError:
+    return UserError(f"{project} does not run {label}: {error}; `fgnas hls` makes hardware that does")
 
 
 def _summary(project: Path) -> dict[str, Any]:

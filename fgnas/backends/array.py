@@ -30,7 +30,7 @@ from fgnas.costs import violations
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
-from fgnas.hardware.array.calls import CalledArray, EncodedCall
+from fgnas.hardware.array.calls import CalledArray, EncodedCall, Source
 from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_PLACES, Engine, in_block_ram
@@ -234,10 +234,11 @@ def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Speci
     _write_reports(encoded.accelerator, price(encoded, specification), folder, network)
 
 
-def _write_reports(accelerator: OnEngine, predicted: dict[str, Any], folder: Path, network: Network) -> None:
+def _write_reports(accelerator: OnEngine, predicted: dict[str, Any], folder: Path, network: Network | None) -> None:
     write_json(folder / "report" / "accelerator.json", summary(accelerator))
     write_json(folder / "report" / "price.json", predicted)
-    network.save(folder / "weights.npz")
+    if network is not None:
+        network.save(folder / "weights.npz")
 
 
 def write_use(
@@ -245,18 +246,35 @@ def write_use(
 ) -> list[Path]:
     """Write a design on the array of the project at `built`, a path from `directory`, to that folder: vectors, reports
     and weights, without hardware; whole or not at all. Returns the files."""
+    if isinstance(fitted.made, CalledArray):
+        return write_use_in_calls(fitted.made, built, directory, specification, fitted.network)
+    return _write_use(fitted.source, built, directory, specification, lambda folder: write_encoded_step(
+        fitted.encoded(data), folder, specification, fitted.network
+    ))  # fmt: skip
+
+
+def write_use_in_calls(
+    called: CalledArray, built: str, directory: Path, specification: Specification, network: Network | None = None
+) -> list[Path]:
+    """`write_use` of a network as calls."""
     def fill(folder: Path) -> None:
-        if isinstance(fitted.made, CalledArray):
-            last, predicted = _write_calls(fitted.made, folder, specification)
-            write_vectors(last, folder / "vectors")
-            _write_reports(fitted.made, predicted, folder, fitted.network)
-        else:
-            write_encoded_step(fitted.encoded(data), folder, specification, fitted.network)
-        write_json(folder / MARK, fitted.source.design.to_dict())
+        last, predicted = _write_calls(called, folder, specification)
+        write_vectors(last, folder / "vectors")
+        _write_reports(called, predicted, folder, network)
+
+    return _write_use(called.source, built, directory, specification, fill)
+
+
+def _write_use(
+    source: Source, built: str, directory: Path, specification: Specification, fill: Callable[[Path], None]
+) -> list[Path]:
+    def whole(folder: Path) -> None:
+        fill(folder)
+        write_json(folder / MARK, source.design.to_dict())
         write_json(folder / SPECIFICATION, specification.to_dict())
         write_json(folder / BUILT, {"project": built})
 
-    return replace_project(directory, fill)
+    return replace_project(directory, whole)
 
 
 def write_cpp(encoded: Encoded, directory: Path, specification: Specification, counts: dict[str, int]) -> None:

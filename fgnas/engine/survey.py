@@ -16,6 +16,8 @@ MAX_FRUITLESS_DRAWS = 200_000
 """Rows drawn without a feasible one before a search gives up. A share of 0.005 % is found with probability 99.995 %."""
 KNOWN = 256
 """Feasible rows that a survey passes on to a searcher."""
+ENOUGH = 1_000
+"""Feasible rows after which a survey ends: they give the feasible share to a tenth of itself (three sigma)."""
 DESCENTS = 4
 """Nearest rows of each batch of a fruitless survey that are improved."""
 
@@ -71,8 +73,9 @@ class Survey:
 
 
 def survey(space: Space, target: Target, limits: tuple[Limit, ...], draws: int | None = None) -> Survey:
-    """Price uniform draws, `SURVEY_DRAWS` by default; if none of twice as many is feasible, improve the nearest ones.
+    """Price uniform draws, `SURVEY_DRAWS` by default, in batches of a fifth, until `ENOUGH` are feasible.
 
+    If none of twice as many is feasible, the nearest ones are improved.
     Raises UserError if that finds no feasible row either.
     """
     rng = np.random.default_rng(0)
@@ -82,7 +85,7 @@ def survey(space: Space, target: Target, limits: tuple[Limit, ...], draws: int |
     drawn = kept = 0
     wanted = draws or SURVEY_DRAWS
     most = MAX_FRUITLESS_DRAWS if draws is None else 2 * draws
-    while drawn < wanted or (kept == 0 and drawn < most):
+    while (drawn < wanted and kept < ENOUGH) or (kept == 0 and drawn < most):
         rows = space.draw(wanted // 5, rng)
         costs = target.price(rows)
         for limit in limits:

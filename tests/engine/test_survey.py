@@ -50,7 +50,8 @@ def test_an_impossible_constraint_is_named_with_what_it_lacks(compose, space, mo
 
 
 def test_survey_counts_each_constraint(compose, monkeypatch):
-    monkeypatch.setattr(survey, "SURVEY_DRAWS", 5000)
+    for name in ("SURVEY_DRAWS", "ENOUGH"):
+        monkeypatch.setattr(survey, name, 5000)
     parts = compose(Specification(latency_ms=0.0025, lut=10**6))
     found = survey.survey(parts.space, parts.target, parts.limits)
     assert found.draws == 5000 and found.binding == "latency_cycles"
@@ -58,8 +59,17 @@ def test_survey_counts_each_constraint(compose, monkeypatch):
     assert 0.01 < found.share < 0.99 and parts.space.widest(found.found) == 16
     assert len(found.found) == round(found.share * 5000) and len(found.known) <= survey.KNOWN
     parts = compose(Specification())
+
+
+def test_a_survey_ends_when_it_has_found_enough(compose, monkeypatch):
+    monkeypatch.setattr(survey, "SURVEY_DRAWS", 5000)
+    parts = compose(Specification())
     free = survey.survey(parts.space, parts.target, parts.limits)
+    assert free.draws == len(free.found) == survey.ENOUGH
     assert free.share == 1.0 and free.binding is None and "none" in str(free)
+    monkeypatch.setattr(survey, "ENOUGH", 5000)
+    whole = survey.survey(parts.space, parts.target, parts.limits)
+    assert whole.draws == 5000 and np.array_equal(whole.known, free.known)
 
 
 def test_descent_moves_each_row_to_where_no_single_change_helps(compose, space):

@@ -11,8 +11,8 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.calls import CalledArray, calls_engine
-from fgnas.hardware.array.choosing import arrangements_of, in_blocks, in_slices, powers, prices_of
+from fgnas.hardware.array.calls import CalledArray, Source, calls_engine
+from fgnas.hardware.array.choosing import LABELS, Room, arrangements_of, in_blocks, in_slices, powers, prices_of
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
@@ -24,9 +24,10 @@ from fgnas.hardware.array.engine import (
     MOST_TILES,
     Engine,
     Mode,
+    Softmax,
     joined,
 )
-from fgnas.hardware.array.halves import halves_of
+from fgnas.hardware.array.halves import Half, halves_of
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     BLOCK_WORDS,
@@ -37,13 +38,15 @@ from fgnas.hardware.array.lowering import (
     lower,
     own_depth,
 )
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
+from fgnas.hardware.array.resources import engine_resources
 from fgnas.tasks.nodes import GraphData
 
 ROOM_PROGRAMME, ROOM_BIASES, ROOM_BITS, ROOM_TABLES = 32, 32, 8, 1
 """Sizes of an engine with room for other networks: descriptors, words of biases, bits of numbers, activation tables."""
-ROOM_SUM_BITS = 11
-"""Bits of its sums beyond those of a product: rows of 2,048 entries."""
+ROOM_ENTRY_BITS = 11
+"""Bits of its sums beyond those of an entry: rows of 2,048 entries."""
 
 
 def runs_on(
@@ -122,7 +125,15 @@ def calls_on(
 ) -> CalledArray:
     """The network as calls of a built engine, in the parts of a row that take the fewest cycles; `further` as in
     `encode_array`. Raises UserError where the engine does not run them: with what it lacks."""
-    halves, edges = halves_of(source, data, further), len(data.sources)
+    return _halves_on(engine, source, halves_of(source, data, further), len(data.sources))
+
+
+def operations_on(engine: Engine, source: OperationNetwork) -> CalledArray:
+    """As `calls_on`, of a network of operations on its graphs."""
+    return _halves_on(engine, source, halves_of_operations(source), source.edges)
+
+
+def _halves_on(engine: Engine, source: Source, halves: Sequence[Half], edges: int) -> CalledArray:
     problem: UserError | None = None
     found: CalledArray | None = None
     for tiles in reversed(powers(engine.tiles)):
@@ -143,6 +154,8 @@ def calls_on(
 def check_holds(engine: Engine, needed: Engine) -> None:
     """Raise UserError unless an engine runs whatever another one runs that has as many units and the same port."""
     needed = replace(needed, finished=engine.finished, shared=engine.shared, table_words=engine.table_words)
+    if not set(needed.shifts) <= set(engine.shifts):  # both together may be more than an engine has
+        raise UserError(f"the network needs shifts of {_told(needed.shifts)}, the engine has {_told(engine.shifts)}")
     both = joined([engine, needed])
     for one in fields(engine):
         wanted, found = getattr(both, one.name), getattr(engine, one.name)
@@ -161,7 +174,7 @@ def with_room(engine: Engine) -> Engine:
 
     As many shifts as a descriptor has numbers for, from that of logits on; modes of every number of columns, maxima,
     the longest rows, numbers of 8 bits at least with activation tables, and programmes, biases and tables of larger
-    networks.
+    networks, exponentials included.
     """
     # Logits of exact sums, such as maxima, are shifted left by as many bits as they have more.
     extra = wire.logit_extra_bits(engine.bits)
@@ -171,12 +184,33 @@ def with_room(engine: Engine) -> Engine:
     further = [Mode(engine.units // n, 1, n) for n in powers(most) if engine.units % n == 0]
     modes = tuple(dict.fromkeys([*engine.modes, *further]))[:MOST_MODES]
     bits = max(engine.bits, ROOM_BITS)
-    tables = 1 << (engine.table_words - 1).bit_length()
+    tables = _power_above(engine.table_words)
     return replace(
         engine, bits=bits, modes=modes, tiles=MOST_TILES, table_words=min(MOST_TABLE_WORDS, tables),
         own_words=int(own_depth(max(engine.own_words, BLOCK_WORDS))), bias_words=max(engine.bias_words, ROOM_BIASES),
         activation_words=max(engine.activation_words, ROOM_TABLES << bits >> LANES.bit_length() - 1),
         shifts=window if engine.shifts[-1] in window else engine.shifts,
-        maximum=True,
-        sum_bits=max(engine.sum_bits, 2 * bits + ROOM_SUM_BITS), programme=max(engine.programme, ROOM_PROGRAMME),
+        maximum=True, softmax=engine.softmax and _with_room(engine.softmax),
+        sum_bits=max(engine.sum_bits, 2 * bits + ROOM_ENTRY_BITS), programme=max(engine.programme, ROOM_PROGRAMME),
     )  # fmt: skip
+
+
+def _with_room(softmax: Softmax) -> Softmax:
+    summed = wire.COEFFICIENT_BITS + (1 + softmax.mean) * ROOM_ENTRY_BITS
+    return replace(softmax, words=_power_above(softmax.words), sum_bits=max(softmax.sum_bits, summed))
+
+
+def _power_above(words: int) -> int:
+    return 1 << (words - 1).bit_length()
+
+
+def with_room_within(engine: Engine, room: Room) -> Engine:
+    """`with_room`. Raises UserError where that takes more than a limit."""
+    wider = with_room(engine)
+    taken = engine_resources(wider, room.family)
+    for name, limit in room.limits.items():
+        if taken[name] > limit:
+            raise UserError(f"with room for other networks the array takes {taken[name]:,.0f} {LABELS[name]}, the "
+                            f"limit is {limit:,.0f}: allow more, choose fewer --multipliers, or leave out "
+                            f"--flexible")  # fmt: skip
+    return wider

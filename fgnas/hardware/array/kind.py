@@ -14,9 +14,9 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.arithmetic import Arithmetic
-from fgnas.hardware.array.built import runs_on, with_room
+from fgnas.hardware.array.built import runs_on, with_room_within
 from fgnas.hardware.array.calls import CalledArray
-from fgnas.hardware.array.choosing import LABELS, Room, deliverable, fastest_calls
+from fgnas.hardware.array.choosing import Room, deliverable, fastest_calls
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoded import EncodedArray
@@ -24,7 +24,7 @@ from fgnas.hardware.array.encoding import check_graph, encode_array
 from fgnas.hardware.array.engine import Engine, multipliers_within
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
-from fgnas.hardware.array.resources import engine_resources, written_resources
+from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.kind import TablePricer, Wanted
 from fgnas.hardware.prices import Priced
@@ -113,19 +113,7 @@ class FittedArray:
         if isinstance(chosen, CalledArray):
             raise UserError("--flexible is for an array that holds its network whole, which takes several calls here: "
                             "allow more multipliers or block RAMs")  # fmt: skip
-        engine = with_room(chosen.engine)
-        self._check_limits(engine)
-        return replace(chosen, engine=engine)
-
-    def _check_limits(self, engine: Engine) -> None:
-        """Raise UserError where an engine with room for other networks exceeds a limit."""
-        room = self._room()
-        taken = engine_resources(engine, room.family)
-        for name, limit in room.limits.items():
-            if taken[name] > limit:
-                raise UserError(f"with room for other networks the array takes {taken[name]:,.0f} {LABELS[name]}, the "
-                                f"limit is {limit:,.0f}: allow more, choose fewer --multipliers, or leave out "
-                                f"--flexible")  # fmt: skip
+        return replace(chosen, engine=with_room_within(chosen.engine, self._room()))
 
     def _chosen(self) -> ArrayAccelerator | CalledArray:
         own, (first, *further) = self.source.design.array, self.graphs(self.data)

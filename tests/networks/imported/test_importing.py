@@ -68,6 +68,12 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert (network.hash, network.logits().shape) == (found["network_hash"], (NODES, CLASSES))
     listed = json.loads((tmp_path / "hls" / "Net" / "report" / "calls.json").read_text())["calls"]
     assert sum(one["cycles"] for one in listed) == found["cycles"]
+    assert main(["hls", "Net.json", "--flexible", "--out", "hls/roomy", "--multipliers", "16"]) == 0
+    capsys.readouterr()
+    assert main(["encode", "Net.json", "--on", "hls/roomy", "--json"]) == 0
+    on = json.loads(capsys.readouterr().out)
+    assert (on["calls"], on["new_cycles"]) == (len(listed), found["cycles"]) and on["cycles"] >= found["cycles"]
+    assert main(["report", "hls/Net-on-roomy"]) == 0
 
 
 def test_what_the_pipeline_runs_becomes_a_design(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Every layer that is imported: its own float results, close integers, and the same integers on the array."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,9 +12,13 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from fgnas.backends.array import write_calls
 from fgnas.errors import UserError
+from fgnas.hardware.array.built import operations_on, with_room_within
 from fgnas.hardware.array.calls import CalledArray, calls_engine
+from fgnas.hardware.array.choosing import Room, fastest_operations
+from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
+from fgnas.hardware.integer.interpreter import run
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
 from fgnas.networks.imported.quantising import Quantised, Seen, built, first_formats
@@ -154,3 +160,43 @@ def test_what_cannot_be_imported_is_named(model: nn.Module, message: str) -> Non
 
 def test_all_models_have_names_that_differ() -> None:
     assert len(models()) == len(LAYERS) + len(MIXED) == 24
+
+
+HOSTS = ("SAGEConv", "GATConv")
+"""Models that arrays with room for others are built for: without and with attention."""
+
+
+def source(name: str, bits: int = 8) -> OperationNetwork:
+    """A model on its graph, which differs from model to model."""
+    torch.manual_seed(0)
+    given = random_given(len(name))
+    one = seen(trace_module(settled(models()[name](WIDTH, CLASSES), 2), given), given)
+    network = built(one, first_formats(one, bits), bits)
+    return OperationNetwork(name, "random", Described("0", {}), network.integers, network.graphs,
+                            given.edge_index.shape[1])  # fmt: skip
+
+
+def roomy(name: str) -> Engine:
+    return with_room_within(fastest_operations(source(name), Room(32)).engine, Room(32))
+
+
+def test_one_array_runs_every_model() -> None:
+    """An array that one model was built for gives the others' integers, or says that it has no attention."""
+    plain, attending = map(roomy, HOSTS)
+    for name in models():
+        network = source(name)
+        found = operations_on(attending, network)
+        expected = run(network.integers, network.graphs)
+        np.testing.assert_array_equal(found.logits(), expected)
+        if network.softmax is None:
+            np.testing.assert_array_equal(operations_on(plain, network).logits(), expected)
+        else:
+            with pytest.raises(UserError, match="the network needs (softmax|bits) of"):
+                operations_on(plain, network)
+
+
+def test_shifts_that_an_array_does_not_have_are_named() -> None:
+    network, engine = source("SAGEConv"), roomy("SAGEConv")
+    few = replace(engine, shifts=tuple(range(20, 36)))
+    with pytest.raises(UserError, match=r"needs shifts of .*, the engine has 20, 21"):
+        operations_on(few, network)
