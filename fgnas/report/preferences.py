@@ -15,8 +15,9 @@ from fgnas.space import Decision, Rows
 
 PARTS = 5
 """The search is split into this many equal parts; the first and the last one are compared."""
-CHANCE_DRAWS, CHANCE_KEPT = 20_000, 1_000
-"""Number of uniform draws in a batch, and of feasible draws to collect from up to five batches."""
+CHANCE_BATCH, CHANCE_KEPT, CHANCE_DRAWS = 2_000, 1_000, 100_000
+"""Uniform draws in a batch, feasible draws to collect, and draws at most: five times those of a survey where it has
+fewer."""
 
 Chance = Mapping[str, Sequence[float]]
 """Name of a decision -> share of each option among feasible draws."""
@@ -74,9 +75,10 @@ def _at(shares: Sequence[float] | None, place: int) -> float | None:
 def feasible_shares(parts: Composition) -> Chance:
     """Shares of the options among uniform draws that keep the limits: the shares without preferences."""
     rng = np.random.default_rng(0)
+    most = min(CHANCE_DRAWS, 5 * (parts.survey_draws or CHANCE_DRAWS))
     found: list[Rows] = []
-    while len(found) < 5 and sum(map(len, found)) < CHANCE_KEPT:
-        rows = parts.space.draw(min(CHANCE_DRAWS, parts.survey_draws or CHANCE_DRAWS), rng)
+    while len(found) * CHANCE_BATCH < most and sum(map(len, found)) < CHANCE_KEPT:
+        rows = parts.space.draw(CHANCE_BATCH, rng)
         found.append(rows[feasible(parts.target.price(rows), parts.limits)])
     kept = np.concatenate(found)
     shares = {

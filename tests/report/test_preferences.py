@@ -49,9 +49,10 @@ def test_no_trials_no_preferences() -> None:
 
 def test_chance_is_that_of_the_feasible_designs(four_nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A space small enough to enumerate: shares are counted, not estimated."""
-    monkeypatch.setattr(module, "CHANCE_DRAWS", 4_000)
+    monkeypatch.setattr(module, "CHANCE_BATCH", 4_000)
+    monkeypatch.setattr(module, "CHANCE_DRAWS", 20_000)
     space = replace(find_space("fgnas").restrict(attention=("constant", "gat"), k=(1, 2), d=(4, 8)), dsp=10)
-    parts = replace(compose(Options(), four_nodes), space=space, limits=())
+    parts = replace(compose(Options(target="pipeline"), four_nodes), space=space, limits=())
     parts.target.space = space
     free = feasible_shares(parts)
     assert free["0.attention"][1] == pytest.approx(0.5, abs=0.02)
