@@ -16,6 +16,7 @@ from fgnas.backends.standalone import write_standalone
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.array import programme
 from fgnas.hardware.array.points.encoded import EncodedPoints
+from fgnas.hardware.integer.network import IntegerNetwork
 from fgnas.hardware.specification import Specification
 
 WEIGHTS = "weights.pt"
@@ -58,9 +59,9 @@ def _fill(project: PointProject, built: Path, specification: Specification) -> N
     _write_clouds(project, built / "vectors", counts)
     engine, source = encoded.engine, encoded.accelerator.source
     values = {"a": source, "engine": engine, "p": programme, "price": predicted, "counts": counts,
-              "accuracies": project.accuracies, "number": project.number, "beat_bits": engine.beat_bits,
-              "arguments": programme.ARGUMENT_REGISTERS, "design_hash": source.name, "specification": specification,
-              **clock_and_part(specification)}  # fmt: skip
+              "accuracies": project.accuracies, "formats": formats_of(source.integers), "number": project.number,
+              "beat_bits": engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS, "design_hash": source.name,
+              "specification": specification, **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("points/README.md.j2", **values), encoding="utf-8")
     write_driver(built, "points", regions=REGIONS, status_bits=programme.STATUS_BITS, **values)
     for name in VIVADO_FILES:
@@ -69,6 +70,16 @@ def _fill(project: PointProject, built: Path, specification: Specification) -> N
     write_json(built / MARK, project.network)
     write_json(built / SPECIFICATION, specification.to_dict())
     (built / WEIGHTS).write_bytes(project.weights)
+
+
+def formats_of(network: IntegerNetwork) -> list[tuple[str, str, str, int, int | str, str]]:
+    """Name, operation, inputs, columns, bits and step of every value of a network, the features first."""
+    made = {step.name: (type(step.operation).__name__.lower(), ", ".join(step.inputs)) for step in network.steps}
+    return [
+        (name, *made.get(name, ("the host", "points")), value.columns,
+         value.number.width if value.saturated else "exact", f"2^{-value.number.fraction_bits}")
+        for name, value in network.values.items()
+    ]  # fmt: skip
 
 
 def _write_clouds(project: PointProject, vectors: Path, counts: dict[str, int]) -> None:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,16 @@ def test_the_project_holds_what_a_board_needs(project: Path) -> None:
     price = json.loads((project / "report" / "price.json").read_text())
     assert price["dsp"] == price["multipliers"] == 32 and price["violations"] == []
     assert sum(phase["cycles"] for phase in price["phases"]) == price["latency_cycles"]
+
+
+def test_the_readme_gives_the_format_of_every_value(network: Path, project: Path) -> None:
+    lowered = fgnas.PointDesign.load(network).lower(multipliers=32, beat_bits=128)
+    text = (project / "README.md").read_text(encoding="utf-8")
+    values = lowered.hardware.integers.values
+    for name, value in values.items():
+        bits = value.number.width if value.saturated else "exact"
+        assert re.search(rf"^\| {re.escape(name)} \| .* \| {value.columns} \| {bits} \| 2\^", text, re.MULTILINE)
+    assert len(values) > 3 and "| logits | apply |" in text
 
 
 def test_the_driver_encodes_clouds_as_the_vectors_have_them(project: Path) -> None:
