@@ -152,7 +152,8 @@ def _fastest_of(
         return found
     limits = ", ".join(f"{LABELS[name]} {limit:g} (the least is {prices[name].min():g})"
                        for name, limit in room.limits.items())  # fmt: skip
-    raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}")
+    raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}; "
+                               f"allow more")  # fmt: skip
 
 
 def deliverable(

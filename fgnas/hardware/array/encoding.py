@@ -85,7 +85,8 @@ def encode_array(
     for plan in plans:
         encoder.layer(plan)
     if len(encoder.programme) > engine.programme:
-        raise UserError(f"the programme has {len(encoder.programme)} descriptors, the engine holds {engine.programme}")
+        raise UserError(f"the programme has {len(encoder.programme)} descriptors, the engine holds "
+                        f"{engine.programme}: build an array for the network, or one that is --flexible")  # fmt: skip
     return EncodedArray(
         accelerator, graphs, dealt, encoder.schedules, tuple(encoder.programme), tuple(encoder.layers),
         encoder.regions(),

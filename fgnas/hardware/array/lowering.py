@@ -282,7 +282,8 @@ def check_network(source: ArrayNetwork) -> None:
     check_counts(source)
     for layer in source.layers:
         if layer.averaged > MOST_AVERAGED:
-            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most")
+            raise UserError(f"layer {layer.index}: an array averages {MOST_AVERAGED} heads at most, not "
+                            f"{layer.averaged}: choose fewer (k)")  # fmt: skip
 
 
 def check_counts(source: ArrayNetwork) -> None:
@@ -413,7 +414,8 @@ def plan_layers(source: ArrayNetwork, one: Arrangement) -> tuple[LayerPlan, ...]
         plans.append(_planned(layer, n, plans[-1] if plans else None, one))
     loaded = plans[-1].table_base + plans[-1].weight_words
     if loaded > LARGEST_INDEX:
-        raise UserError(f"the weights take {loaded} words of a unit, a table has {LARGEST_INDEX + 1} at most")
+        raise UserError(f"the weights take {loaded} words of a unit, a table has {LARGEST_INDEX + 1} at most: use more "
+                        f"--multipliers, or narrower layers")  # fmt: skip
     return tuple(plans)
 
 
