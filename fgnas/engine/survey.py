@@ -16,8 +16,8 @@ MAX_FRUITLESS_DRAWS = 200_000
 """Rows drawn without a feasible one before a search gives up. A share of 0.005 % is found with probability 99.995 %."""
 KNOWN = 256
 """Feasible rows that a survey passes on to a searcher."""
-ENOUGH = 1_000
-"""Feasible rows after which a survey ends: they give the feasible share to a tenth of itself (three sigma)."""
+ENOUGH = KNOWN
+"""Feasible rows after which a survey ends: they give the feasible share to a fifth of itself (three sigma)."""
 DESCENTS = 4
 """Nearest rows of each batch of a fruitless survey that are improved."""
 

@@ -15,9 +15,9 @@ from fgnas.space import Decision, Rows
 
 PARTS = 5
 """The search is split into this many equal parts; the first and the last one are compared."""
-CHANCE_BATCH, CHANCE_KEPT, CHANCE_DRAWS = 2_000, 1_000, 100_000
-"""Uniform draws in a batch, feasible draws to collect, and draws at most: five times those of a survey where it has
-fewer."""
+CHANCE_BATCH, CHANCE_KEPT, CHANCE_DRAWS = 1_000, 400, 100_000
+"""Uniform draws in a batch; feasible draws to collect, which give a share to 2.5 points (one sigma) at worst; draws at
+most, or five times those of a survey where it has fewer."""
 
 Chance = Mapping[str, Sequence[float]]
 """Name of a decision -> share of each option among feasible draws."""
