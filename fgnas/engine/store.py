@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
@@ -150,6 +149,8 @@ class RunStore:
         self._save(committed | {"whole": self._whole})
 
     def _save(self, content: dict[str, Any]) -> None:
+        import torch  # takes seconds, which a page of a run does not need
+
         buffer = io.BytesIO()
         torch.save(content, buffer)
         replace_file(self.folder / "state.pt", buffer.getvalue())
@@ -159,6 +160,8 @@ class RunStore:
         path = self.folder / "state.pt"
         if not path.is_file():
             return None
+        import torch
+
         try:
             return dict(torch.load(path, weights_only=True))
         except Exception as error:  # a damaged pickle can raise almost any exception
@@ -221,6 +224,8 @@ ARRAY, INTEGER = "array of NumPy", "integer of any size"
 
 def _packed(value: Any) -> Any:
     """A copy of a searcher's state, in types that torch loads without running code."""
+    import torch
+
     if isinstance(value, dict):
         return {key: _packed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

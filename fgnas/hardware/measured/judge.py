@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from fgnas.hardware.measured.record import Measured
 
@@ -39,6 +38,8 @@ class Judged:
 
 def judged(predicted: NDArray[np.float64], measured: NDArray[np.float64]) -> Judged:
     """The errors of n predictions of n measurements above zero."""
+    from scipy.stats import spearmanr  # takes a second, which few commands need
+
     errors = np.abs(predicted - measured) / measured
     within = tuple(float((errors <= bound).mean()) for bound in BOUNDS)
     differ = min(np.ptp(predicted), np.ptp(measured)) > 0
