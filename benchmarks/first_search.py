@@ -14,7 +14,10 @@ import numpy as np
 from pages import RESULTS, read_record, render, write_page, write_record
 
 NAME = "first-search"
-SIZES = {"small": {"children": 120, "leaders": 6, "retrain_seeds": 3}, "default": {}}
+SIZES = {
+    "small": {"children": 120, "leaders": 6, "retrain_seeds": 3, "epochs": 100, "retrain_epochs": 400},
+    "default": {},
+}
 """The sizes of `make all` (the Makefile has them, too: a test compares), and the default's."""
 FOLDER = Path("build") / NAME
 

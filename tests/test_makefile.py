@@ -79,15 +79,15 @@ def test_every_variable_that_a_target_reads_may_be_given() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "sizes"), [
-    ([], ["120", "6", "3"]),
-    (["CHILDREN=9", "SEED=4"], ["9", "6", "3"]),
+    ([], ["120", "6", "3", "100", "400"]),
+    (["CHILDREN=9", "SEED=4"], ["9", "6", "3", "100", "400"]),
     (["DATASET=cora"], []), (["SYSTEM=g-cos"], []), (["RESUME=1"], []), (["DATASET=cora", "CHILDREN=9"], ["9"]),
 ])  # fmt: skip
 def test_all_searches_little_on_the_embedded_data_alone(arguments: list[str], sizes: list[str]) -> None:
     """The sizes that make gives to the search inside: what is asked for goes first."""
     (line,) = (line for line in dry("all", *arguments).stdout.splitlines() if ".venv/bin/fgnas search" in line)
     words = line.split()
-    given = ("--children", "--leaders", "--retrain-seeds")
+    given = ("--children", "--leaders", "--retrain-seeds", "--epochs", "--retrain-epochs")
     assert [words[words.index(name) + 1].strip("'") for name in given if name in words] == sizes
 
 
