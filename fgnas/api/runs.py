@@ -48,11 +48,11 @@ class Run:
     best: dict[str, Any]
 
     @classmethod
-    def find(cls, name: str = "latest", runs: Path = RUNS) -> Run:
+    def find(cls, name: str = "latest", runs: str | os.PathLike[str] = RUNS) -> Run:
         """A run by name or path, or the latest."""
         from fgnas.engine.store import RunStore
 
-        store = RunStore.find(runs, name)
+        store = RunStore.find(Path(runs), name)
         store.leaders()
         if store.early() is not None:
             say(
@@ -211,7 +211,7 @@ def search(
     system: str | None = None,
     run: str | None = None,
     resume: bool = False,
-    runs: Path = RUNS,
+    runs: str | os.PathLike[str] = RUNS,
     workers: int | None = None,
     executor: str = "processes",
     scheduler: str | None = None,
@@ -230,6 +230,7 @@ def search(
     from fgnas.engine.store import LATEST, RunStore, check_name, next_name
     from fgnas.exchange.tracking import tracker
 
+    runs = Path(runs)
     watchers = [tracker(one) if isinstance(one, str) else one for one in track]
     factory = executor_factory(executor, scheduler, workers)
     found = RunStore.find(runs, run or LATEST) if resume else None

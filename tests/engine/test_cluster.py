@@ -7,10 +7,10 @@ import pytest
 
 import fgnas
 from fgnas.engine import cluster as module
+from fgnas.engine import survey
 from fgnas.engine.cluster import cluster
 from fgnas.engine.jobs import Workers
 from fgnas.errors import UserError
-from fgnas.systems.fgnas.solved import SolvedTarget
 
 distributed = pytest.importorskip("distributed")
 
@@ -52,8 +52,8 @@ def test_nobody_there_is_one_line(monkeypatch):
 
 
 def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr(SolvedTarget, "survey_draws", 500)
-    options = {"latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2, "epochs": 3}
+    monkeypatch.setattr(survey, "SURVEY_DRAWS", 2_000)
+    options = {"target": "pipeline", "latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2, "epochs": 3}
     found = set()
     for name, where in {
         "one": {"workers": 1}, "two": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
