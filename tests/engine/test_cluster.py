@@ -53,7 +53,8 @@ def test_nobody_there_is_one_line(monkeypatch):
 
 def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_DRAWS", 2_000)
-    options = {"target": "pipeline", "latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2, "epochs": 3}
+    options = {"target": "pipeline", "latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2,
+               "epochs": 3}  # fmt: skip
     found = set()
     for name, where in {
         "one": {"workers": 1}, "two": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
