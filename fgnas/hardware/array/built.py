@@ -18,6 +18,7 @@ from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import (
     LANES,
+    MOST_ACTIVATION_WORDS,
     MOST_MODES,
     MOST_SHIFTS,
     MOST_TABLE_WORDS,
@@ -184,11 +185,11 @@ def with_room(engine: Engine) -> Engine:
     further = [Mode(engine.units // n, 1, n) for n in powers(most) if engine.units % n == 0]
     modes = tuple(dict.fromkeys([*engine.modes, *further]))[:MOST_MODES]
     bits = max(engine.bits, ROOM_BITS)
-    tables = _power_above(engine.table_words)
+    tables, table = _power_above(engine.table_words), ROOM_TABLES << bits >> LANES.bit_length() - 1
     return replace(
         engine, bits=bits, modes=modes, tiles=MOST_TILES, table_words=min(MOST_TABLE_WORDS, tables),
         own_words=int(own_depth(max(engine.own_words, BLOCK_WORDS))), bias_words=max(engine.bias_words, ROOM_BIASES),
-        activation_words=max(engine.activation_words, ROOM_TABLES << bits >> LANES.bit_length() - 1),
+        activation_words=max(engine.activation_words, table if table <= MOST_ACTIVATION_WORDS else 0),
         shifts=window if engine.shifts[-1] in window else engine.shifts,
         maximum=True, softmax=engine.softmax and _with_room(engine.softmax),
         sum_bits=max(engine.sum_bits, 2 * bits + ROOM_ENTRY_BITS), programme=max(engine.programme, ROOM_PROGRAMME),

@@ -176,8 +176,8 @@ def source(name: str, bits: int = 8) -> OperationNetwork:
                             given.edge_index.shape[1])  # fmt: skip
 
 
-def roomy(name: str) -> Engine:
-    return with_room_within(fastest_operations(source(name), Room(32)).engine, Room(32))
+def roomy(name: str, bits: int = 8) -> Engine:
+    return with_room_within(fastest_operations(source(name, bits), Room(32)).engine, Room(32))
 
 
 def test_one_array_runs_every_model() -> None:
@@ -193,6 +193,14 @@ def test_one_array_runs_every_model() -> None:
         else:
             with pytest.raises(UserError, match="the network needs (softmax|bits) of"):
                 operations_on(plain, network)
+
+
+@pytest.mark.parametrize("bits", [3, 12, 16])
+def test_numbers_of_any_width_have_room(bits: int) -> None:
+    """Those of more than 11 bits have no tables of activations."""
+    network = source("GIN, pooled", bits)
+    expected = run(network.integers, network.graphs)
+    np.testing.assert_array_equal(operations_on(roomy("SAGEConv", bits), network).logits(), expected)
 
 
 def test_shifts_that_an_array_does_not_have_are_named() -> None:
