@@ -1,6 +1,7 @@
 """Every layer that is imported: its own float results, close integers, and the same integers on the array."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from pyg_models import LAYERS, MIXED, Two, models, random_given, settled
 from torch import nn
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from fgnas.backends.array import write_calls
+from fgnas.backends.array import write_calls, write_use_in_calls
 from fgnas.errors import UserError
 from fgnas.hardware.array.built import operations_on, with_room_within
 from fgnas.hardware.array.calls import CalledArray, calls_engine
@@ -19,6 +20,7 @@ from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer.interpreter import run
+from fgnas.hardware.specification import Specification
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
 from fgnas.networks.imported.quantising import Quantised, Seen, built, first_formats
@@ -201,6 +203,20 @@ def test_numbers_of_any_width_have_room(bits: int) -> None:
     network = source("GIN, pooled", bits)
     expected = run(network.integers, network.graphs)
     np.testing.assert_array_equal(operations_on(roomy("SAGEConv", bits), network).logits(), expected)
+
+
+@pytest.mark.slow
+def test_one_build_runs_many_models(tmp_path: Path) -> None:
+    """In C++ and RTL, which an attention's model was built for; the tables of exponentials have room."""
+    host = fastest_operations(source("GATConv"), Room(32))
+    engine, project = with_room_within(host.engine, Room(32)), tmp_path / "p"
+    write_calls(host.on(engine), project)
+    for name in ("GATv2Conv", "GAT, pooled", "EdgeConv", "GIN, pooled"):
+        use = tmp_path / name
+        write_use_in_calls(operations_on(engine, source(name)), "../p", use, Specification())
+        cpp, rtl = run_csim(use, ("-O0",), project=project), run_calls(use, project=project)
+        assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0)
+        assert (rtl["mismatches"], rtl["protocol_errors"], rtl["cycles"]) == (0, 0, rtl["predicted_cycles"])
 
 
 def test_shifts_that_an_array_does_not_have_are_named() -> None:
