@@ -859,12 +859,18 @@ def _design_of(options: argparse.Namespace) -> Design | PointDesign | None:
     return run.design(options.design) if run.delivers_designs else None
 
 
+def _network_of(options: argparse.Namespace) -> Any:
+    """The network that a command names: an imported one, or else as `_design_of`."""
+    from fgnas import api
+
+    return api.ImportedNetwork.load(options.source) if api.is_imported(options.source) else _design_of(options)
+
+
 def _encode(options: argparse.Namespace) -> int:
     from fgnas import api
     from fgnas.api.encoding import encode
 
-    design = api.ImportedNetwork.load(options.source) if api.is_imported(options.source) else _design_of(options)
-    data: Any = None
+    design, data = _network_of(options), None
     if isinstance(design, api.ImportedNetwork):
         if (reference := _reference(options)) is not None:
             design.check_data(_load_collection(reference))
@@ -889,10 +895,7 @@ def _encode(options: argparse.Namespace) -> int:
 def _onnx(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    if api.is_imported(options.source):
-        design: Any = api.ImportedNetwork.load(options.source)
-    else:
-        design = _design_of(options)
+    design = _network_of(options)
     if design is None:
         raise UserError(f"{options.source} delivers no single network: its designs have no ONNX")
     data: Any = _reference(options)

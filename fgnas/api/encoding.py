@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -29,12 +30,14 @@ class _Use:
     """A network on a project's array.
 
     Attributes:
+        named: the hash of the network, by its name in reports.
         dataset: what it is encoded for.
         calls, cycles: on the project's array.
         new_cycles: on the fastest array of as many multipliers that is made for it alone.
         write: writes its folder; given the project's path from there, the folder, and the project's specification.
     """
 
+    named: dict[str, str]
     dataset: str
     calls: int
     cycles: int
@@ -55,12 +58,11 @@ def encode(
     UserError where that does not run the network: with what it lacks.
     """
     home = Path(project)
-    imported = isinstance(design, ImportedNetwork)
     use = _imported_on(design, home) if isinstance(design, ImportedNetwork) else _design_on(design, home, data)
     specification = read_specification(home)
     report: dict[str, Any] = {
-        "project": str(home), "calls": use.calls, f"{'network' if imported else 'design'}_hash": design.hash,
-        "dataset": use.dataset, "cycles": use.cycles, "latency_ms": specification.milliseconds(use.cycles),
+        "project": str(home), "calls": use.calls, **use.named, "dataset": use.dataset,
+        "cycles": use.cycles, "latency_ms": specification.milliseconds(use.cycles),
         "new_cycles": use.new_cycles, "new_latency_ms": specification.milliseconds(use.new_cycles),
     }  # fmt: skip
     if directory is None:
@@ -73,11 +75,8 @@ def encode(
 
 def _design_on(design: Design, home: Path, data: Data | None) -> _Use:
     fitted, found = fitted_on(design, home, data)
-
-    def write(built: str, directory: Path, specification: Specification) -> None:
-        importlib.import_module(fitted.kind.backend).write_use(fitted, found, built, directory, specification)
-
-    return _Use(found.name, fitted.calls, fitted.cycles(), fitted.cycles_afresh(), write)
+    write = functools.partial(importlib.import_module(fitted.kind.backend).write_use, fitted, found)
+    return _Use({"design_hash": design.hash}, found.name, fitted.calls, fitted.cycles(), fitted.cycles_afresh(), write)
 
 
 def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
@@ -93,11 +92,9 @@ def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
         except UserError as error:
             raise _refused(home, network.label, error) from None
     afresh = network.fitted(multipliers=engine.multipliers, beat_bits=engine.beat_bits).cycles
-
-    def write(built: str, directory: Path, specification: Specification) -> None:
-        write_use_in_calls(called, built, directory, specification)
-
-    return _Use(network.source.dataset, sum(map(len, called.parts)), called.cycles, afresh, write)
+    write = functools.partial(write_use_in_calls, called)
+    named = {"network_hash": network.hash}
+    return _Use(named, network.source.dataset, called.count, called.cycles, afresh, write)
 
 
 def fitted_on(design: Design, project: Path, data: Data | None = None) -> tuple[Built, GraphData]:

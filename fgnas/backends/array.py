@@ -171,7 +171,7 @@ def _write_calls(
     """Write the vectors and reports of every call, and their list, below `built`; returns the last call and the price
     of all."""
     listed, phases, described = [], list[dict[str, Any]](), summary(called)
-    digits = max(2, len(str(sum(map(len, called.parts)))))
+    digits = max(2, len(str(called.count)))
     for number, (call, _) in enumerate(called.chain(), 1):
         place, predicted = f"{CALLS}/{number:0{digits}}", price_calls([call], specification)
         write_vectors(call, built / place / "vectors")

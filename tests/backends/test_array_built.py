@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 from board import Simulated, loaded
+from pyg_models import models, settled
 from support import random_design, random_graph, random_network
-from torch import nn
-from torch_geometric.nn import GINConv, SAGEConv
 
 import fgnas
 from fgnas.api.encoding import fitted_on
@@ -109,24 +108,14 @@ def test_four_networks_on_one_build(project: Path) -> None:
         np.testing.assert_array_equal(answer, wanted)
 
 
-class Imported(nn.Module):
-    """A model that the pipeline does not run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = SAGEConv(6, 8, aggr="max"), GINConv(nn.Linear(8, 3))
-
-    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        return self.second(self.first(x, edge_index).relu(), edge_index)  # type: ignore[no-any-return]
-
-
 def test_an_imported_model_on_a_build_for_designs(project: Path, tmp_path: Path) -> None:
     """C++ and RTL, on the project's own build."""
     rng, mask = np.random.default_rng(3), np.arange(30) % 3
     np.savez(tmp_path / "g.npz", x=rng.random((30, 6)).astype(np.float32), edge_index=rng.integers(0, 30, (2, 80)),
              y=np.arange(30) % 3, train_mask=mask == 0, val_mask=mask == 1, test_mask=mask == 2)  # fmt: skip
     torch.manual_seed(4)
-    model = fgnas.import_model(Imported().eval(), tmp_path / "g.npz", bits=8, dsp=32)
+    maxima = settled(models()["SAGEConv, max"](6, 3), 4)  # the pipeline does not run it
+    model = fgnas.import_model(maxima, tmp_path / "g.npz", bits=8, dsp=32)
     found = fgnas.encode(model, project / "p", project / "model")
     assert found["calls"] > 1 and found["new_cycles"] <= found["cycles"] and "network_hash" in found
     use = fgnas.Project(project / "model")
@@ -134,7 +123,7 @@ def test_an_imported_model_on_a_build_for_designs(project: Path, tmp_path: Path)
     assert (cpp["mismatches"], rtl["mismatches"], rtl["cycle_difference"]) == (0, 0, 0)
     assert rtl["cycles"] == found["cycles"]
     assert len(list((project / "p" / "build" / "sim").glob("built*"))) == 1
-    with pytest.raises(UserError, match="does not run imported: an imported network runs on an array"):
+    with pytest.raises(UserError, match="does not run two: an imported network runs on an array"):
         trained("gcn").lower(graph()).write(tmp_path / "pipeline")
         fgnas.encode(model, tmp_path / "pipeline")
 

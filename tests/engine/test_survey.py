@@ -58,7 +58,6 @@ def test_survey_counts_each_constraint(compose, monkeypatch):
     assert found.holds["lut"] == 1.0 and found.holds["latency_cycles"] == found.share
     assert 0.01 < found.share < 0.99 and parts.space.widest(found.found) == 16
     assert len(found.found) == round(found.share * 5000) and len(found.known) <= survey.KNOWN
-    parts = compose(Specification())
 
 
 def test_a_survey_ends_when_it_has_found_enough(compose, monkeypatch):

@@ -85,6 +85,11 @@ class CalledArray:
         """The same calls on another engine, which has the mode of as many groups as units."""
         return replace(self, engine=engine)
 
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+        return sum(map(len, self.parts))
+
     @functools.cached_property
     def cycles(self) -> int:
         """Cycles of all calls together."""

@@ -165,7 +165,7 @@ class FittedArray:
     @property
     def calls(self) -> int:
         """Calls of the network: 1 where it is on the array whole."""
-        return sum(map(len, self.made.parts)) if isinstance(self.made, CalledArray) else 1
+        return self.made.count if isinstance(self.made, CalledArray) else 1
 
     def cycles(self) -> int:
         """Cycles on the graph that it was made for, of all calls together."""

@@ -43,12 +43,16 @@ def apart(traced: Traced, found: np.ndarray) -> float:
     return float(np.abs(found - own).max() / np.abs(own).max())
 
 
-def array_of(network: Quantised, given: Given, units: int = 3, tiles: int = 2) -> CalledArray:
+def source_of(network: Quantised, given: Given) -> OperationNetwork:
     edges = given.edge_index.shape[1]
-    source = OperationNetwork("net", "random", Described("0", {}), network.integers, network.graphs, edges)
+    return OperationNetwork("net", "random", Described("0", {}), network.integers, network.graphs, edges)
+
+
+def array_of(network: Quantised, given: Given, units: int = 3, tiles: int = 2) -> CalledArray:
+    source = source_of(network, given)
     halves = halves_of_operations(source)
     parts = parts_of(halves, tiles, most_rows(halves, units))
-    return CalledArray(source, calls_engine(source, parts, units, 128), parts, edges)
+    return CalledArray(source, calls_engine(source, parts, units, 128), parts, source.edges)
 
 
 @pytest.mark.parametrize("name", models())
@@ -173,9 +177,7 @@ def source(name: str, bits: int = 8) -> OperationNetwork:
     torch.manual_seed(0)
     given = random_given(len(name))
     one = seen(trace_module(settled(models()[name](WIDTH, CLASSES), 2), given), given)
-    network = built(one, first_formats(one, bits), bits)
-    return OperationNetwork(name, "random", Described("0", {}), network.integers, network.graphs,
-                            given.edge_index.shape[1])  # fmt: skip
+    return source_of(built(one, first_formats(one, bits), bits), given)
 
 
 def roomy(name: str, bits: int = 8) -> Engine:
