@@ -1,95 +1,149 @@
-"""HGNAS for the multiplier array: searches whose networks run whole on it, beside a thread of this processor.
+"""HGNAS for the multiplier array: networks found for it run whole in RTL; networks found for it, for one thread and
+for two threads of this processor, each on all three.
 
-`make bench-hgnas-array` runs it. Runs are in build/hgnas-array and continue.
+`make bench-hgnas-array` runs it. Runs are in build/hgnas and continue; processors are those of
+benchmarks/predictors.py, measured first where they are not.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import Record, listed
-from memory import PACKAGE, digest
+import hgnas
+import numpy as np
+from common import Record, interval, listed
+from memory import digest
 from pages import read_record, render, write_page
+from predictors import FIRST, SECOND
 
 import fgnas
-from fgnas.hardware.measured.measure import time_now
-from fgnas.networks.points.operations import PointNetwork
-from fgnas.systems.hgnas.measuring import device_of
-from fgnas.systems.hgnas.options import MeasureOptions
-from fgnas.tasks.points import EMBEDDED, load_graphs
+from fgnas.api import Run
+from fgnas.networks.points.baselines import baseline
+from fgnas.networks.points.operations import TAILS, PointNetwork
+from fgnas.networks.points.work import multiplications
+from fgnas.systems.hgnas import Options
 
 NAME = "hgnas-array"
-FOLDER = PACKAGE.parent / "build" / NAME
-CODE = ("networks/points", "systems/hgnas", "hardware/array/points", "tasks/points.py")
+CODE = (*hgnas.CODE, "hardware/array/points")
 SEEDS = 5
 MULTIPLIERS, CLOCK_MHZ, BITS, MICROSECONDS = 64, 100, 8, 120
-BUDGET: dict[str, Any] = {
-    "epochs": 10, "own_epochs": 4, "children": 120, "leaders": 3, "retrain_seeds": 1, "retrain_epochs": 30,
-}  # fmt: skip
-"""A twelfth of a default search: what is shown is what an array does, not how well a search finds."""
-ROUNDS = 5
+ARRAY = "array"
+DEVICES = {FIRST: "one thread", SECOND: "two threads", ARRAY: "the array"}
+"""Devices for which networks are found, in words."""
+PARTS = ("found", "rtl", "priced")
+FUSED = baseline("dgcnn-fused", TAILS["small"])
 
 
-def found(seed: int) -> dict[str, Any]:
-    """The delivered network of a search for the array: accuracies, cycles, its RTL, and a thread's time now."""
-    name = f"found-{seed}"
-    begun = (FOLDER / name / "config.json").is_file()
-    given = {} if begun else {
-        "system": "hgnas", "target": "array", "multipliers": MULTIPLIERS, "bits": BITS,
-        "latency_ms": MICROSECONDS / 1000, "seed": seed, **BUDGET,
+def found(device: str, seed: int) -> Run:
+    """The search of a seed for a device, with the default budget, continued where it was stopped."""
+    if device != ARRAY:
+        return hgnas.search(f"{'found' if device == FIRST else device}-{seed}", device, seed=seed)
+    name = f"{ARRAY}-{seed}"
+    if not (hgnas.RUNS / name / "config.json").is_file():
+        limits = {"multipliers": MULTIPLIERS, "bits": BITS, "latency_ms": MICROSECONDS / 1000}
+        hgnas.begin(name, Options(target=ARRAY, seed=seed, **limits))
+    return fgnas.search(runs=hgnas.RUNS, run=name, resume=True, workers=1)
+
+
+def searched(device: str, seed: int) -> dict[str, Any]:
+    """The delivered network of a search: costs, accuracies, operations; and processor seconds."""
+    begun = hgnas.processor_seconds()
+    best = found(device, seed).best
+    seconds = hgnas.processor_seconds() - begun
+    return {
+        "costs": best["costs"], "val": best["retrained_val"]["values"],
+        "test": best["retrained"]["float"]["test"]["values"], "delivered": best["delivered"],
+        "operations": listed(best), "cpu_s": seconds,
     }  # fmt: skip
-    run = fgnas.search(runs=FOLDER, run=name, resume=begun, **given)
-    best, data = run.best, load_graphs(EMBEDDED)
-    network = PointNetwork.from_dict(best["design"])
+
+
+def simulated(seed: int) -> dict[str, Any]:
+    """The delivered network of a search for the array, whole in RTL."""
     with tempfile.TemporaryDirectory() as scratch:
-        simulated = run.write(Path(scratch) / "project").simulate()
-    share, milliseconds = time_now(network, device_of(MeasureOptions(), data), data, ROUNDS)
-    return {
-        "costs": best["costs"], "accuracies": best["delivered"],
-        "thread_us": 1000 * milliseconds, "thread_share": share,
-        "simulated": {name: simulated[name] for name in ("mismatches", "cycles", "cycle_difference", "status")},
-        "operations": listed(best),
-    }  # fmt: skip
+        result = found(ARRAY, seed).write(Path(scratch) / "project").simulate()
+    return {name: result[name] for name in ("mismatches", "cycles", "cycle_difference", "status")}
 
 
-def elsewhere(path: Path) -> dict[str, Any]:
-    """The delivered network of a search for one thread: its accuracy, its cycles on the array, a thread's time now."""
-    best = json.loads(path.read_text(encoding="utf-8"))
-    network, data = PointNetwork.from_dict(best["design"]), load_graphs(EMBEDDED)
-    share, milliseconds = time_now(network, device_of(MeasureOptions(), data), data, ROUNDS)
-    priced = fgnas.price_on_array(path, multipliers=MULTIPLIERS, bits=BITS)
-    return {
-        "cycles": priced["latency_cycles"], "thread_us": 1000 * milliseconds, "thread_share": share,
-        "val": best["retrained_val"]["mean"], "operations": listed(best),
-    }  # fmt: skip
+def on_each(device: str, seed: int) -> dict[str, dict[str, float]]:
+    """Cost of one cloud in the network that was found for a device: now on one and two threads, and on the array."""
+    run = found(device, seed)
+    cycles = fgnas.price_on_array(run.folder / "best.json", multipliers=MULTIPLIERS, bits=BITS)["latency_cycles"]
+    return on_threads(PointNetwork.from_dict(run.best["design"])) | {ARRAY: cost(cycles / CLOCK_MHZ, cycles / least())}
+
+
+def on_threads(network: PointNetwork) -> dict[str, dict[str, float]]:
+    """Cost of one cloud now, on one and on two threads of this processor."""
+    times = {threads: hgnas.timed(network, threads) for threads in (FIRST, SECOND)}
+    return {threads: cost(1000 * one["ms"], one["share"]) for threads, one in times.items()}
+
+
+def cost(microseconds: float, share: float) -> dict[str, float]:
+    """Time of one cloud, and what a search weighs against accuracy: its share of fused DGCNN's time on the device."""
+    return {"us": microseconds, "share": share}
+
+
+def least() -> float:
+    """The least cycles of fused DGCNN on the array: shares of a search for it are of them."""
+    return multiplications(FUSED, hgnas.device(FIRST).device().cloud) / MULTIPLIERS
+
+
+def jobs(parts: list[str], devices: list[str], seeds: range) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
+    """The name of every result, and what makes it."""
+    pairs = [(device, seed) for seed in seeds for device in devices]
+    listed: list[tuple[str, Callable[[], dict[str, Any]]]] = []
+    if "found" in parts:
+        listed += [(f"found {device} {seed}", functools.partial(searched, device, seed)) for device, seed in pairs]
+    if "rtl" in parts:
+        listed += [(f"rtl {seed}", functools.partial(simulated, seed)) for seed in seeds]
+    if "priced" in parts:
+        listed += [("priced reference", functools.partial(on_threads, FUSED))]
+        listed += [(f"priced {device} {seed}", functools.partial(on_each, device, seed)) for device, seed in pairs]
+    return listed
 
 
 def page(results: dict[str, Any]) -> str:
     """The page of a record."""
-    searches = [value for key, value in results.items() if key.startswith("found ")]
-    others = [value for key, value in results.items() if key.startswith("thread ")]
-    return render(f"{NAME}.md", searches=searches, others=others, budget=BUDGET, most=MICROSECONDS,
-                  multipliers=MULTIPLIERS, bits=BITS, clock=CLOCK_MHZ)  # fmt: skip
+    def of(what: str, device: str) -> list[dict[str, Any]]:
+        return [results[key] for key in sorted(results) if key.startswith(f"{what} {device} ")]
+
+    networks = {device: of("found", device) for device in DEVICES}
+    prices = {device: rows for device in DEVICES if (rows := of("priced", device))}
+    return render(
+        f"{NAME}.md", networks=networks, prices=prices, kinds=[kind(networks[one], prices[one]) for one in prices],
+        devices=DEVICES, rtl=[value for key, value in sorted(results.items()) if key.startswith("rtl ")],
+        reference=results.get("priced reference"), weight=Options().weight, interval=interval, most=MICROSECONDS,
+        multipliers=MULTIPLIERS, bits=BITS, clock=CLOCK_MHZ,
+    )  # fmt: skip
+
+
+def kind(networks: list[dict[str, Any]], prices: list[dict[str, Any]]) -> dict[str, Any]:
+    """Values of all networks that were found for one device: accuracies, and on each device the time and the score,
+    validation accuracy less the weighted share of time, which a search maximises."""
+    val, test = ([float(np.mean(one[split])) for one in networks] for split in ("val", "test"))
+    weight = Options().weight
+    return {
+        "val": val, "test": test, "us": {on: [one[on]["us"] for one in prices] for on in DEVICES},
+        "score": {on: [accuracy - weight * one[on]["share"] for accuracy, one in zip(val, prices, strict=True)]
+                  for on in DEVICES},
+    }  # fmt: skip
 
 
 def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--devices", default=",".join(DEVICES), help="default: all")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="default: %(default)s")
-    about = "folder with runs of make bench-hgnas, found for one thread; default: build/hgnas"
-    parser.add_argument("--threads", type=Path, default=PACKAGE.parent / "build" / "hgnas", help=about)
     options = parser.parse_args()
     record = Record(NAME, digest(CODE))
-    for seed in range(options.seeds):
-        record.fill(f"found {seed}", functools.partial(found, seed))
+    for key, make in jobs(options.only.split(","), options.devices.split(","), range(options.seeds)):
+        record.fill(key, make)
         write_page(f"{NAME}.md", page(record.results))
-    for path in sorted(options.threads.glob("found-*/best.json")):
-        record.fill(f"thread {path.parent.name}", functools.partial(elsewhere, path))
     write_page(f"{NAME}.md", page(read_record(NAME)))
 
 
