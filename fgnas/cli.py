@@ -806,11 +806,11 @@ def _hardware_of(kind: str, price: dict[str, Any]) -> str:
 def _hls(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    if api.is_imported(options.source):
-        return _write_imported(api.ImportedNetwork.load(options.source), options)
-    design = _design_of(options)
+    design = _network_of(options)
     if design is None:
         return _write_leader(api.Run.find(options.source), options)
+    if isinstance(design, api.ImportedNetwork):
+        return _write_imported(design, options)
     if isinstance(design, api.PointDesign):
         return _write_network(design, options)
     return _write_design(design, options)
@@ -845,25 +845,19 @@ def _write_design(design: Design, options: argparse.Namespace) -> int:
     return 0
 
 
-def _design_of(options: argparse.Namespace) -> Design | PointDesign | None:
-    """The design that a command names: a file, or a leader of a run; None of a run whose leaders are no designs."""
+def _network_of(options: argparse.Namespace) -> Design | PointDesign | ImportedNetwork | None:
+    """The network that a command names: a file, or a leader of a run; None of a run whose leaders are several."""
     from fgnas import api
     from fgnas.api.networks import is_network
 
-    if options.source.endswith(".json") or Path(options.source).is_file():
-        if options.design != "best":
-            raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
-        kind = api.PointDesign if is_network(Path(options.source)) else api.Design
-        return kind.load(options.source)
-    run = api.Run.find(options.source)
-    return run.design(options.design) if run.delivers_designs else None
-
-
-def _network_of(options: argparse.Namespace) -> Any:
-    """The network that a command names: an imported one, or else as `_design_of`."""
-    from fgnas import api
-
-    return api.ImportedNetwork.load(options.source) if api.is_imported(options.source) else _design_of(options)
+    if not (options.source.endswith(".json") or Path(options.source).is_file()):
+        run = api.Run.find(options.source)
+        return run.design(options.design) if run.delivers_designs else None
+    if options.design != "best":
+        raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
+    if api.is_imported(options.source):
+        return api.ImportedNetwork.load(options.source)
+    return (api.PointDesign if is_network(Path(options.source)) else api.Design).load(options.source)
 
 
 def _encode(options: argparse.Namespace) -> int:

@@ -269,5 +269,6 @@ def test_options_that_are_for_designs(files: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(files)
     path = str(prepared(files, tmp_path, lambda _: None))
     for further in (["--target", "pipeline"], ["--compiler", "bambu"], ["--repurposing", "off"],
-                    ["--dataset", "digits"]):  # fmt: skip
+                    ["--dataset", "digits"], ["--design", "2"]):  # fmt: skip
         assert main(["hls", path, *further]) == 2
+    assert main(["encode", path, "--on", "p", "--design", "2"]) == main(["onnx", path, "--design", "2"]) == 2
