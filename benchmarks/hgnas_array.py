@@ -122,13 +122,13 @@ def page(results: dict[str, Any]) -> str:
 
 
 def kind(networks: list[dict[str, Any]], prices: list[dict[str, Any]]) -> dict[str, Any]:
-    """Values of all networks that were found for one device: accuracies, and on each device the time and the score,
+    """Values of all networks that were found for one device: accuracies, and on each device the time and the merit,
     validation accuracy less the weighted share of time, which a search maximises."""
     val, test = ([float(np.mean(one[split])) for one in networks] for split in ("val", "test"))
     weight = Options().weight
     return {
         "val": val, "test": test, "us": {on: [one[on]["us"] for one in prices] for on in DEVICES},
-        "score": {on: [accuracy - weight * one[on]["share"] for accuracy, one in zip(val, prices, strict=True)]
+        "merit": {on: [accuracy - weight * one[on]["share"] for accuracy, one in zip(val, prices, strict=True)]
                   for on in DEVICES},
     }  # fmt: skip
 
