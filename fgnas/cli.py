@@ -192,6 +192,8 @@ def _add_hls(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--repurposing", choices=("on", "off"), default="on", help=about)
     about = "give an array room for other networks, which `fgnas encode` writes for it"
     sub.add_argument("--flexible", action="store_true", help=about)
+    about = "two products in a DSP slice of an array, up to 8 bits: twice the multipliers of a DSP budget"
+    sub.add_argument("--paired", action="store_true", help=about)
     _add_json(sub)
 
 
@@ -832,7 +834,7 @@ def _write_design(design: Design, options: argparse.Namespace) -> int:
     accelerator = design.lower(_load(_reference(options) or design.dataset))
     project = accelerator.write(
         directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
-        options.beat_bits, options.bram36, options.repurposing == "on", options.flexible,
+        options.beat_bits, options.bram36, options.repurposing == "on", options.flexible, options.paired,
     )  # fmt: skip
     if options.json:
         data = accelerator.data
@@ -905,7 +907,8 @@ def _onnx(options: argparse.Namespace) -> int:
 
 
 LAYERED = {
-    "compiler": "vitis", "bram36": None, "repurposing": "on", "flexible": False, "split": None, "normalise": None,
+    "compiler": "vitis", "bram36": None, "repurposing": "on", "flexible": False, "paired": False, "split": None,
+    "normalise": None,
 }  # fmt: skip
 """Options of `fgnas hls`, with their defaults, that a network of operations does not take."""
 ONE_DESIGN = LAYERED | {
@@ -955,7 +958,7 @@ def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> in
     before = held_by(directory)
     project = network.write(
         directory, options.fpga, options.clock_mhz, options.multipliers, options.beat_bits, options.bram36,
-        options.flexible,
+        options.flexible, options.paired,
     )  # fmt: skip
     if options.json:
         _print_json({"directory": str(project.directory), "network_hash": network.hash,

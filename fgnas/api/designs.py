@@ -277,6 +277,7 @@ class Accelerator(Checked):
         bram36: int | None = None,
         repurposing: bool = True,
         flexible: bool = False,
+        paired: bool = False,
     ) -> Project:
         """Write the project, whole or not at all: C++, RTL, test vectors, driver, reports.
 
@@ -284,8 +285,9 @@ class Accelerator(Checked):
         (docs/array.md) the network runs on the design's own one, or, where `multipliers`, `bram36` or another
         `beat_bits` is given or it has none, on the fastest one for this graph with up to `multipliers`, by default the
         design's DSP budget, behind a memory port of `beat_bits` (128, 256 or 512; default 128), that takes `bram36`
-        block RAMs at most, by default as many as the specification allows. Without `repurposing` H and Z go to main
-        memory: the network is several calls of the fastest array for them.
+        block RAMs at most, by default as many as the specification allows. With `paired` it has twice the multipliers
+        of the budget, or half the DSPs for `multipliers`, where numbers have 8 bits at most and no node has scores.
+        Without `repurposing` H and Z go to main memory: the network is several calls of the fastest array for them.
 
         By default it uses the device, limits and clock of the design's search; a device, by name or file, and a clock
         given here replace them. `compiler` is the HLS compiler whose pragmas the C++ has: vitis or bambu.
@@ -296,7 +298,7 @@ class Accelerator(Checked):
         if bram36 is not None and target != PIPELINE.name:
             wanted = replace(wanted, bram36=bram36)
         with step("write the project"):
-            asked = Wanted(wanted, multipliers, beat_bits, bram36, repurposing, flexible)
+            asked = Wanted(wanted, multipliers, beat_bits, bram36, repurposing, flexible, paired)
             projects.write(self._fitted(target, asked), self.data, Path(directory), Request(wanted, compiler))
         return Project(Path(directory))
 

@@ -21,7 +21,6 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.built import with_room_within
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, fastest_operations
-from fgnas.hardware.array.engine import multipliers_within
 from fgnas.hardware.array.kind import LIMITED
 from fgnas.hardware.array.operations import Described, OperationNetwork
 from fgnas.hardware.integer import interpreter, stored
@@ -113,17 +112,18 @@ class ImportedNetwork:
 
     def fitted(
         self, specification: Specification | None = None, multipliers: int | None = None, beat_bits: int | None = None,
-        bram36: float | None = None, flexible: bool = False,
+        bram36: float | None = None, flexible: bool = False, paired: bool = False,
     ) -> CalledArray:  # fmt: skip
         """The fastest array for the network, within limits and multipliers: by default those of its DSP budget; with
-        room for other networks where it is to be `flexible`."""
+        room for other networks where it is to be `flexible`. `paired` as of `Room.within`."""
         wanted = specification or Specification()
         limits = wanted.limits()
         if bram36 is not None:
             limits["bram36"] = bram36
-        most = multipliers_within(self.content["dsp"]) if multipliers is None else multipliers
         kept = {name: limit for name, limit in limits.items() if name in LIMITED}
-        room = Room(most, beat_bits or wire.BEAT_BITS, kept, wanted.family)
+        room = Room.within(
+            self.content["dsp"], multipliers, beat_bits or wire.BEAT_BITS, kept, wanted.family, paired
+        )  # fmt: skip
         with step("choose an array"):
             found = fastest_operations(self.source, room)
             return found.on(with_room_within(found.engine, room)) if flexible else found
@@ -143,14 +143,14 @@ class ImportedNetwork:
     def write(
         self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None,
         multipliers: int | None = None, beat_bits: int | None = None, bram36: float | None = None,
-        flexible: bool = False,
+        flexible: bool = False, paired: bool = False,
     ) -> Project:  # fmt: skip
         """Write the project, whole or not at all: C++, RTL, vectors of every call, driver, reports; see `fitted`."""
         from fgnas.backends.array import write_calls
         from fgnas.hardware.devices import specified
 
         wanted = specified(Specification(), fpga, clock_mhz)
-        called = self.fitted(wanted, multipliers, beat_bits, bram36, flexible)
+        called = self.fitted(wanted, multipliers, beat_bits, bram36, flexible, paired)
         with step("write the project"):
             write_calls(called, Path(directory), wanted)
         return Project(Path(directory))

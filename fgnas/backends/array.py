@@ -53,10 +53,12 @@ SHARED = (
     "fgnas_multiplier_dsp", "fgnas_multiplier_fabric", "fgnas_reader", "fgnas_writer",
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
+MULTIPLIERS = ("fgnas_multiplier", "fgnas_multiplier_dsp", "fgnas_multiplier_fabric")
+"""Those of them that an array has each of whose products has a slice or logic of its own."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
-RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_writeback")
-"""The modules that are rendered: those of an engine without nearest points contain no logic for them."""
+RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_unit_sums", "array_writeback")
+"""The modules that are rendered: those of an engine without an option contain no logic for it."""
 RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 """The modules that are rendered for an engine with attention, which alone has them."""
 OPTIONAL: dict[str, Callable[[Engine], bool]] = {
@@ -69,6 +71,7 @@ OPTIONAL: dict[str, Callable[[Engine], bool]] = {
     "array_distance": lambda engine: engine.neighbours is not None,
     "array_root": lambda engine: engine.neighbours is not None and engine.neighbours.root,
     "array_neighbours": lambda engine: engine.neighbours is not None,
+    "array_multiplier_pair": lambda engine: engine.paired,
 }
 """Modules that not every engine has, and which do."""
 OF_NEIGHBOURS = ("neighbours.h",)
@@ -364,17 +367,19 @@ def write_rtl(accelerator: AnyOnEngine, directory: Path) -> list[Path]:
     beat_bits = accelerator.engine.beat_bits
     files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
     softmax, neighbours = accelerator.engine.softmax, accelerator.engine.neighbours is not None
+    paired = accelerator.engine.paired
     package = package_text(beat_bits, accelerator.engine.bits, neighbours)
     files[-1].write_text(package, encoding="utf-8")
     left = {name for name, has in OPTIONAL.items() if not has(accelerator.engine)}
     own = sorted(source for source in (templates / "array").glob("*.sv") if source.stem not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
-    for source in [*(templates / f"{name}.sv" for name in shared), *own]:
+    kept = [name for name in shared if not (paired and name in MULTIPLIERS)]
+    for source in [*(templates / f"{name}.sv" for name in kept), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
     for name in (*RENDERED, *(RENDERED_OF_SOFTMAX if softmax else ())):
         files.append(target / f"{name}.sv")
-        text = render(f"rtl/array/{name}.sv.j2", softmax=softmax, neighbours=neighbours)
+        text = render(f"rtl/array/{name}.sv.j2", softmax=softmax, neighbours=neighbours, paired=paired)
         files[-1].write_text(text, encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")

@@ -30,6 +30,7 @@ class Wanted:
         bram36: the most block RAMs of an array; None for the design's own array, else for the specification's limit.
         repurposing: whether values between layers stay on the chip; else a network is several calls.
         flexible: whether an array has room for other networks.
+        paired: whether an array of more multipliers than its DSP budget has two products in a slice.
     """
 
     specification: Specification = Specification()
@@ -38,11 +39,13 @@ class Wanted:
     bram36: float | None = None
     repurposing: bool = True
     flexible: bool = False
+    paired: bool = False
 
     @property
     def sized(self) -> bool:
         """Whether other hardware is asked for than the design itself says."""
-        return (self.multipliers, self.beat_bits, self.bram36, self.repurposing) != (None, None, None, True)
+        asked = (self.multipliers, self.beat_bits, self.bram36, self.repurposing, self.paired)
+        return asked != (None, None, None, True, False)
 
 
 class Fitted(Protocol):

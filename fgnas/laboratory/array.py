@@ -39,6 +39,7 @@ from fgnas.hardware.array.area import (
     NEAREST_SEQUENCER,
     NEAREST_WRITEBACK,
     OWN_TABLE,
+    PAIR,
     PARTIAL,
     RESIDUAL,
     ROOT,
@@ -60,6 +61,7 @@ from fgnas.hardware.array.engine import (
     LANES,
     LARGEST_UNITS,
     MOST_PLACES,
+    PAIRED_BITS,
     RESULTS,
     SHARED,
     Engine,
@@ -102,8 +104,9 @@ BATCH, SMALL_BATCH = 3, 9
 POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gather": 16, "array_sequencer": 15,
           "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6,
           TABLE: 17, OWN_TABLE: 12, SHARED_ISSUE: 8, SHARED_KERNEL: 8, CHAIN: 16, DISTANCE: 10, ROOT: 10, INDICES: 10,
-          NEAREST: 12, NEAREST_ISSUE: 5, NEAREST_WRITEBACK: 5, NEAREST_SEQUENCER: 4, NEAREST_KERNEL: 2}  # fmt: skip
-OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3, CHAIN: 3, NEAREST: 3}
+          NEAREST: 12, NEAREST_ISSUE: 5, NEAREST_WRITEBACK: 5, NEAREST_SEQUENCER: 4, NEAREST_KERNEL: 2,
+          PAIR: PAIRED_BITS}  # fmt: skip
+OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3, CHAIN: 3, NEAREST: 3, PAIR: PAIRED_BITS}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 WRITEBACK = "array_writeback"
 ALIKE = ("array_unit", "array_sequencer")
@@ -439,12 +442,12 @@ def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> 
     return {name: sum(size[name] for size in sizes) for name in ("lut", "ff")}
 
 
-DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION),
+DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION), PAIR: PAIR,
              **dict.fromkeys((TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL), TABLE),
              **dict.fromkeys((CHAIN, DISTANCE, ROOT, INDICES, NEAREST, NEAREST_ISSUE, NEAREST_WRITEBACK,
                               NEAREST_SEQUENCER, NEAREST_KERNEL), ROOT)}  # fmt: skip
-"""Modules whose sources are those of an engine with attention, of one whose units share tables, or of one that finds
-nearest points."""
+"""Modules whose sources are those of an engine with attention, of one with two products in a slice, of one whose units
+share tables, or of one that finds nearest points."""
 IN_PROPORTION = (TABLE,)
 """Entries whose largest point has a hundred times the LUTs of the smallest."""
 BEYOND = {
@@ -456,18 +459,28 @@ MODULES = {WIDE: ISSUE, NEAREST: UNIT, NEAREST_ISSUE: ISSUE, NEAREST_WRITEBACK: 
 """The modules that entries of other names measure by themselves."""
 WITHIN = {ROOT: ("fgnas_multiplier", "fgnas_multiplier_fabric")}
 """Modules below one that count with it."""
-GIVEN: dict[str, Callable[[Engine, Neighbours], dict[str, int]]] = {
-    CHAIN: lambda engine, own: {"DistanceBits": own.distance_bits(engine.bits), "Places": own.places},
-    DISTANCE: lambda engine, own: {
-        "DistanceBits": own.distance_bits(engine.bits), "ProductBits": engine.bits + 1 + engine.entry.place("value")[1],
+GIVEN: dict[str, Callable[[Engine], dict[str, int]]] = {
+    CHAIN: lambda engine: {"DistanceBits": _distance_bits(engine), "Places": _finder(engine).places},
+    DISTANCE: lambda engine: {
+        "DistanceBits": _distance_bits(engine), "ProductBits": engine.bits + 1 + engine.entry.place("value")[1],
     },
-    ROOT: lambda engine, own: {"DistanceBits": own.distance_bits(engine.bits), "SumBits": engine.sum_bits},
-    INDICES: lambda engine, own: {"Units": engine.units, "Words": own.words},
+    ROOT: lambda engine: {"DistanceBits": _distance_bits(engine), "SumBits": engine.sum_bits},
+    INDICES: lambda engine: {"Units": engine.units, "Words": _finder(engine).words},
+    PAIR: lambda engine: {"LeftBits": engine.bits, "RightBits": engine.entry.place("value")[1]},
 }  # fmt: skip
 """The parameters of modules that are a unit's."""
 MEASURES = {"fixed": _fixed, NEAREST_KERNEL: _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option),
             SHARED_KERNEL: _kernel_option}  # fmt: skip
 """How modules are measured that are no instances of the kernel."""
+
+
+def _finder(engine: Engine) -> Neighbours:
+    assert engine.neighbours is not None
+    return engine.neighbours
+
+
+def _distance_bits(engine: Engine) -> int:
+    return _finder(engine).distance_bits(engine.bits)
 
 
 def _size(cells: dict[str, int]) -> dict[str, float]:
@@ -485,8 +498,7 @@ def settings(array: AnyOnEngine, module: str) -> str:
     """The parameters that an array's kernel gives a module: its constants and the head of the instance; for a module
     inside a unit, the head alone."""
     if module in GIVEN:
-        assert array.engine.neighbours is not None
-        given_values = GIVEN[module](array.engine, array.engine.neighbours)
+        given_values = GIVEN[module](array.engine)
         return f"  (* keep *) {module} #({', '.join(f'.{name}({value})' for name, value in given_values.items())})"
     with tempfile.TemporaryDirectory() as scratch:
         write_rtl(array, Path(scratch))
@@ -526,6 +538,8 @@ def draw_points() -> dict[str, list[AnyOnEngine]]:
     rooted = [array for array in finders if array.engine.neighbours is not None and array.engine.neighbours.root]
     for name in (one for one in POINTS if DRAWN_FOR.get(one) == ROOT):
         chosen[name] = [*(rooted if name == ROOT else finders)[: POINTS[name]]]
+    narrow = {array.engine.bits: array for array in reversed(arrays) if array.engine.may_pair}
+    chosen[PAIR] = [replace(narrow[bits], engine=replace(narrow[bits].engine, paired=True)) for bits in sorted(narrow)]
     readers = np.random.default_rng(SHARING_SEED)
     chosen[TABLE] = [draw_table(readers, number) for number in range(POINTS[TABLE])]
     return chosen
@@ -558,8 +572,10 @@ def source_digest(module: str) -> str:
     others |= {"fixed": (KERNEL, *FIXED), NEAREST_KERNEL: (KERNEL, *FIXED), ATTENTION: ATTENDING,
                ROOT: (ROOT, *WITHIN[ROOT])}  # fmt: skip
     own = (others | of_options).get(module, (module,))
-    parts = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*.sv")) if UNIT in own else []
-    code = [*(texts[name] for name in own), *(path.read_text(encoding="utf-8") for path in parts)]
+    found = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*")) if UNIT in own else []
+    parts = {path.name.partition(".")[0]: path for path in found}
+    code = [*(texts[name] for name in own),
+            *(texts.get(name) or path.read_text(encoding="utf-8") for name, path in parts.items())]
     return code_digest([*named_of([texts[name] for name in ("fgnas_pkg", "array_pkg")], code), *code])
 
 

@@ -22,6 +22,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.engine import (
     FINISHED,
     LANES,
+    PAIRED_BITS,
     SHARED,
     Engine,
     Softmax,
@@ -65,6 +66,8 @@ SHARED_ISSUE, SHARED_KERNEL = "shared tables in array_issue", "shared tables in 
 CHAIN, DISTANCE, ROOT, INDICES = "array_chain", "array_distance", "array_root", "array_neighbours"
 """Modules of nearest points that each unit has: sorted places, squared distances, roots with their products where the
 engine takes any, and the addresses of a gather without the memory of indices."""
+PAIR = "array_multiplier_pair"
+"""Two products that share a DSP slice."""
 NEAREST = "nearest points in array_unit"
 """The cost of nearest points in a unit beside their own modules: differences, and results that are negated or
 subtracted."""
@@ -101,6 +104,7 @@ class EngineColumns:
         residual, partial_words, shared: as of `Engine`.
         places, indices: nearest points of a row that a chain holds, and words of their memory; 0 where there is none.
         distance_bits, root: bits of a squared distance, and whether roots are taken; 0 where none is measured.
+        paired: 1 where two products share a DSP slice.
     """
 
     units: Ints
@@ -134,6 +138,7 @@ class EngineColumns:
     indices: Ints | int = 0
     distance_bits: Ints | int = 0
     root: Ints | int = 0
+    paired: Ints | int = 0
 
     @property
     def finds(self) -> Ints:
@@ -229,7 +234,7 @@ def engine_columns(engines: Sequence[Engine]) -> EngineColumns:
 
     names = ("units", "bits", "tiles", "table_words", "own_words", "bias_words", "activation_words", "maximum",
              "sum_bits", "queue_words", "programme", "beat_bits", "results", "finished", "residual",
-             "partial_words", "shared")  # fmt: skip
+             "partial_words", "shared", "paired")  # fmt: skip
     finders = [engine.neighbours for engine in engines]
     most = max(len(engine.modes) for engine in engines)
     # An engine of fewer modes or shifts repeats its last one, which then does not count.
@@ -330,6 +335,10 @@ def _dot(e: EngineColumns, family: str) -> Terms:
 
 def _residual(e: EngineColumns, family: str) -> Terms:
     return {"y bits": e.sum_bits + e.most_left + 1, "right shifts": e.right_shifts}
+
+
+def _pair(e: EngineColumns, family: str) -> Terms:
+    return {"bits": e.bits, **is_one_of("bits", e.bits, PAIRED_BITS - 1, PAIRED_BITS)}  # of these, products meet
 
 
 def _partial(e: EngineColumns, family: str) -> Terms:
@@ -562,6 +571,7 @@ TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
     DOT: _dot,
     RESIDUAL: _residual,
     PARTIAL: _partial,
+    PAIR: _pair,
     ISSUED: _issued,
     SEQUENCED: _sequenced,
     WIDE: _wide_issue,
@@ -606,7 +616,7 @@ def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
     total: NDArray[Any] = np.zeros((2, len(e.units)))
     often = {
         UNIT: e.units, ATTENTION: e.units * e.attends, DOT: e.units * e.dot, RESIDUAL: e.units * e.residual,
-        PARTIAL: e.units * _keeps(e), ISSUED: e.attends,
+        PARTIAL: e.units * _keeps(e), PAIR: e.units * (LANES // 2) * e.paired, ISSUED: e.attends,
         SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
         TABLE: e.shares * e.units // e.shared, OWN_TABLE: -e.shares * e.units, SHARED_ISSUE: e.shares,
         SHARED_KERNEL: e.shares, ROOT: e.units * e.root,
@@ -637,7 +647,7 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
         + _rows(e.own_words, e.word_bits, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + _stored_indices(e, shared, family)
-        + LANES * _product(e, shared, family)
+        + LANES * _product(e, shared, family) * (1 - np.asarray(e.paired))
     )
 
 

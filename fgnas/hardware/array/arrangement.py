@@ -23,6 +23,7 @@ class Arrangement:
         shared: units that share a table.
         split: k of the last aggregation.
         beat_bits: width of the memory port.
+        paired: whether two products share a DSP slice.
     """
 
     units: int
@@ -36,6 +37,7 @@ class Arrangement:
     shared: int = 1
     split: int = 1
     beat_bits: int = wire.BEAT_BITS
+    paired: bool = False
 
     @property
     def doublings(self) -> int:

@@ -28,6 +28,9 @@ from fgnas.hardware.array.engine import (
     MOST_PROGRAMME,
     MOST_TILES,
     SHARED,
+    dsps_of,
+    may_pair,
+    multipliers_within,
     table_banks,
 )
 from fgnas.hardware.array.halves import Half, halves_of
@@ -85,6 +88,17 @@ class Room:
         if self.multipliers < LANES:
             raise UserError(f"an array has {LANES} multipliers at least, the design may use {self.multipliers}")
 
+    @classmethod
+    def within(
+        cls, dsp: int, multipliers: int | None, beat_bits: int, limits: Mapping[str, float],
+        family: str = DEFAULT_FAMILY, paired: bool = False,
+    ) -> Room:  # fmt: skip
+        """For so many multipliers, by default those of a budget of DSPs. `paired` allows twice as many as the budget,
+        or half the DSPs for `multipliers`, where two products may share a slice."""
+        most = multipliers_within(dsp, paired) if multipliers is None else multipliers
+        allowed = {"dsp": float(dsps_of(most, True))} if paired else {}
+        return cls(most, beat_bits, {**limits, **allowed}, family)
+
 
 LARGER = 0.02
 """Share of the cycles that each doubling of the words of H per cycle, or of the units that share a table, must save. A
@@ -100,8 +114,9 @@ def fastest(
     layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
     that take block RAMs instead of LUTs (`table_depth`); where block RAMs are, tables that units share (`in_shares`),
-    of which twice as many readers must save LARGER. Only where none of them fits, the first layer's W comes in slices,
-    too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no array.
+    of which twice as many readers must save LARGER. Units that take more DSPs than a limit allows have two products in
+    a slice, where numbers are narrow enough. Only where none of them fits, the first layer's W comes in slices, too, or
+    the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no array.
     """
     check_network(source)
     modelled = not {"lut", "ff"}.isdisjoint(room.limits)
@@ -127,6 +142,7 @@ def _fastest_of(
     source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
+    offered = [replace(one, paired=in_pairs(source, one.units, room)) for one in offered]
     prices = prices_of(source, graphs, offered, room.beat_bits, room.family)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
@@ -224,7 +240,9 @@ def _fastest_calls(
             parts = divided(tiles, most_rows(halves, units))
             if least_cycles(parts, units) > best[0]:
                 continue
-            array = CalledArray(source, calls_engine(source, parts, units, room.beat_bits, shared), parts, edges)
+            engine = calls_engine(source, parts, units, room.beat_bits, shared)
+            paired = engine.may_pair and exceeds(units, room)
+            array = CalledArray(source, replace(engine, paired=paired), parts, edges)
             _check_limits(array, room)
             cycles = array.cycles
         except UserError as error:
@@ -247,6 +265,16 @@ def least_cycles(parts: Sequence[Sequence[Part]], units: int) -> float:
 def shares(room: Room) -> bool:
     """Whether units may share tables: where block RAMs are limited."""
     return "bram36" in room.limits
+
+
+def in_pairs(source: ArrayNetwork, units: int, room: Room) -> bool:
+    """Whether so many units have two products in a DSP slice."""
+    return exceeds(units, room) and may_pair(widest(source), softmax_of(source))
+
+
+def exceeds(units: int, room: Room) -> bool:
+    """Whether so many units, each product in a DSP slice of its own, exceed a limit of DSPs."""
+    return bool(dsps_of(LANES * units) > room.limits.get("dsp", np.inf))
 
 
 class _OverLimit(UserError):
@@ -360,7 +388,7 @@ def arranged(source: ArrayNetwork, offered: Sequence[Arrangement], family: str) 
     """One network in n arrangements."""
     layers = source.layers
     own = {name: np.array([getattr(one, name) for one in offered]) for name in (
-        "units", "passes", "results", "finished", "slices", "blocks", "whole", "shared")}  # fmt: skip
+        "units", "passes", "results", "finished", "slices", "blocks", "whole", "shared", "paired")}  # fmt: skip
     units = own["units"]
 
     def every(values: Iterable[Any]) -> list[NDArray[Any]]:

@@ -24,6 +24,8 @@ LANES = 8
 """Multipliers of a unit."""
 DSPS_OF_MULTIPLIER = 1
 """DSP slices of a multiplier: both operands fit into one."""
+PAIRED_BITS = 8
+"""Bits of numbers of which two, with a bit more, fit into the wider port of a slice beside each other."""
 RESULT_BITS = LANES * wire.WORD_BITS
 """A word of logits."""
 LARGEST_UNITS = array_sizes.LARGEST_UNITS
@@ -68,7 +70,7 @@ OWN_WORDS_LUTRAM = 64
 """Words of own rows, or of partial sums, that are built in LUTRAM; more of them take block RAM."""
 
 
-EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared", "neighbours")
+EXTRAS = ("residual", "partial_words", "softmax", "finished", "shared", "neighbours", "paired")
 """Options of an engine; one built without an option has no hardware for it."""
 PARTS = ("softmax", "neighbours")
 """Those of them that have sizes of their own."""
@@ -212,6 +214,7 @@ class Engine:
         finished: lanes of a total that a unit's epilogue finishes in a cycle: fewer take fewer LUTs.
         shared: units that read one copy of the table: see `copy_of`.
         neighbours: what nearest points take; None for an engine that finds none.
+        paired: whether two lanes, which meet the same value, have their products in one DSP slice.
     """
 
     units: int
@@ -235,6 +238,7 @@ class Engine:
     finished: int = LANES
     shared: int = 1
     neighbours: Neighbours | None = None
+    paired: bool = False
     lanes: int = field(default=LANES, init=False)
 
     def __post_init__(self) -> None:
@@ -279,6 +283,8 @@ class Engine:
             or self.bits < self.entry.place("value")[1],
             "nearest points are reduced by the maximum, and added to own rows": self.neighbours is None
             or (self.maximum and self.residual),
+            f"products share DSP slices in pairs up to {PAIRED_BITS} bits, without attention and nearest points":
+            self.may_pair or not self.paired,
             "attention looks for the maximum": self.softmax is None or self.maximum,
             "queries of two nodes are for scores of edges": self.softmax is None or self.softmax.dot
             or not self.softmax.pair,
@@ -298,7 +304,12 @@ class Engine:
     @property
     def dsp(self) -> int:
         """DSP slices."""
-        return int(dsps_of(self.multipliers))
+        return int(dsps_of(self.multipliers, self.paired))
+
+    @property
+    def may_pair(self) -> bool:
+        """Whether two products may share a DSP slice: lanes meet the same value, and numbers are narrow."""
+        return may_pair(self.bits, self.softmax) and self.neighbours is None
 
     @property
     def parts(self) -> int:
@@ -425,8 +436,9 @@ def joined(engines: Sequence[Engine]) -> Engine:
     softmax = _joined_softmax([engine.softmax for engine in engines if engine.softmax is not None])
     shared = min(engine.shared for engine in engines)
     neighbours = _joined_neighbours([engine.neighbours for engine in engines if engine.neighbours is not None])
-    return replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, shared=shared, neighbours=neighbours,
-                   **largest)  # fmt: skip
+    found = replace(engines[0], modes=modes, shifts=shifts, softmax=softmax, shared=shared, neighbours=neighbours,
+                    paired=False, **largest)  # fmt: skip
+    return replace(found, paired=found.may_pair and any(engine.paired for engine in engines))
 
 
 def _joined_neighbours(given: Sequence[Neighbours]) -> Neighbours | None:
@@ -459,14 +471,19 @@ def built_rows(words: Any, blocks: Any) -> Any:
     return np.where(in_block_ram(words), blocks, OWN_WORDS_LUTRAM)
 
 
-def dsps_of(multipliers: Any) -> Any:
-    """DSP slices of so many multipliers. Integers, or arrays of them."""
-    return DSPS_OF_MULTIPLIER * multipliers
+def may_pair(bits: int, softmax: Softmax | None) -> bool:
+    """Whether two products of numbers of so many bits may share a DSP slice."""
+    return bits <= PAIRED_BITS and softmax is None
 
 
-def multipliers_within(dsp: int) -> int:
+def dsps_of(multipliers: Any, paired: Any = False) -> Any:
+    """DSP slices of so many multipliers, whose products may share them in pairs. Integers, or arrays of them."""
+    return DSPS_OF_MULTIPLIER * multipliers // (1 + paired)
+
+
+def multipliers_within(dsp: int, paired: bool = False) -> int:
     """The most multipliers that so many DSP slices hold."""
-    return dsp // DSPS_OF_MULTIPLIER
+    return dsp * (1 + paired) // DSPS_OF_MULTIPLIER
 
 
 def words_loaded_together(word_bits: Any, beat_bits: int) -> Any:

@@ -21,7 +21,7 @@ from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import check_graph, encode_array
-from fgnas.hardware.array.engine import Engine, multipliers_within
+from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
@@ -130,13 +130,13 @@ class FittedArray:
     def _room(self) -> Room:
         """The limits for an array chosen for the design: multipliers, memory port, resources and family."""
         own, wanted = self.source.design.array, self.wanted
-        most = multipliers_within(self.source.design.dsp) if wanted.multipliers is None else wanted.multipliers
         limits = wanted.specification.limits()
         if wanted.bram36 is not None:
             limits["bram36"] = wanted.bram36
         beat_bits = wanted.beat_bits or (own.beat_bits if own else wire.BEAT_BITS)
         guarded = {name: limit for name, limit in limits.items() if name in LIMITED}
-        return Room(most, beat_bits, guarded, wanted.specification.family)
+        budget = self.source.design.dsp
+        return Room.within(budget, wanted.multipliers, beat_bits, guarded, wanted.specification.family, wanted.paired)
 
     @property
     def logit_step(self) -> float:

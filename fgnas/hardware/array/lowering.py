@@ -621,6 +621,7 @@ def smallest_engine(
         partial_words=int(partial_depth(words.partial)),
         shared=shared,
         finished=arrangement.finished,
+        paired=arrangement.paired,
     )
 
 

@@ -85,6 +85,7 @@ class Candidates:
         dots: of every layer whether edges have scores of their own; empty where no network has such a layer.
         pairs: of every such layer whether they are made of functions of two nodes' features; as long as `dots`.
         shared: units that read one table, see `Engine`.
+        paired: 1 where two products share a DSP slice, see `Engine`.
     """
 
     units: Ints
@@ -117,6 +118,7 @@ class Candidates:
     pairs: Sequence[Ints] = ()
     added: bool = False
     shared: Ints | int = 1
+    paired: Ints | int = 0
 
     def part(self, chosen: Any) -> Candidates:
         """The networks that a mask or places choose."""
@@ -146,6 +148,7 @@ class ArrayPrices:
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
         descriptors: those of a programme at most.
         bias_words: words of a unit's biases.
+        dsp: DSP slices.
     """
 
     cycles: Ints
@@ -161,12 +164,7 @@ class ArrayPrices:
     memory_bytes: Ints
     descriptors: Ints
     bias_words: Ints
-
-    @property
-    def dsp(self) -> Ints:
-        """DSP slices."""
-        found: Ints = dsps_of(self.multipliers)
-        return found
+    dsp: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,6 +297,7 @@ class ArrayPricer:
             cycles + fetch - DECODE_CYCLES + FINISH_CYCLES, LANES * candidates.units, np.asarray(needed),
             held.weights + held.results, held.own_words, bram36, lut, ff, held.longest, candidates.tables,
             (read + beats) * (self.beat_bits // 8), np.asarray(held.descriptors), held.biases,
+            dsps_of(LANES * candidates.units, candidates.paired),
         )  # fmt: skip
 
     def memories(self, candidates: Candidates) -> Taken:
@@ -459,7 +458,7 @@ class ArrayPricer:
             results=candidates.results, finished=LANES // common.spacing, attends=common.scored,
             denominator_bits=candidates.denominator_bits, mean=candidates.mean, symmetric=candidates.symmetric,
             exponentials=candidates.exponentials, dot=candidates.dot, partial_words=partial_depth(held.partial),
-            shared=candidates.shared, **shift_columns(candidates.shifts),
+            shared=candidates.shared, paired=candidates.paired, **shift_columns(candidates.shifts),
         )  # fmt: skip
         return *lut_ff(built, self.family), block_rams(built, candidates.exponential_halves, self.family)
 

@@ -64,6 +64,8 @@ class Pipeline:
             raise UserError("--bram36 is for --target array: the design and the graph say how many a pipeline takes")
         if wanted.flexible:
             raise UserError("--flexible is for --target array: a pipeline runs the one network that it was built for")
+        if wanted.paired:
+            raise UserError("--paired is for --target array: a multiplier of a pipeline has a DSP slice of its own")
         if not wanted.repurposing:
             raise UserError("--repurposing is for --target array: a pipeline has buffers for each layer")
         return FittedPipeline(lower(design, network, GraphShape.of(data), data.label, design.hash), network)

@@ -1,0 +1,131 @@
+"""Two products in a DSP slice: every pair of operands, and random networks in RTL and C++ on half the slices."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arrays import random_array, random_data, random_source
+from levels import quick
+
+from fgnas.backends.array import write_project, write_rtl
+from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.engine import dsps_of
+from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.reference import run
+from fgnas.hardware.devices import FAMILIES
+from fgnas.paths import templates_directory
+from fgnas.tasks.nodes import GraphData
+from fgnas.tools.csim import run_csim
+from fgnas.tools.find import find_verilator
+from fgnas.tools.lint import lint
+from fgnas.tools.prove import Proof, prove
+from fgnas.tools.simulate import run_simulation
+from fgnas.tools.synth import instance_totals, synthesise
+from fgnas.tools.verilator import tools_on_path
+
+MODULE = "array_multiplier_pair"
+FEW = {"LeftBits": 4, "RightBits": 5, "PortBits": 11}
+"""Sizes at which three bits of the products meet, as they do in a slice with numbers of 8 bits."""
+BENCH = """
+module bench #(parameter int unsigned LeftBits = 8, RightBits = 11, PortBits = 25);
+  localparam int unsigned Bits = 2 * LeftBits + RightBits;
+  logic clk = 0;
+  logic signed [LeftBits-1:0] lower, upper;
+  logic signed [RightBits-1:0] right;
+  logic signed [LeftBits+RightBits-1:0] of_lower, of_upper;
+  array_multiplier_pair #(.LeftBits(LeftBits), .RightBits(RightBits), .PortBits(PortBits)) u_pair (
+    .clk_i(clk), .lower_i(lower), .upper_i(upper), .right_i(right), .lower_o(of_lower), .upper_o(of_upper)
+  );
+  initial begin
+    int wrong = 0;
+    for (int i = 0; i < 1 << Bits; i++) begin
+      {lower, upper, right} = i[Bits-1:0];
+      #1 clk = 1;
+      #1 clk = 0;
+      if (of_lower !== lower * right || of_upper !== upper * right) wrong++;
+    end
+    $display("%0d of %0d wrong", wrong, 1 << Bits);
+    $finish;
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize("sizes", [FEW, pytest.param({}, marks=pytest.mark.slow)])
+def test_every_pair_of_products(sizes: dict[str, int], tmp_path: Path) -> None:
+    """All operands, at full size those of 8, 8 and 11 bits."""
+    (tmp_path / "bench.sv").write_text(BENCH)
+    source, verilator = templates_directory() / "rtl" / "array" / f"{MODULE}.sv", find_verilator()
+    settings = [f"-G{name}={value}" for name, value in sizes.items()]
+    with tools_on_path(verilator.path, ""):
+        subprocess.run(["verilator", "--binary", "-O3", "-CFLAGS", "-O2", "-Wno-fatal", "-Wno-WIDTH", "--top", "bench",
+                        *settings, "bench.sv", source], cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+    shown = subprocess.run(tmp_path / "obj_dir" / "Vbench", check=True, capture_output=True, text=True).stdout
+    bits = 2 * sizes.get("LeftBits", 8) + sizes.get("RightBits", 11)
+    assert shown.startswith(f"0 of {1 << bits} wrong")
+
+
+def test_a_pair_is_proven_and_a_wrong_one_found(tmp_path: Path) -> None:
+    pytest.importorskip("pyosys")
+    proof = Proof(MODULE, parameters=FEW)
+    assert all(one.proven for one in prove(proof, tmp_path, 60))
+
+    def borrows(text: str) -> str:
+        assert text.count("- (SumBits'(last) <<< Place)") == 1
+        return text.replace("- (SumBits'(last) <<< Place)", "")
+
+    assert not all(one.right for one in prove(proof, tmp_path, 60, borrows))
+
+
+def paired(seed: int) -> tuple[ArrayAccelerator, GraphData]:
+    """A random network of narrow numbers on random units with two products in a slice."""
+    rng = np.random.default_rng(seed)
+    data = random_data(rng)
+    while True:
+        array = random_array(rng, random_source(rng, 1 + seed % 3, data), data)
+        if array.engine.may_pair:
+            return array.on(replace(array.engine, paired=True)), data
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 21))])
+def test_random_networks_on_half_the_slices(seed: int, tmp_path: Path) -> None:
+    """The array of a network with each product in a slice of its own has the same logits and cycles."""
+    array, data = paired(seed)
+    assert array.engine.dsp == array.engine.multipliers // 2
+    write_project(array, data, tmp_path / "p")
+    report = run_simulation(tmp_path / "p", runs=2)
+    assert (report["mismatches"], report["status"], report["protocol_errors"]) == (0, 0, 0), report
+    assert (report["cycle_difference"], report["phase_differences"]) == (0, 0), report
+    cpp = run_csim(tmp_path / "p", quick())
+    assert (cpp["mismatches"], cpp["failed_checks"]) == (0, 0), cpp
+    alone = array.on(replace(array.engine, paired=False))
+    assert np.array_equal(run(encode_array(alone, data)), run(encode_array(array, data)))
+
+
+def test_no_warning(tmp_path: Path) -> None:
+    write_rtl(paired(3)[0], tmp_path)
+    assert (tmp_path / "rtl" / f"{MODULE}.sv").is_file()
+    found = [line for line in lint(tmp_path / "rtl").splitlines() if "warning:" in line or "%" in line]
+    assert [line for line in found if "unused package" not in line] == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_two_products_take_one_dsp(family: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyosys")
+    source = templates_directory() / "rtl" / "array" / f"{MODULE}.sv"
+    modules = synthesise([str(source)], MODULE, family, tmp_path, tmp_path / "log")["modules"]
+    assert instance_totals(modules, MODULE)[MODULE]["dsp"] == dsps_of(2, True) == 1
+
+
+def test_a_budget_of_dsps_holds_twice_the_multipliers(tmp_path: Path) -> None:
+    """Where each product in its own slice exceeds the budget, two share one; fewer units stay as they are."""
+    array, data = paired(3)
+    room = Room.within(16, None, 128, {}, paired=True)
+    assert (room.multipliers, room.limits) == (32, {"dsp": 16.0})
+    offered = fastest(array.source, data, room).engine
+    assert offered.dsp <= 16 and offered.paired == (offered.multipliers > 16)
+    wanted = Room.within(100, 48, 128, {"lut": 50_000}, paired=True)
+    assert (wanted.multipliers, wanted.limits) == (48, {"lut": 50_000, "dsp": 24.0})
