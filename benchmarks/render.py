@@ -8,6 +8,7 @@ from typing import Any
 import array_area
 import array_cpp
 import array_neighbours
+import array_pairs
 import array_parts
 import array_random
 import array_space
@@ -56,6 +57,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "hardware-model.svg": ("hardware-model", hardware_model.figure),
     f"{hgnas.NAME}.md": (hgnas.NAME, hgnas.page),
     f"{hgnas_array.NAME}.md": (hgnas_array.NAME, hgnas_array.page),
+    f"{array_pairs.NAME}.md": (array_pairs.NAME, array_pairs.page),
     f"{imports.NAME}.md": (imports.NAME, imports.page),
     f"{imports_trained.NAME}.md": (imports_trained.NAME, imports_trained.page),
     "initiation-interval.md": ("initiation-interval", initiation_interval.page),
