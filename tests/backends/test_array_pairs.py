@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 from arrays import random_array, random_data, random_source
 from levels import quick
+from support import random_graph
 
 from fgnas.backends.array import write_project, write_rtl
-from fgnas.hardware.array.choosing import Room, fastest
+from fgnas.errors import UserError
+from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.engine import dsps_of
+from fgnas.hardware.array.engine import Engine, Softmax, dsps_of, joined
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.reference import run
 from fgnas.hardware.devices import FAMILIES
+from fgnas.hardware.kind import Wanted
+from fgnas.hardware.kinds import PIPELINE
+from fgnas.network import Network
 from fgnas.paths import templates_directory
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
@@ -120,12 +125,31 @@ def test_two_products_take_one_dsp(family: str, tmp_path: Path) -> None:
     assert instance_totals(modules, MODULE)[MODULE]["dsp"] == dsps_of(2, True) == 1
 
 
-def test_a_budget_of_dsps_holds_twice_the_multipliers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("find", [fastest, fastest_calls])
+def test_a_budget_of_dsps_holds_twice_the_multipliers(find) -> None:
     """Where each product in its own slice exceeds the budget, two share one; fewer units stay as they are."""
-    array, data = paired(3)
+    rng = np.random.default_rng(5)
+    data = random_graph(rng, 60, 40, 8, 400)
+    source = random_source(rng, 2, data, ("add",))
     room = Room.within(16, None, 128, {}, paired=True)
     assert (room.multipliers, room.limits) == (32, {"dsp": 16.0})
-    offered = fastest(array.source, data, room).engine
-    assert offered.dsp <= 16 and offered.paired == (offered.multipliers > 16)
+    offered, alone = find(source, data, room).engine, find(source, data, Room(16)).engine
+    assert (offered.multipliers, offered.dsp, offered.paired) == (32, 16, True)
+    assert (alone.multipliers, alone.dsp, alone.paired) == (16, 16, False)
+    assert not find(source, data, Room(16, limits={"dsp": 16.0})).engine.paired
     wanted = Room.within(100, 48, 128, {"lut": 50_000}, paired=True)
     assert (wanted.multipliers, wanted.limits) == (48, {"lut": 50_000, "dsp": 24.0})
+
+
+def test_what_may_not_be_paired() -> None:
+    """Numbers of nine bits and scores; a command that no array serves."""
+    array, data = paired(3)
+    engine = array.engine
+    for changes in ({"bits": 9}, {"softmax": Softmax(3, 250, 12), "maximum": True}):
+        with pytest.raises(UserError, match="^engine: products share DSP slices in pairs up to 8 bits"):
+            replace(engine, **changes)
+        assert not joined([engine, replace(engine, paired=False, **changes)]).paired
+    assert joined([engine, replace(engine, paired=False)]).paired
+    assert Engine.of(engine.summary()) == engine and "paired" not in replace(engine, paired=False).summary()
+    with pytest.raises(UserError, match="--paired is for --target array"):
+        PIPELINE.fit(array.source.design, Network(()), data, Wanted(paired=True))
