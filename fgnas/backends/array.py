@@ -54,7 +54,7 @@ SHARED = (
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
 MULTIPLIERS = ("fgnas_multiplier", "fgnas_multiplier_dsp", "fgnas_multiplier_fabric")
-"""Those of them that an array has each of whose products has a slice or logic of its own."""
+"""Those of them that an array with two products in a slice does not have."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_unit_sums", "array_writeback")
