@@ -95,6 +95,7 @@ PROOFS: tuple[Proof, ...] = (
     Proof("array_writeback", parameters={
         "Units": 4, "Modes": 2, "M": 0b010_100, "LogK": 0x10, "LogN": 0x00, "Bits": 2, "QueueWords": 16, "Results": 2}),
     Proof("array_sequencer", parameters={"Programme": 4}),
+    Proof("array_multiplier_pair", parameters={"LeftBits": 4, "RightBits": 5, "PortBits": 11}),
     Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),
     Proof("fgnas_writer", package=SMALL_BUS),
     Proof("fgnas_reader", ("fgnas_fifo",), package={"BeatBits": 1}, induction_only=True),

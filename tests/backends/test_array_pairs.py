@@ -26,7 +26,7 @@ from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
 from fgnas.tools.lint import lint
-from fgnas.tools.prove import Proof, prove
+from fgnas.tools.prove import PROOFS, prove
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import instance_totals, synthesise
 from fgnas.tools.verilator import tools_on_path
@@ -75,7 +75,8 @@ def test_every_pair_of_products(sizes: dict[str, int], tmp_path: Path) -> None:
 
 def test_a_pair_is_proven_and_a_wrong_one_found(tmp_path: Path) -> None:
     pytest.importorskip("pyosys")
-    proof = Proof(MODULE, parameters=FEW)
+    proof = next(proof for proof in PROOFS if proof.module == MODULE)
+    assert proof.parameters == FEW
     assert all(one.proven for one in prove(proof, tmp_path, 60))
 
     def borrows(text: str) -> str:
