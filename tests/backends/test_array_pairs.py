@@ -26,7 +26,6 @@ from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
 from fgnas.tools.lint import lint
-from fgnas.tools.prove import PROOFS, prove
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import instance_totals, synthesise
 from fgnas.tools.verilator import tools_on_path
@@ -71,19 +70,6 @@ def test_every_pair_of_products(sizes: dict[str, int], tmp_path: Path) -> None:
     shown = subprocess.run(tmp_path / "obj_dir" / "Vbench", check=True, capture_output=True, text=True).stdout
     bits = 2 * sizes.get("LeftBits", 8) + sizes.get("RightBits", 11)
     assert shown.startswith(f"0 of {1 << bits} wrong")
-
-
-def test_a_pair_is_proven_and_a_wrong_one_found(tmp_path: Path) -> None:
-    pytest.importorskip("pyosys")
-    proof = next(proof for proof in PROOFS if proof.module == MODULE)
-    assert proof.parameters == FEW
-    assert all(one.proven for one in prove(proof, tmp_path, 60))
-
-    def borrows(text: str) -> str:
-        assert text.count("- (SumBits'(last) <<< Place)") == 1
-        return text.replace("- (SumBits'(last) <<< Place)", "")
-
-    assert not all(one.right for one in prove(proof, tmp_path, 60, borrows))
 
 
 def paired(seed: int) -> tuple[ArrayAccelerator, GraphData]:

@@ -151,6 +151,8 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     ("array_issue", "element_q <= row_last ? '0 : element_q + 1'b1;", "element_q <= '0;", "falls"),
     # The first unit adds its neighbour's sum instead of that of the unit with the same columns.
     ("array_gather", "sum_i[u+p*N]", "sum_i[u+p]", "totals"),
+    # The last bits of the upper product meet the lower one's.
+    ("array_multiplier_pair", "- (SumBits'(last) <<< Place);", ";", "lower"),
     # The address of a unit that reads nothing joins those of the others.
     ("array_table", "if (!absent_i[r] && address_i[r]", "if (address_i[r]", "reads"),
 ])  # fmt: skip
