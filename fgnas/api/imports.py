@@ -21,6 +21,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.built import with_room_within
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, fastest_operations
+from fgnas.hardware.array.engine import check_may_pair
 from fgnas.hardware.array.kind import LIMITED
 from fgnas.hardware.array.operations import Described, OperationNetwork
 from fgnas.hardware.integer import interpreter, stored
@@ -126,6 +127,8 @@ class ImportedNetwork:
         )  # fmt: skip
         with step("choose an array"):
             found = fastest_operations(self.source, room)
+            if paired:
+                check_may_pair(found.engine)
             return found.on(with_room_within(found.engine, room)) if flexible else found
 
     def price(self, **limits: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fgnas.backends.array import write_project, write_rtl
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.engine import Engine, Softmax, dsps_of, joined
+from fgnas.hardware.array.engine import Engine, Softmax, check_may_pair, dsps_of, joined
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.reference import run
 from fgnas.hardware.devices import FAMILIES
@@ -135,7 +135,10 @@ def test_what_may_not_be_paired() -> None:
     for changes in ({"bits": 9}, {"softmax": Softmax(3, 250, 12), "maximum": True}):
         with pytest.raises(UserError, match="^engine: products share DSP slices in pairs up to 8 bits"):
             replace(engine, **changes)
-        assert not joined([engine, replace(engine, paired=False, **changes)]).paired
+        alone = replace(engine, paired=False, **changes)
+        assert not joined([engine, alone]).paired
+        with pytest.raises(UserError, match="--paired is for numbers of 8 bits at most, without scores: this network"):
+            check_may_pair(alone)
     assert joined([engine, replace(engine, paired=False)]).paired
     assert Engine.of(engine.summary()) == engine and "paired" not in replace(engine, paired=False).summary()
     with pytest.raises(UserError, match="--paired is for --target array"):

@@ -21,7 +21,7 @@ from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, array_of, check_arrays
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import check_graph, encode_array
-from fgnas.hardware.array.engine import Engine
+from fgnas.hardware.array.engine import Engine, check_may_pair
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
@@ -108,6 +108,8 @@ class FittedArray:
         if self.built is not None:
             return self.built
         chosen = self._chosen()
+        if self.wanted.paired:
+            check_may_pair(chosen.engine)
         if not self.wanted.flexible:
             return chosen
         if isinstance(chosen, CalledArray):
