@@ -480,8 +480,8 @@ def check_may_pair(engine: Engine) -> None:
     """Raise UserError where no two products of an engine may share a DSP slice."""
     if not engine.may_pair:
         why = f"numbers of {engine.bits} bits" if engine.bits > PAIRED_BITS else "scores of nodes or edges"
-        raise UserError(f"--paired is for numbers of {PAIRED_BITS} bits at most, without scores: this network has {why}; "
-                        f"leave it out")  # fmt: skip
+        raise UserError(f"--paired is for numbers of {PAIRED_BITS} bits at most, without scores: this network has "
+                        f"{why}; leave it out")  # fmt: skip
 
 
 def dsps_of(multipliers: Any, paired: Any = False) -> Any:
