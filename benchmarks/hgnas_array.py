@@ -23,6 +23,7 @@ from predictors import FIRST, SECOND
 
 import fgnas
 from fgnas.api import Run
+from fgnas.hardware.measured.device import LATENCY
 from fgnas.networks.points.baselines import baseline
 from fgnas.networks.points.operations import TAILS, PointNetwork
 from fgnas.networks.points.work import multiplications
@@ -92,6 +93,14 @@ def least() -> float:
     return multiplications(FUSED, hgnas.device(FIRST).device().cloud) / MULTIPLIERS
 
 
+def measured(threads: str) -> dict[str, float]:
+    """How wrong a device's predictor is on networks that it has not seen, and how far one round is from another."""
+    verdict = hgnas.device(threads).verdict()
+    assert verdict.floor is not None
+    held = verdict.held_out[LATENCY][verdict.chosen[LATENCY]]
+    return {"error": held.mape, "floor": verdict.floor.mape, "reference_us": 1000 * verdict.reference_ms}
+
+
 def jobs(parts: list[str], devices: list[str], seeds: range) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     """The name of every result, and what makes it."""
     pairs = [(device, seed) for seed in seeds for device in devices]
@@ -101,6 +110,7 @@ def jobs(parts: list[str], devices: list[str], seeds: range) -> list[tuple[str, 
     if "rtl" in parts:
         listed += [(f"rtl {seed}", functools.partial(simulated, seed)) for seed in seeds]
     if "priced" in parts:
+        listed += [(f"device {threads}", functools.partial(measured, threads)) for threads in (FIRST, SECOND)]
         listed += [("priced reference", functools.partial(on_threads, FUSED))]
         listed += [(f"priced {device} {seed}", functools.partial(on_each, device, seed)) for device, seed in pairs]
     return listed
@@ -116,7 +126,8 @@ def page(results: dict[str, Any]) -> str:
     return render(
         f"{NAME}.md", networks=networks, prices=prices, kinds=[kind(networks[one], prices[one]) for one in prices],
         devices=DEVICES, rtl=[value for key, value in sorted(results.items()) if key.startswith("rtl ")],
-        reference=results.get("priced reference"), weight=Options().weight, interval=interval, most=MICROSECONDS,
+        reference=results.get("priced reference"), measured=[results.get(f"device {one}") for one in (FIRST, SECOND)],
+        weight=Options().weight, interval=interval, most=MICROSECONDS,
         multipliers=MULTIPLIERS, bits=BITS, clock=CLOCK_MHZ,
     )  # fmt: skip
 
