@@ -128,7 +128,7 @@ def main() -> None:
             print(name, flush=True)
             record.note(**{name: run(name, options.seed, simulated=True)})
         record.fill(name, lambda name=name: run(name, options.seed, simulated=False))  # type: ignore[misc]
-        write_page(f"{NAME}.md", page(record.results))
+    write_page(f"{NAME}.md", page(record.results))  # it names all three networks
 
 
 if __name__ == "__main__":
