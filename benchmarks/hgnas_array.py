@@ -124,7 +124,7 @@ def page(results: dict[str, Any]) -> str:
     networks = {device: of("found", device) for device in DEVICES}
     prices = {device: rows for device in DEVICES if (rows := of("priced", device))}
     return render(
-        f"{NAME}.md", networks=networks, prices=prices, kinds=[kind(networks[one], prices[one]) for one in prices],
+        f"{NAME}.md", networks=networks, prices=prices, kinds=[kind(networks[one][: len(rows)], rows) for one, rows in prices.items()],
         devices=DEVICES, rtl=[value for key, value in sorted(results.items()) if key.startswith("rtl ")],
         reference=results.get("priced reference"), measured=[results.get(f"device {one}") for one in (FIRST, SECOND)],
         weight=Options().weight, interval=interval, most=MICROSECONDS,
