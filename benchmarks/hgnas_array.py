@@ -123,8 +123,11 @@ def page(results: dict[str, Any]) -> str:
 
     networks = {device: of("found", device) for device in DEVICES}
     prices = {device: rows for device in DEVICES if (rows := of("priced", device))}
+    kinds = [kind(networks[one][: len(rows)], rows) for one, rows in prices.items()]
+    first, second = ([one["operations"] for one in networks[threads]] for threads in (FIRST, SECOND))
+    slow = [one[ARRAY]["us"] > MICROSECONDS for threads in (FIRST, SECOND) for one in prices.get(threads, ())]
     return render(
-        f"{NAME}.md", networks=networks, prices=prices, kinds=[kind(networks[one][: len(rows)], rows) for one, rows in prices.items()],
+        f"{NAME}.md", networks=networks, prices=prices, kinds=kinds, alike=first == second, slow=slow,
         devices=DEVICES, rtl=[value for key, value in sorted(results.items()) if key.startswith("rtl ")],
         reference=results.get("priced reference"), measured=[results.get(f"device {one}") for one in (FIRST, SECOND)],
         weight=Options().weight, interval=interval, most=MICROSECONDS,
