@@ -123,7 +123,8 @@ def test_a_budget_of_dsps_holds_twice_the_multipliers(find) -> None:
     offered, alone = find(source, data, room).engine, find(source, data, Room(16)).engine
     assert (offered.multipliers, offered.dsp, offered.paired) == (32, 16, True)
     assert (alone.multipliers, alone.dsp, alone.paired) == (16, 16, False)
-    assert not find(source, data, Room(16, limits={"dsp": 16.0})).engine.paired
+    assert not find(source, data, Room(16, limits={"dsp": 16.0}, paired=True)).engine.paired
+    assert find(source, data, Room(32, limits={"dsp": 16.0})).engine == alone
     wanted = Room.within(100, 48, 128, {"lut": 50_000}, paired=True)
     assert (wanted.multipliers, wanted.limits) == (48, {"lut": 50_000, "dsp": 24.0})
 

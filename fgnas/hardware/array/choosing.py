@@ -74,12 +74,14 @@ class Room:
         beat_bits: width of the memory port.
         limits: upper limits of other resources by name: lut, ff, dsp, bram36.
         family: device family for which resources are counted.
+        paired: whether two products may share a DSP slice where the limit of these asks for it.
     """
 
     multipliers: int
     beat_bits: int = wire.BEAT_BITS
     limits: Mapping[str, float] = field(default_factory=dict)
     family: str = DEFAULT_FAMILY
+    paired: bool = False
 
     def __post_init__(self) -> None:
         if self.beat_bits not in PORT_WIDTHS:
@@ -97,7 +99,7 @@ class Room:
         or half the DSPs for `multipliers`, where two products may share a slice."""
         most = multipliers_within(dsp, paired) if multipliers is None else multipliers
         allowed = {"dsp": float(dsps_of(most, True))} if paired else {}
-        return cls(most, beat_bits, {**limits, **allowed}, family)
+        return cls(most, beat_bits, {**limits, **allowed}, family, paired)
 
 
 LARGER = 0.02
@@ -115,8 +117,9 @@ def fastest(
     cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
     that take block RAMs instead of LUTs (`table_depth`); where block RAMs are, tables that units share (`in_shares`),
     of which twice as many readers must save LARGER. Units that take more DSPs than a limit allows have two products in
-    a slice, where numbers are narrow enough. Only where none of them fits, the first layer's W comes in slices, too, or
-    the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network fits no array.
+    a slice, where the room is `paired` and numbers are narrow enough. Only where none of them fits, the first layer's W
+    comes in slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network
+    fits no array.
     """
     check_network(source)
     modelled = not {"lut", "ff"}.isdisjoint(room.limits)
@@ -273,8 +276,8 @@ def in_pairs(source: ArrayNetwork, units: int, room: Room) -> bool:
 
 
 def exceeds(units: int, room: Room) -> bool:
-    """Whether so many units, each product in a DSP slice of its own, exceed a limit of DSPs."""
-    return bool(dsps_of(LANES * units) > room.limits.get("dsp", np.inf))
+    """Whether so many units exceed a limit of DSPs unless products share slices, which they may."""
+    return room.paired and bool(dsps_of(LANES * units) > room.limits.get("dsp", np.inf))
 
 
 class _OverLimit(UserError):

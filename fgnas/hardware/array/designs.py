@@ -464,8 +464,9 @@ class ArrayDesignPrices(Priced):
 
     def named(self) -> dict[str, NDArray[Any]]:
         """The prices that a limit may bound, by name, [n] each."""
-        kept = dict(vars(self.prices))
-        return {"latency_cycles": kept.pop("cycles"), **kept}
+        kept, left = vars(self.prices), ("cycles", "paired")
+        renamed = {"latency_cycles": self.prices.cycles, "dsp": self.prices.dsp}
+        return renamed | {name: values for name, values in kept.items() if name not in left}
 
     def columns(self, specification: Specification) -> dict[str, list[Any]]:
         """The prices as plain JSON values, [n] each by name: those of a pipeline but for its peak rates."""

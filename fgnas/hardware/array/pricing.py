@@ -148,7 +148,7 @@ class ArrayPrices:
         memory_bytes: bytes that the kernel reads and writes: programme, parameters, streams and logits.
         descriptors: those of a programme at most.
         bias_words: words of a unit's biases.
-        dsp: DSP slices.
+        paired: 1 where two products share a DSP slice.
     """
 
     cycles: Ints
@@ -164,7 +164,13 @@ class ArrayPrices:
     memory_bytes: Ints
     descriptors: Ints
     bias_words: Ints
-    dsp: Ints
+    paired: Ints
+
+    @property
+    def dsp(self) -> Ints:
+        """DSP slices."""
+        found: Ints = dsps_of(self.multipliers, self.paired)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +303,7 @@ class ArrayPricer:
             cycles + fetch - DECODE_CYCLES + FINISH_CYCLES, LANES * candidates.units, np.asarray(needed),
             held.weights + held.results, held.own_words, bram36, lut, ff, held.longest, candidates.tables,
             (read + beats) * (self.beat_bits // 8), np.asarray(held.descriptors), held.biases,
-            dsps_of(LANES * candidates.units, candidates.paired),
+            0 * candidates.units + candidates.paired,
         )  # fmt: skip
 
     def memories(self, candidates: Candidates) -> Taken:
