@@ -62,6 +62,18 @@ def assert_right(folder: Path, data: GraphData, capsys: pytest.CaptureFixture[st
     return found
 
 
+@pytest.mark.slow
+def test_two_products_in_a_slice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """32 multipliers in 16 DSPs."""
+    rng = np.random.default_rng(5)
+    data = random_data(rng)
+    source = random_source(rng, 2, data, ("add", "mean", "max"))
+    write_array(source, data, tmp_path / "p", multipliers=32, beat_bits=256, repurposing=False, paired=True)
+    price = json.loads((tmp_path / "p" / "report" / "price.json").read_text())
+    assert (price["multipliers"], price["dsp"]) == (32, 16)
+    assert_right(tmp_path / "p", data, capsys)
+
+
 def test_a_random_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two layers, some heads; the simulator is built once, and the page has the logits and the phases of all calls."""
     rng = np.random.default_rng(5)
