@@ -10,7 +10,6 @@ import argparse
 import functools
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,18 @@ from multiplier_array import design as baseline_design
 from pages import render, write_page
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from arrays import random_array, random_data, random_source
+from arrays import paired_array
 
 from fgnas.backends.array import write_project
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import PAIRED_BITS
-from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.devices import FAMILIES
 from fgnas.paths import templates_directory
-from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.nodes import load
 from fgnas.tools.csim import run_bench
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import run_synthesis
@@ -47,19 +45,9 @@ RANDOM_SEED, RANDOM, SYNTHESISED = 261_126, 20, 5
 LIMITS = {"dsp": 100, "lut": 100_000, "ff": 100_000}
 
 
-def drawn(number: int) -> tuple[ArrayAccelerator, GraphData]:
-    """A random network on a random array with two products in a slice."""
-    rng = np.random.default_rng([RANDOM_SEED, number])
-    while True:
-        data = random_data(rng)
-        array = random_array(rng, random_source(rng, 1 + number % 3, data), data)
-        if array.engine.may_pair:
-            return array.on(replace(array.engine, paired=True)), data
-
-
 def random_case(number: int) -> dict[str, Any]:
     """A random array: its RTL and C++, and for the first ones the slices that Yosys maps."""
-    array, data = drawn(number)
+    array, data = paired_array(np.random.default_rng([RANDOM_SEED, number]), 1 + number % 3)
     folder = BUILD / str(number)
     shutil.rmtree(folder, ignore_errors=True)
     write_project(array, data, folder)
@@ -128,7 +116,6 @@ def main() -> None:
     for number in range(RANDOM):
         record.fill(f"random {number:02}", functools.partial(random_case, number))
         write_page(f"{NAME}.md", page(record.results))
-    write_page(f"{NAME}.md", page(record.results))
 
 
 if __name__ == "__main__":

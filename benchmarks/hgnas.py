@@ -130,8 +130,13 @@ def timed(network: PointNetwork, name: str = FIRST) -> dict[str, float]:
 
 def search(name: str, target: str = FIRST, **options: Any) -> Run:
     """A search on a device, continued where it was stopped; with its seed's supernet."""
+    return continued(name, lambda: Options(target=str(device(target).path), **options))
+
+
+def continued(name: str, options: Callable[[], Options]) -> Run:
+    """A run, begun with these options where it is not there yet."""
     if not (RUNS / name / "config.json").is_file():
-        begin(name, Options(target=str(device(target).path), **options))
+        begin(name, options())
     return fgnas.search(runs=RUNS, run=name, resume=True, workers=1)
 
 

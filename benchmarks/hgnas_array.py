@@ -44,11 +44,9 @@ def found(device: str, seed: int) -> Run:
     """The search of a seed for a device, with the default budget, continued where it was stopped."""
     if device != ARRAY:
         return hgnas.search(f"{'found' if device == FIRST else device}-{seed}", device, seed=seed)
-    name = f"{ARRAY}-{seed}"
-    if not (hgnas.RUNS / name / "config.json").is_file():
-        limits = {"multipliers": MULTIPLIERS, "bits": BITS, "latency_ms": MICROSECONDS / 1000}
-        hgnas.begin(name, Options(target=ARRAY, seed=seed, **limits))
-    return fgnas.search(runs=hgnas.RUNS, run=name, resume=True, workers=1)
+    return hgnas.continued(f"{ARRAY}-{seed}", lambda: Options(
+        target=ARRAY, seed=seed, multipliers=MULTIPLIERS, bits=BITS, latency_ms=MICROSECONDS / 1000,
+    ))  # fmt: skip
 
 
 def searched(device: str, seed: int) -> dict[str, Any]:
@@ -98,7 +96,7 @@ def measured(threads: str) -> dict[str, float]:
     verdict = hgnas.device(threads).verdict()
     assert verdict.floor is not None
     held = verdict.held_out[LATENCY][verdict.chosen[LATENCY]]
-    return {"error": held.mape, "floor": verdict.floor.mape, "reference_us": 1000 * verdict.reference_ms}
+    return {"error": held.mape, "floor": verdict.floor.mape}
 
 
 def jobs(parts: list[str], devices: list[str], seeds: range) -> list[tuple[str, Callable[[], dict[str, Any]]]]:

@@ -1,6 +1,7 @@
 """Helpers of the array's tests: random networks that it runs, and engines of random modes for them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,15 @@ def random_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData
             units, columns, split=min(split, units & -units), beat_bits=beat_bits, passes=passes, results=results
         ),
     )
+
+
+def paired_array(rng: np.random.Generator, layers: int) -> tuple[ArrayAccelerator, GraphData]:
+    """A random network of narrow numbers without scores on a random array with two products in a DSP slice."""
+    while True:
+        data = random_data(rng)
+        array = random_array(rng, random_source(rng, layers, data), data)
+        if array.engine.may_pair:
+            return array.on(replace(array.engine, paired=True)), data
 
 
 def shared_array(rng: np.random.Generator, source: ArrayNetwork, data: GraphData) -> ArrayAccelerator:

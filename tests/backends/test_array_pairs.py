@@ -1,12 +1,13 @@
 """Two products in a DSP slice: every pair of operands, and random networks in RTL and C++ on half the slices."""
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import random_array, random_data, random_source
+from arrays import paired_array, random_source
 from levels import quick
 from support import random_graph
 
@@ -15,24 +16,23 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import Room, fastest, fastest_calls
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Softmax, check_may_pair, dsps_of, joined
-from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.reference import run
 from fgnas.hardware.devices import FAMILIES
 from fgnas.hardware.kind import Wanted
 from fgnas.hardware.kinds import PIPELINE
 from fgnas.network import Network
 from fgnas.paths import templates_directory
-from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
 from fgnas.tools.find import find_verilator
 from fgnas.tools.lint import lint
+from fgnas.tools.prove import PROOFS
 from fgnas.tools.simulate import run_simulation
 from fgnas.tools.synth import instance_totals, synthesise
 from fgnas.tools.verilator import tools_on_path
 
 MODULE = "array_multiplier_pair"
-FEW = {"LeftBits": 4, "RightBits": 5, "PortBits": 11}
-"""Sizes at which three bits of the products meet, as they do in a slice with numbers of 8 bits."""
+FEW = next(proof.parameters for proof in PROOFS if proof.module == MODULE)
+"""The sizes of the proof, at which three bits of the products meet, as they do in a slice with numbers of 8 bits."""
 BENCH = """
 module bench #(parameter int unsigned LeftBits = 8, RightBits = 11, PortBits = 25);
   localparam int unsigned Bits = 2 * LeftBits + RightBits;
@@ -59,7 +59,7 @@ endmodule
 
 
 @pytest.mark.parametrize("sizes", [FEW, pytest.param({}, marks=pytest.mark.slow)])
-def test_every_pair_of_products(sizes: dict[str, int], tmp_path: Path) -> None:
+def test_every_pair_of_products(sizes: Mapping[str, int], tmp_path: Path) -> None:
     """All operands, at full size those of 8, 8 and 11 bits."""
     (tmp_path / "bench.sv").write_text(BENCH)
     source, verilator = templates_directory() / "rtl" / "array" / f"{MODULE}.sv", find_verilator()
@@ -72,20 +72,10 @@ def test_every_pair_of_products(sizes: dict[str, int], tmp_path: Path) -> None:
     assert shown.startswith(f"0 of {1 << bits} wrong")
 
 
-def paired(seed: int) -> tuple[ArrayAccelerator, GraphData]:
-    """A random network of narrow numbers on random units with two products in a slice."""
-    rng = np.random.default_rng(seed)
-    data = random_data(rng)
-    while True:
-        array = random_array(rng, random_source(rng, 1 + seed % 3, data), data)
-        if array.engine.may_pair:
-            return array.on(replace(array.engine, paired=True)), data
-
-
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 21))])
 def test_random_networks_on_half_the_slices(seed: int, tmp_path: Path) -> None:
     """The array of a network with each product in a slice of its own has the same logits and cycles."""
-    array, data = paired(seed)
+    array, data = paired_array(np.random.default_rng(seed), 1 + seed % 3)
     assert array.engine.dsp == array.engine.multipliers // 2
     write_project(array, data, tmp_path / "p")
     report = run_simulation(tmp_path / "p", runs=2)
@@ -98,7 +88,7 @@ def test_random_networks_on_half_the_slices(seed: int, tmp_path: Path) -> None:
 
 
 def test_no_warning(tmp_path: Path) -> None:
-    write_rtl(paired(3)[0], tmp_path)
+    write_rtl(paired_array(np.random.default_rng(3), 1)[0], tmp_path)
     assert (tmp_path / "rtl" / f"{MODULE}.sv").is_file()
     found = [line for line in lint(tmp_path / "rtl").splitlines() if "warning:" in line or "%" in line]
     assert [line for line in found if "unused package" not in line] == []
@@ -131,7 +121,7 @@ def test_a_budget_of_dsps_holds_twice_the_multipliers(find) -> None:
 
 def test_what_may_not_be_paired() -> None:
     """Numbers of nine bits and scores; a command that no array serves."""
-    array, data = paired(3)
+    array, data = paired_array(np.random.default_rng(3), 1)
     engine = array.engine
     for changes in ({"bits": 9}, {"softmax": Softmax(3, 250, 12), "maximum": True}):
         with pytest.raises(UserError, match="^engine: products share DSP slices in pairs up to 8 bits"):

@@ -145,7 +145,8 @@ def _fastest_of(
     source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    offered = [replace(one, paired=in_pairs(source, one.units, room)) for one in offered]
+    if room.paired:
+        offered = in_pairs(source, offered, room)
     prices = prices_of(source, graphs, offered, room.beat_bits, room.family)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
@@ -270,9 +271,11 @@ def shares(room: Room) -> bool:
     return "bram36" in room.limits
 
 
-def in_pairs(source: ArrayNetwork, units: int, room: Room) -> bool:
-    """Whether so many units have two products in a DSP slice."""
-    return exceeds(units, room) and may_pair(widest(source), softmax_of(source))
+def in_pairs(source: ArrayNetwork, offered: list[Arrangement], room: Room) -> list[Arrangement]:
+    """Arrangements with two products in a DSP slice where a limit of DSPs asks for it; as they are where no two may."""
+    if not may_pair(widest(source), softmax_of(source)):
+        return offered
+    return [replace(one, paired=exceeds(one.units, room)) for one in offered]
 
 
 def exceeds(units: int, room: Room) -> bool:
