@@ -29,7 +29,7 @@ from fgnas.hardware.array.programme import (
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
+from fgnas.tools.verilator import QUICK, build, read_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Bench:
         self.plain = run_of(self.encoded)
         write_rtl(self.array, folder)
         parameters = {"BeatBytes": self.beat_bytes}
-        build(read_sources(folder / "rtl" / "files.f"), folder / "build", parameters, "face", QUICK_MAKE_FLAGS)
+        build(read_sources(folder / "rtl" / "files.f"), folder / "build", parameters, "face", QUICK)
 
     def other(self, network: Network, data: GraphData) -> Run:
         """Other weights and another graph on the same engine."""

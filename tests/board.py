@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from support import run_on_face
 
-from fgnas.tools.verilator import build, read_sources
+from fgnas.tools.verilator import Effort, build, read_sources
 
 SPARE_BYTES = 4_000_000
 """Size of the simulated memory: it holds logits, weights, and the rest of pages."""
@@ -29,9 +29,9 @@ def loaded(folder: Path) -> Any:
 class Simulated:
     """A board with the kernel of the project in `folder`/p."""
 
-    def __init__(self, folder: Path, make_flags: str, **parameters: int) -> None:
+    def __init__(self, folder: Path, effort: Effort, **parameters: int) -> None:
         self.folder = folder
-        build(read_sources(folder / "p" / "rtl" / "files.f"), folder / "build", parameters, "face", make_flags)
+        build(read_sources(folder / "p" / "rtl" / "files.f"), folder / "build", parameters, "face", effort)
 
     def run(self, *calls: Call, timeouts_s: Sequence[float] = ()) -> list[Any]:
         """The answer of each call of the driver's `Kernel.run`: logits, or the error's name and message.

@@ -17,7 +17,7 @@ from fgnas.errors import UserError
 from fgnas.paths import sim_directory
 from fgnas.progress import step
 from fgnas.tools.synth import run_yosys
-from fgnas.tools.verilator import MAKE_FLAGS
+from fgnas.tools.verilator import THOROUGH, Effort
 
 BENCH, CELLS = "board_netlist", "board_cells"
 """A board's pins under a system's ports, and cells, in sim/."""
@@ -28,7 +28,7 @@ OPTIONS = ("-DNO_INCLUDES", "-Wno-SPECIFYIGN", "-Wno-MULTIDRIVEN")
 PLL = "EHXPLLL"
 
 
-def build_netlist(directory: Path, folder: Path, system: System, board: Board, make_flags: str = MAKE_FLAGS) -> Path:
+def build_netlist(directory: Path, folder: Path, system: System, board: Board, effort: Effort = THOROUGH) -> Path:
     """Build the simulator of the netlist that `build_bitstream` places and routes, in `folder`; the program."""
     write_system(directory, folder / "rtl", system, board)
     build = folder / "build"
@@ -38,7 +38,7 @@ def build_netlist(directory: Path, folder: Path, system: System, board: Board, m
         cells = write_cells(netlist, build)
     with step("build the simulator"):
         beside = [sim_directory() / f"{name}.sv" for name in (CELLS, BENCH)]
-        return build_simulator([*library(), *beside, *cells], folder, make_flags, BENCH, OPTIONS)
+        return build_simulator([*library(), *beside, *cells], folder, effort, BENCH, OPTIONS)
 
 
 def write_cells(netlist: Path, build: Path) -> list[Path]:

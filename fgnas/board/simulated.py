@@ -17,7 +17,7 @@ from fgnas.board.line import SOCKET, LineClosed
 from fgnas.errors import CheckFailed, UserError
 from fgnas.paths import sim_directory
 from fgnas.tools.find import find_compiler, find_make, find_verilator
-from fgnas.tools.verilator import MAKE_FLAGS, failed_assertion, rules_of, tools_on_path
+from fgnas.tools.verilator import THOROUGH, Effort, failed_assertion, rules_of, tools_on_path
 
 PROGRAM = "board_line"
 CHIP, BENCH = "board_chip", "board_bench"
@@ -31,24 +31,24 @@ STARTS_S, ENDS_S = 0.01, 10.0
 """How often a simulator is asked whether it listens, and how long its process may take to end behind its line."""
 
 
-def build_system(directory: Path, folder: Path, system: System, make_flags: str = MAKE_FLAGS) -> Path:
+def build_system(directory: Path, folder: Path, system: System, effort: Effort = THOROUGH) -> Path:
     """Build the simulator of a project's system, in `folder`; an equal one is kept. The program."""
     sources = write_system(directory, folder / "rtl", system)
     if system.memory.on_chip:
-        return build_simulator(sources, folder, make_flags)
+        return build_simulator(sources, folder, effort)
     beside = [sim_directory() / f"{name}.sv" for name in (CHIP, BENCH)]
-    return build_simulator([*sources, *beside], folder, make_flags, BENCH)
+    return build_simulator([*sources, *beside], folder, effort, BENCH)
 
 
 def build_simulator(
-    sources: list[Path], folder: Path, make_flags: str = MAKE_FLAGS, top: str = SYSTEM, options: Sequence[str] = ()
+    sources: list[Path], folder: Path, effort: Effort = THOROUGH, top: str = SYSTEM, options: Sequence[str] = ()
 ) -> Path:
     """Build the simulator of RTL whose top has board_system's ports, with the rules of its modules; the program."""
     verilator = find_verilator()
     find_compiler(), find_make()
     harness = sim_directory() / f"{PROGRAM}.cpp"
     given = [*sources, *rules_of(sources)]
-    digest = hashlib.sha256(f"{verilator.version} {make_flags} {top} {options}".encode())
+    digest = hashlib.sha256(f"{verilator.version} {effort} {top} {options}".encode())
     for path in (*given, harness):
         digest.update(path.name.encode() + path.read_bytes())
     objects, stamp = folder / "obj", folder / "built"
@@ -56,12 +56,13 @@ def build_simulator(
     if stamp.is_file() and stamp.read_text() == digest.hexdigest() and program.is_file():
         return program
     command = [
-        str(verilator.path), "--cc", "--exe", "--build", "-j", "2", "--top-module", top, "--prefix", "Vboard", "-O3",
-        "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-assert-case", "-Wno-fatal", "-Wno-lint",
-        "-Wno-MULTITOP", "-Wno-style", *options, "--Mdir", str(objects), "-o", PROGRAM, *map(str, given), str(harness),
+        str(verilator.path), "--cc", "--exe", "--build", "-j", "2", "--top-module", top, "--prefix", "Vboard",
+        *effort.verilator, "--x-assign", "fast", "--x-initial", "fast", "--assert", "--no-assert-case", "-Wno-fatal",
+        "-Wno-lint", "-Wno-MULTITOP", "-Wno-style", *options, "--Mdir", str(objects), "-o", PROGRAM,
+        *map(str, given), str(harness),
     ]  # fmt: skip
     stamp.unlink(missing_ok=True)
-    with tools_on_path(verilator.path, make_flags):
+    with tools_on_path(verilator.path, effort.make):
         run = subprocess.run(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ),
             check=False,

@@ -24,7 +24,7 @@ from fgnas.paths import sim_directory
 from fgnas.progress import seconds_before, step
 from fgnas.tools.find import find_bambu, find_compiler, find_make, find_verilator
 from fgnas.tools.simulate import OUTPUT, Vectors, compare
-from fgnas.tools.verilator import MAKE_FLAGS, tools_on_path
+from fgnas.tools.verilator import tools_on_path
 
 TOP = "fgnas_top"
 WORK = Path("build") / "bambu"
@@ -127,7 +127,7 @@ def _build(verilog: Path, work: Path) -> Path:
         "--x-initial", "fast", "--noassert", "-Wno-fatal", "-Wno-lint", "-Wno-MULTITOP", "--Mdir", str(folder), "-o",
         "streams", str(verilog), str(sim_directory() / "streams.cpp"),
     ]  # fmt: skip
-    with tools_on_path(verilator.path, MAKE_FLAGS):
+    with tools_on_path(verilator.path):
         run = subprocess.run(
             command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ),
             check=False,

@@ -28,7 +28,7 @@ from fgnas.hardware.port import STEPS
 from fgnas.hardware.ports import PAGE_BYTES
 from fgnas.progress import seconds_before, step
 from fgnas.tools.calls import calls_of, together
-from fgnas.tools.verilator import build, execute, flags_for, read_sources
+from fgnas.tools.verilator import build, effort_for, execute, read_sources
 
 OUTPUT = wire.OUTPUT_REGION
 COUPLINGS = (
@@ -311,7 +311,7 @@ def build_simulator(vectors: Vectors, sources: list[Path], name: str, runs: int 
     with step("build the simulator", expected_s):
         given = vectors.built_for or BuiltFor(vectors.memory_beats, runs * vectors.predicted)
         parameters = {"MemoryBeats": given.memory_beats, "BeatBytes": vectors.beat_bytes}
-        build(sources, work, parameters, make_flags=flags_for(given.cycles))
+        build(sources, work, parameters, effort=effort_for(given.cycles))
     return work
 
 

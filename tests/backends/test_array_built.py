@@ -26,7 +26,7 @@ from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.csim import run_csim
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
+from fgnas.tools.verilator import QUICK
 
 FORMATS = {"ai": 3, "af": 4, "wi": 2, "wf": 5}
 GCN = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1} | FORMATS
@@ -103,7 +103,7 @@ def test_four_networks_on_one_build(project: Path) -> None:
     assert fgnas.Project(project / "deep").csim()["mismatches"] == 0
     assert len(list((project / "p" / "build" / "sim").glob("built*"))) == 1
     driver = loaded(project / "p")
-    board = Simulated(project, QUICK_MAKE_FLAGS, BeatBytes=16)
+    board = Simulated(project, QUICK, BeatBytes=16)
     for answer, wanted in zip(board.run(*map(driver.regions, given)), answers, strict=True):
         np.testing.assert_array_equal(answer, wanted)
 

@@ -23,7 +23,7 @@ from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
+from fgnas.tools.verilator import QUICK
 
 LAST = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
 
@@ -55,7 +55,7 @@ def test_the_driver_on_a_simulated_board(beat_bits: int, tmp_path: Path) -> None
     again = encode_array(lower(array_network(array.source.design, turned, array.source.shape), array.engine), data)
     write_vectors(encode_array(array, other), tmp_path / "other")
     write_vectors(again, tmp_path / "again")
-    driver, board = loaded(tmp_path / "p"), Simulated(tmp_path, QUICK_MAKE_FLAGS, BeatBytes=beat_bits // 8)
+    driver, board = loaded(tmp_path / "p"), Simulated(tmp_path, QUICK, BeatBytes=beat_bits // 8)
     first = driver.regions(tmp_path / "p" / "vectors")
     short = first | {"features": first["features"][:1], "programme": np.full_like(first["programme"], 255)}
     calls = [first, driver.regions(tmp_path / "other"), short, driver.regions(tmp_path / "again"), first]

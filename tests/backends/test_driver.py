@@ -24,7 +24,7 @@ from fgnas.hardware.pipeline.lowering import lower
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
-from fgnas.tools.verilator import MAKE_FLAGS, QUICK_MAKE_FLAGS
+from fgnas.tools.verilator import QUICK, THOROUGH, Effort
 
 WIDTH_IN, CLASSES = 9, 11
 
@@ -38,10 +38,10 @@ def regions(accelerator: Accelerator, data: GraphData) -> dict[str, Any]:
 class Pipeline(Simulated):
     """A pipeline's project whose driver runs on a simulated board."""
 
-    def __init__(self, accelerator: Accelerator, data: GraphData, folder: Path, make_flags: str) -> None:
+    def __init__(self, accelerator: Accelerator, data: GraphData, folder: Path, effort: Effort) -> None:
         self.accelerator, self.data = accelerator, data
         write_project(accelerator, data, folder / "p")
-        super().__init__(folder, make_flags)
+        super().__init__(folder, effort)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     design = random_design(rng, 2, (gat, {"k": 2, "attention": "gcn", "aggregation": "add", "t_attn": None}))
     data = random_graph(rng, 40, WIDTH_IN, CLASSES, 90)
     accelerator = lower(design, random_network(rng, design, data), GraphShape.of(data))
-    return Pipeline(accelerator, data, tmp_path_factory.mktemp("board"), QUICK_MAKE_FLAGS)
+    return Pipeline(accelerator, data, tmp_path_factory.mktemp("board"), QUICK)
 
 
 def expected(accelerator: Accelerator, data: GraphData) -> Any:
@@ -92,7 +92,7 @@ def test_whole_cora_on_a_simulated_board(cora: GraphData, tmp_path: Path) -> Non
              "t_attn": None}  # fmt: skip
     last = {"k": 1, "attention": "gcn", "aggregation": "mean", "t_in": 4, "t_out": 4, "t_aggr": 8, "t_attn": None}
     accelerator = random_accelerator(rng, random_design(rng, 2, (first, last)), cora)
-    board = Pipeline(accelerator, cora, tmp_path, MAKE_FLAGS)
+    board = Pipeline(accelerator, cora, tmp_path, THOROUGH)
     (logits,) = board.run(regions(accelerator, cora))
     assert logits.shape == (2708, 7)
     np.testing.assert_array_equal(logits, expected(accelerator, cora))

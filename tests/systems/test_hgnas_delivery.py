@@ -18,7 +18,7 @@ from fgnas.networks.points.operations import TAILS, Aggregate, Combine, PointNet
 from fgnas.networks.points.training import Recipe, train
 from fgnas.systems.hgnas.delivery import Delivered, saved
 from fgnas.tasks.points import load_graphs
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS
+from fgnas.tools.verilator import QUICK
 
 NETWORK = PointNetwork((Sample("nearest"), Aggregate("max", "target-relative"), Combine(16)), TAILS["small"])
 
@@ -154,7 +154,7 @@ def test_the_driver_on_a_simulated_board(network: Path, project: Path, tmp_path:
     assert fgnas.Project(project).simulate()["cycle_difference"] == 0
     (tmp_path / "p").symlink_to(project)
     accelerator = fgnas.PointDesign.load(network).lower(multipliers=32, beat_bits=128)
-    driver, board = loaded(project), Simulated(tmp_path, QUICK_MAKE_FLAGS, BeatBytes=16)
+    driver, board = loaded(project), Simulated(tmp_path, QUICK, BeatBytes=16)
     clouds, _ = accelerator.data.clouds("test")
     given = driver.regions(project / "vectors")
     programme = np.full_like(given["programme"], 255)

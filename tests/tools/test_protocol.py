@@ -26,7 +26,7 @@ from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.simulate import COUPLINGS
-from fgnas.tools.verilator import QUICK_MAKE_FLAGS, build, read_sources
+from fgnas.tools.verilator import QUICK, build, read_sources
 
 WIDTH_IN, CLASSES = 9, 11
 
@@ -78,7 +78,7 @@ class Bench:
 
     def build(self) -> None:
         """Build the simulator of the RTL as it is in the folder now."""
-        build(read_sources(self.folder / "rtl" / "files.f"), self.folder / "build", {}, "face", QUICK_MAKE_FLAGS)
+        build(read_sources(self.folder / "rtl" / "files.f"), self.folder / "build", {}, "face", QUICK)
 
     def lowered(self, network: Network) -> Accelerator:
         """The accelerator with other weights: the same hardware."""

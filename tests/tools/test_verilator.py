@@ -3,18 +3,18 @@
 import pytest
 
 from fgnas.tools.verilator import (
-    MAKE_FLAGS,
+    MIDDLE,
     MIDDLE_CYCLES,
-    MIDDLE_MAKE_FLAGS,
+    QUICK,
     QUICK_CYCLES,
-    QUICK_MAKE_FLAGS,
-    flags_for,
+    THOROUGH,
+    effort_for,
 )
 
 
 @pytest.mark.parametrize(("cycles", "flags"), [
-    (0, QUICK_MAKE_FLAGS), (QUICK_CYCLES, QUICK_MAKE_FLAGS), (QUICK_CYCLES + 1, MIDDLE_MAKE_FLAGS),
-    (MIDDLE_CYCLES, MIDDLE_MAKE_FLAGS), (MIDDLE_CYCLES + 1, MAKE_FLAGS),
+    (0, QUICK), (QUICK_CYCLES, QUICK), (QUICK_CYCLES + 1, MIDDLE),
+    (MIDDLE_CYCLES, MIDDLE), (MIDDLE_CYCLES + 1, THOROUGH),
 ])  # fmt: skip
 def test_a_longer_run_gets_a_better_build(cycles: int, flags: str) -> None:
-    assert flags_for(cycles) == flags
+    assert effort_for(cycles) == flags

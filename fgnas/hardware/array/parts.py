@@ -23,6 +23,8 @@ from fgnas.hardware.numbers import ceil_div
 
 TABLE_WORDS = LARGEST_INDEX + 1
 """Words that a table has at most."""
+ENTRIES = 1 << 23
+"""Entries of a call at most, unless a row has more: what the host holds of a call does not grow with the graph."""
 OWN_WORDS = MOST_OWN_WORDS
 """Own words that a unit has at most: one of them is for each row of its group, with scores."""
 
@@ -191,15 +193,15 @@ def _entries(half: Half, share: Share) -> Ints:
 
 
 def _chunks(half: Half, entries: Ints | None, depth: int, most: int) -> list[Chunk]:
-    """The fewest ranges of rows, up to `most` in each, that name up to `depth` rows of the table each."""
+    """The fewest ranges of rows, up to `most` and ENTRIES in each, that name up to `depth` rows of the table each."""
     rows = half.rows
     if entries is None:
         entries, indptr, index = np.arange(len(rows.index)), rows.indptr, rows.index
     else:
         indptr, index = np.searchsorted(entries, rows.indptr), rows.index[entries]
-    if half.met is None and half.depth <= depth and rows.count <= most:
+    if half.met is None and half.depth <= depth and rows.count <= most and len(index) <= ENTRIES:
         return [Chunk(0, rows, np.arange(half.depth), entries)]
-    starts = _cut(np.asarray(indptr, np.int64), np.asarray(index, np.int64), half.depth, depth, most)
+    starts = _cut(np.asarray(indptr, np.int64), np.asarray(index, np.int64), half.depth, depth, most, ENTRIES)
     found = []
     for first, end in zip(starts, [*starts[1:], rows.count], strict=True):
         here = slice(int(indptr[first]), int(indptr[end]))
@@ -212,12 +214,14 @@ def _chunks(half: Half, entries: Ints | None, depth: int, most: int) -> list[Chu
     return found
 
 
-def _cut(indptr: Ints, index: Ints, table: int, depth: int, most: int) -> list[int]:
-    return [int(one) for one in _starts(indptr, index, table, depth, most)]
+def _cut(indptr: Ints, index: Ints, table: int, depth: int, most: int, entries: int) -> list[int]:
+    return [int(one) for one in _starts(indptr, index, table, depth, most, entries)]
 
 
 @numba.njit(cache=True)
-def _starts(indptr: Ints, index: Ints, table: int, depth: int, most: int) -> Ints:  # pragma: no cover - compiled
+def _starts(
+    indptr: Ints, index: Ints, table: int, depth: int, most: int, entries: int
+) -> Ints:  # pragma: no cover - compiled
     """[chunks] the first row of each, from the first row on as many as fit."""
     rows = len(indptr) - 1
     seen, starts = np.full(table, -1, np.int64), np.zeros(max(1, rows), np.int64)
@@ -228,7 +232,9 @@ def _starts(indptr: Ints, index: Ints, table: int, depth: int, most: int) -> Int
             if seen[index[place]] != chunks:
                 seen[index[place]] = chunks
                 fresh += 1
-        if row > starts[chunks - 1] and (named + fresh > depth or row - starts[chunks - 1] >= most):
+        first = starts[chunks - 1]
+        many = row - first >= most or indptr[row + 1] - indptr[first] > entries
+        if row > first and (named + fresh > depth or many):
             starts[chunks], named, fresh = row, 0, 0
             chunks += 1
             for place in range(indptr[row], indptr[row + 1]):
