@@ -118,7 +118,7 @@ def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
 
 
 @pytest.mark.parametrize("trace", [
-    functools.partial(trace_cpp, options=("-O0",)), trace_rtl
+    pytest.param(functools.partial(trace_cpp, options=("-O0",)), id="cpp"), pytest.param(trace_rtl, id="rtl")
 ])  # fmt: skip
 def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
     """The trace has the reference's order and numbers, with several head groups and tiles that do not divide evenly."""
@@ -173,7 +173,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Stages]:
     return folder, trace_cpp(folder, quick())
 
 
-QUICK_FAULTS = ("0.row_maximum", "1.linear", "1.head_mean")
+QUICK_FAULTS = ("0.row_maximum",)
 
 
 @pytest.mark.parametrize("fault", [

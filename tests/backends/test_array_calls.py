@@ -109,7 +109,8 @@ def test_random_networks_on_engines_of_all_sizes(
 SCORES = ("gat", "gat-sym", "linear", "cos", "gene-linear")
 
 
-@pytest.mark.parametrize("attention", [SCORES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SCORES[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", SCORES)
 def test_scores_in_calls_of_a_few_rows(attention: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two heads behind a port of 128 bits, in tables so small that rows are divided; five units, two layers: logits are
     those of all calls of the last half, and one build serves all."""

@@ -95,10 +95,9 @@ CASES: dict[str, tuple[tuple[int, int, int, int], int, tuple[Choices, ...]]] = {
 
 
 QUICK = {
-    "all attentions", "gat in tiles that divide nothing", "heads side by side", "one node", "three layers",
-    "a class in a tile",
+    "all attentions", "gat in tiles that divide nothing", "one node", "a class in a tile",
 }  # fmt: skip
-"""The cases that together reach every stage; the others are slow."""
+"""Cases that together reach every stage; the others are slow."""
 MARKED = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 
 

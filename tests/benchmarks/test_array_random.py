@@ -50,7 +50,7 @@ def test_what_is_drawn(arrays, drawing, number: int) -> None:
                    for a, b in zip(one.network.layers, other.network.layers, strict=True))  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [1, 5, *(pytest.param(one, marks=pytest.mark.slow) for one in (11, 28, 37))])
+@pytest.mark.parametrize("number", [1, *(pytest.param(one, marks=pytest.mark.slow) for one in (5, 11, 28, 37))])
 def test_networks_share_a_build(arrays, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All logits in RTL and C++, all phases, of plain engines and of others; and a logit that is wrong is found in
     both."""

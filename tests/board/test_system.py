@@ -176,7 +176,7 @@ def assert_survives(small: Simulated, faults: int, seed: int) -> None:
 
 
 def test_faults_on_the_line(small: Simulated) -> None:
-    assert_survives(small, 60, 1)
+    assert_survives(small, 25, 1)
 
 
 @pytest.mark.slow

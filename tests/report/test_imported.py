@@ -28,7 +28,7 @@ def data_file(folder: Path, graphs: bool) -> Path:
     return folder / "d.npz"
 
 
-@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize("graphs", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_page_says_what_became_of_the_model(graphs: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = settled(Pooled(LAYERS["GINConv"], WIDTH, 1) if graphs else Two(LAYERS["SAGEConv"], WIDTH, 8, 3), 1)

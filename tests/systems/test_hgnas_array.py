@@ -112,7 +112,8 @@ EDGES = (Sample("nearest"), EdgeConv(16, True), Sample("nearest"), EdgeConv(24, 
 """EdgeConvs on two graphs, side by side."""
 
 
-@pytest.mark.parametrize("operations", [EVERYTHING, pytest.param(EDGES, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("operations", [EVERYTHING, EDGES])
 def test_distances_and_edgeconvs_in_rtl(operations: tuple[Operation, ...], tmp_path: Path) -> None:
     data = tied_clouds(np.random.default_rng(1), 29, 3, 7)
     simulate(check(*built(operations, data, 8), data), tmp_path)

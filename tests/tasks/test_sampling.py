@@ -141,7 +141,7 @@ def test_every_level_sees_the_sampled_graphs(data: GraphData, first: dict[str, o
     assert set(float_accuracy(design.architecture(), network, data)) == {"val", "test"}
 
 
-@pytest.mark.parametrize("first", [GCN, GAT])
+@pytest.mark.parametrize("first", [GCN, pytest.param(GAT, marks=pytest.mark.slow)])
 def test_an_array_runs_the_sampled_graphs(data: GraphData, first: dict[str, object], tmp_path: Path) -> None:
     """As `fgnas hls` writes it, in RTL and C++; the price is that of fewer edges, and a pipeline refuses."""
     design = design_of(first, (0.5, 0.1))

@@ -59,7 +59,7 @@ def engines() -> dict[str, ArrayAccelerator]:
 
 
 @pytest.mark.parametrize(
-    ("family", "every"), [("xc7", 2), *(pytest.param(family, 1, marks=pytest.mark.slow) for family in FAMILIES)]
+    ("family", "every"), [("xc7", 5), *(pytest.param(family, 1, marks=pytest.mark.slow) for family in FAMILIES)]
 )
 def test_block_rams_are_those_of_synthesis(family: str, every: int, tmp_path: Path) -> None:
     pytest.importorskip("pyosys")
