@@ -200,14 +200,25 @@ def deal_of(rows: Rows, groups: int) -> Deal:
     return deal_for_logits(np.diff(rows.indptr)[:, None], groups)
 
 
-@functools.lru_cache(maxsize=32)
+MANY_ENTRIES = 1 << 20
+"""Entries whose orders are not kept but for the last one's, since each takes some 24 bytes an entry."""
+
+
 def order_of(engine: Engine, rows: Rows, tiles: int) -> CallOrder:
     """Groups of one unit each; results leave row by row across them. The parts of a half have the same order."""
+    return (_last_ordered if len(rows.index) > MANY_ENTRIES else _ordered)(engine, rows, tiles)
+
+
+def _order(engine: Engine, rows: Rows, tiles: int) -> CallOrder:
     mode = Mode(engine.units, 1, 1)
     engine.mode_number(mode)
     deal = deal_of(rows, mode.m)
     ordered = rows_held(engine.queue_words, tiles) - 1
     return CallOrder(mode, deal, packed(engine, rows.indptr, rows.index * tiles, deal, mode, ordered))
+
+
+_ordered = functools.lru_cache(maxsize=32)(_order)
+_last_ordered = functools.lru_cache(maxsize=1)(_order)
 
 
 @dataclass(frozen=True, eq=False)

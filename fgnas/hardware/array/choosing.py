@@ -54,7 +54,7 @@ from fgnas.hardware.array.lowering import (
 )
 from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import TABLE_WORDS, Part, most_rows, parts_of
-from fgnas.hardware.array.placing import fit
+from fgnas.hardware.array.placing import check_least, fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
@@ -145,8 +145,7 @@ def _fastest_of(
     source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
-    if room.paired:
-        offered = in_pairs(source, offered, room)
+    offered = holding(source, graphs, in_pairs(source, offered, room) if room.paired else offered, room)
     prices = prices_of(source, graphs, offered, room.beat_bits, room.family)
     factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
     problem: UserError | None = None
@@ -174,6 +173,23 @@ def _fastest_of(
                        for name, limit in room.limits.items())  # fmt: skip
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}; "
                                f"allow more")  # fmt: skip
+
+
+def holding(
+    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
+) -> list[Arrangement]:
+    """Those whose memories may hold the graphs: a price takes much longer. Raises UserError where none's do."""
+    found, problem = list[Arrangement](), UserError("no arrangement is offered")
+    for one in reversed(offered):
+        try:
+            check_least(source, graphs[0], replace(one, beat_bits=room.beat_bits), graphs[1:])
+        except UserError as error:
+            problem = error
+        else:
+            found.append(one)
+    if not found:
+        raise problem
+    return found[::-1]
 
 
 def deliverable(

@@ -23,6 +23,7 @@ from fgnas.hardware.array.lowering import (
     smallest_engine,
 )
 from fgnas.hardware.array.packing import pack
+from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
 
@@ -104,6 +105,25 @@ def fit(
     held = memories(placed(plans, dealt))
     words = Words(int(held.results), int(held.own_words), int(held.partial))
     return ArrayAccelerator(source, smallest_engine(source, plans, words, arrangement), plans)
+
+
+def check_least(
+    source: ArrayNetwork, data: GraphData, arrangement: Arrangement, further: Sequence[GraphData] = ()
+) -> None:
+    """Raise UserError where no engine holds the network with this graph, however rows are dealt: no group's rows take
+    fewer words than those of equal groups. Takes no time that grows with the graph."""
+    plans = plan_layers(source, arrangement)
+    rows = [one.nodes for one in graphs_of([plan.layer for plan in plans], data, further)]
+    depths = [int(ceil_div(count, plan.aggregate.m)) for plan, count in zip(plans, rows, strict=False)]
+    groups = [plans[0].combine.m, *(plan.aggregate.m for plan in plans)]
+    combined = [int(ceil_div(data.nodes, groups[0])), *depths]
+    even = [
+        PlacedLayer(plan, plan.aggregate.m, depth, *before, 0)
+        for plan, depth, before in zip(plans, depths, zip(groups, combined, strict=True), strict=False)
+    ]
+    held = memories(even)
+    words = Words(int(held.results), int(held.own_words), int(held.partial))
+    smallest_engine(source, plans, words, arrangement)
 
 
 def readout(data: GraphData, graphs: Ints) -> GraphData:

@@ -229,6 +229,21 @@ def test_chunks_by_hand() -> None:
         parts_of([one], 1, 1, 1)
 
 
+@pytest.mark.parametrize("most", [1, 20, 70])
+def test_a_call_has_few_entries(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a row has more; the logits stay what they are."""
+    monkeypatch.setattr("fgnas.hardware.array.parts.ENTRIES", most)
+    monkeypatch.setattr("fgnas.hardware.array.calls.MANY_ENTRIES", most - 1)
+    rng = np.random.default_rng(most)
+    data = random_graph(rng, 40, 20, 5, 90)
+    source = random_source(rng, 2, data, ("add", "max"), ("gcn", "constant"))
+    array = fit_calls(source, data, 3, 2)
+    assert len(array.parts[0]) > 1
+    for part in itertools.chain(*array.parts):
+        assert len(part.chunk.rows.index) <= most or part.chunk.rows.count == 1
+    assert np.array_equal(logits_of(array), reference.run(encode_array(fit(source, data, Arrangement(4)), data)))
+
+
 def test_messages_by_hand() -> None:
     """A row of two sources with equal scores gets their mean, of another a source alone; the scores of a node are the
     sum of its two features as a source, and 0 as a target."""

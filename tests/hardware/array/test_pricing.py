@@ -1,6 +1,7 @@
 """Prices of many arrangements at once against those of each that is lowered and encoded."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.area import SOFTMAX, attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.choosing import Room, arrangements, fastest
+from fgnas.hardware.array.choosing import Room, arrangements, fastest, in_blocks, in_shares, in_slices
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import FINISHED, table_banks
@@ -25,7 +26,7 @@ from fgnas.hardware.array.lowering import (
     sum_bits,
     table_words,
 )
-from fgnas.hardware.array.placing import fit
+from fgnas.hardware.array.placing import check_least, fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import PORT_WIDTHS, Target
 from fgnas.hardware.array.resources import engine_block_rams, engine_resources, exponential_halves
@@ -256,6 +257,26 @@ def test_few_luts_bound_engines_with_any_option(kind: str) -> None:
         assert total_cycles(encode_array(array, data)) >= total_cycles(encode_array(free, data))
     with pytest.raises(UserError, match=r"no array of up to 64 multipliers keeps the limits: LUT 10 \(the least is"):
         fastest(source, data, Room(64, limits={"lut": 10}))
+
+
+@pytest.mark.parametrize("attentions", [("gcn", "constant"), SCORED])
+def test_what_equal_groups_do_not_hold_nothing_holds(attentions: tuple[str, ...]) -> None:
+    """Of graphs that few arrangements hold."""
+    rng, found = np.random.default_rng(7), set()
+    for nodes in (1_000, 4_000, 16_000, 64_000):
+        data = random_graph(rng, nodes, 4, 20, 10)
+        source = random_source(rng, 2, data, ("add",), attentions)
+        offered = arrangements(source, 12, 2)
+        offered += [*in_slices(source, offered), *in_blocks(source, offered), *in_shares(source, offered)]
+        for place in rng.permutation(len(offered))[:12]:
+            held = []
+            for check in (check_least, fit):
+                with suppress(UserError):
+                    check(source, data, offered[place])
+                    held.append(check)
+            assert held in ([], [check_least], [check_least, fit])
+            found.add(len(held))
+    assert {0, 2} <= found
 
 
 def test_the_fastest_is_no_slower_than_any() -> None:
