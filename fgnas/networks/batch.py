@@ -95,16 +95,18 @@ class Csr:
     """A sparse matrix and its transpose as plain arrays."""
 
     def __init__(self, matrix: SparseMatrix) -> None:
-        self.forward = _arrays(matrix.csr)
-        self.backward = _arrays(matrix.transposed)
-        self._order = matrix.order.numpy()
+        self._matrix, self.forward = matrix, _arrays(matrix.csr)
+
+    @functools.cached_property
+    def backward(self) -> tuple[NDArray[Any], ...]:
+        """The transpose."""
+        return _arrays(self._matrix.transposed)
 
     def refilled(self, values: Reals) -> Csr:
         """The same structure with other values, [non-zeros] in the order of the rows."""
         other = object.__new__(Csr)
-        other._order = self._order
-        other.forward = (*self.forward[:2], values)
-        other.backward = (*self.backward[:2], values[self._order])
+        other._matrix, other.forward = self._matrix, (*self.forward[:2], values)
+        other.backward = (*self.backward[:2], values[self._matrix.order.numpy()])
         return other
 
 

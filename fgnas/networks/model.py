@@ -47,14 +47,28 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class SparseMatrix:
     """A sparse matrix [n, m] and its transpose, both as CSR tensors; the structure is fixed, values may change.
 
-    The values have no gradient: computing one through autograd would take longer than the rest of a step.
+    The values have no gradient: computing one through autograd would take longer than the rest of a step. The transpose
+    is made when it is first read: what is only evaluated needs none.
     """
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
-        transposed, order = _transpose(matrix)
-        self.order = order.to(device)
+        self._matrix, self._dtype, self._device = matrix, dtype, device
         self.csr = _csr_tensor(matrix, dtype, device)
-        self.transposed = _csr_tensor(transposed, dtype, device)
+
+    @functools.cached_property
+    def _turned(self) -> tuple[Tensor, Tensor]:
+        transposed, order = _transpose(self._matrix)
+        return _csr_tensor(transposed, self._dtype, self._device), order.to(self._device)
+
+    @property
+    def transposed(self) -> Tensor:
+        """[m, n] the transpose."""
+        return self._turned[0]
+
+    @property
+    def order(self) -> Tensor:
+        """[non-zeros] the position of each of the transpose's values in the matrix."""
+        return self._turned[1]
 
     def refill(self, values: Tensor) -> None:
         """Replace the values, [non-zeros] in the order of the rows, in place."""
@@ -76,8 +90,8 @@ def _csr_tensor(matrix: sp.csr_matrix, dtype: torch.dtype, device: str) -> Tenso
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int32)),
-            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.indptr.astype(np.int32, copy=False)),
+            torch.from_numpy(matrix.indices.astype(np.int32, copy=False)),
             torch.from_numpy(matrix.data.copy()).to(dtype),
             matrix.shape,
             check_invariants=False,
@@ -244,14 +258,17 @@ class Field:
             block, targets = _block(graph, targets, dtype, device)
             self.blocks.insert(0, block)
         self.nodes = targets
-        matrix = data.features[targets]
-        self.features = SparseMatrix(matrix, dtype, device)
-        self._dropped = SparseMatrix(matrix, dtype, device)
-        self._values = matrix.data
+        self._matrix = data.features[targets]
+        self.features = SparseMatrix(self._matrix, dtype, device)
+
+    @functools.cached_property
+    def _dropped(self) -> SparseMatrix:
+        kept = self.features
+        return SparseMatrix(self._matrix, kept.csr.dtype, str(kept.csr.device))
 
     def dropped(self, rng: np.random.Generator, dropout: float) -> SparseMatrix:
         """The features with random non-zeros dropped; the next call overwrites them."""
-        values = self._values * keep_mask(rng, self._values.shape, dropout)
+        values = self._matrix.data * keep_mask(rng, self._matrix.data.shape, dropout)
         self._dropped.refill(torch.from_numpy(values).to(self.features.csr.values()))
         return self._dropped
 
