@@ -1,4 +1,5 @@
-"""A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's."""
+"""A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's; and what
+its price and its project take for a graph ten times as large."""
 
 from __future__ import annotations
 
@@ -8,16 +9,20 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pages import render, write_page, write_record
+from pages import RESULTS, read_record, render, write_page, write_record
 
 NAME = "large-calls"
 FOLDER = Path(__file__).parent.parent / "build" / NAME
 FEATURES, CLASSES, HIDDEN, MULTIPLIERS, BEAT_BITS = 64, 4, 16, 64, 512
+NODES, EDGES, SEED = 100_000, 600_000, 7
+LARGEST, LARGEST_EDGES = 1_000_000, 5_000_000
+"""A graph whose project is written and not simulated."""
 EXPONENT = 1.2
 """Exponent of the Pareto law that the weights of one end of the edges follow."""
 
@@ -47,7 +52,8 @@ def _edges(rng: np.random.Generator, share: NDArray[np.float64], pairs: int) -> 
 
 
 def run(*words: str) -> dict[str, Any]:
-    """A command's JSON with its processor seconds and its largest memory in MB."""
+    """A command's JSON with its seconds, its processor seconds and its largest memory in MB."""
+    begun = time.perf_counter()
     with tempfile.TemporaryFile() as output:
         command = [sys.executable, "-m", "fgnas", *words, "--json", "--quiet"]
         process = subprocess.Popen(command, cwd=FOLDER, stdout=output)
@@ -55,24 +61,37 @@ def run(*words: str) -> dict[str, Any]:
         assert os.waitstatus_to_exitcode(status) == 0, words
         output.seek(0)
         found = dict(json.loads(output.read()))
-    return found | {"processor_s": round(used.ru_utime + used.ru_stime), "memory_mb": round(used.ru_maxrss / 1024)}
+    return found | {"seconds": round(time.perf_counter() - begun),
+                    "processor_s": round(used.ru_utime + used.ru_stime),
+                    "memory_mb": round(used.ru_maxrss / 1024)}  # fmt: skip
 
 
-def measured(nodes: int, edges: int, seed: int) -> dict[str, Any]:
-    """The pipeline's price, the array's project, and all of its calls in C++ and RTL."""
+def written(nodes: int, edges: int, seed: int) -> dict[str, Any]:
+    """The pipeline's price and the array's project, and what both took."""
     write_graph(FOLDER / "graph.npz", nodes, edges, seed)
     run("design", "gcn", str(HIDDEN), "--out", "gcn.json")
     pipeline = run("price", "gcn.json", "--dataset", "graph.npz")
     size = ("--multipliers", str(MULTIPLIERS), "--beat-bits", str(BEAT_BITS))
-    written = run("hls", "gcn.json", "--dataset", "graph.npz", "--target", "array", *size, "--out", "project")
+    project = run("hls", "gcn.json", "--dataset", "graph.npz", "--target", "array", *size, "--out", "project")
     price = json.loads((FOLDER / "project/report/price.json").read_text(encoding="utf-8"))
-    record = {
+    return {
         "nodes": nodes, "edges": edges, "seed": seed, "pipeline": pipeline["latency_cycles"],
         "calls": price.get("calls", 1), "predicted": price["latency_cycles"],
         **{name: price[name] for name in ("multiplications", "lut", "ff", "dsp", "bram36")},
+        "steps": taken({"price": pipeline, "hls": project}),
     }  # fmt: skip
-    steps = {"hls": written, "csim": run("csim", "project"), "sim": run("sim", "project")}
-    record["steps"] = {name: {key: one[key] for key in ("processor_s", "memory_mb")} for name, one in steps.items()}
+
+
+def taken(steps: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """What commands took."""
+    return {name: {key: one[key] for key in ("seconds", "processor_s", "memory_mb")} for name, one in steps.items()}
+
+
+def measured(nodes: int, edges: int, seed: int) -> dict[str, Any]:
+    """`written`, and all calls of the project in C++ and RTL."""
+    record = written(nodes, edges, seed)
+    steps = {"csim": run("csim", "project"), "sim": run("sim", "project")}
+    record["steps"] |= taken(steps)
     cpp, rtl = steps["csim"], steps["sim"]
     assert rtl["cycles"] == rtl["predicted_cycles"] == record["predicted"]
     return record | {"logits": rtl["logits"], "cycles": rtl["cycles"],
@@ -88,10 +107,13 @@ def page(record: dict[str, Any]) -> str:
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("nodes", 100_000), ("edges", 600_000), ("seed", 7)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--only", choices=("simulated", "written"), help="one of both graphs; default: both")
     options = parser.parse_args()
-    record = measured(options.nodes, options.edges, options.seed)
+    record = read_record(NAME) if (RESULTS / f"{NAME}.json").is_file() else {}
+    if options.only != "written":
+        record |= measured(NODES, EDGES, SEED)
+    if options.only != "simulated":
+        record["larger"] = written(LARGEST, LARGEST_EDGES, SEED)
     write_record(NAME, record)
     write_page(f"{NAME}.md", page(record))
 
