@@ -225,9 +225,8 @@ fgnas.search(children=80, leaders=3, run=name, resume=begun, workers=1, **new)
 """
 
 
-@pytest.mark.parametrize(
-    "method", ["reinforce", *(pytest.param(name, marks=pytest.mark.slow) for name in ("evolution", "pool", "nsga2"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["reinforce", "evolution", "pool", "nsga2"])
 def test_killed_and_resumed_it_gives_the_same_bytes(shelves, method):
     command = [sys.executable, "-c", PROGRAM, str(ROOT / "tests")]
     subprocess.run([*command, "whole", method], check=True)
