@@ -102,11 +102,17 @@ class Csr:
         """The transpose."""
         return _arrays(self._matrix.transposed)
 
+    @functools.cached_property
+    def _turned(self) -> Reals:
+        return np.empty_like(self.backward[2])
+
     def refilled(self, values: Reals) -> Csr:
-        """The same structure with other values, [non-zeros] in the order of the rows."""
+        """The same structure with other values, [non-zeros] in the order of the rows, until the next call."""
         other = object.__new__(Csr)
         other._matrix, other.forward = self._matrix, (*self.forward[:2], values)
-        other.backward = (*self.backward[:2], values[self._matrix.order.numpy()])
+        # Fresh memory for every epoch would take longer than the copy. No place is out of range.
+        np.take(values, self._matrix.order.numpy(), out=self._turned, mode="clip")
+        other.backward = (*self.backward[:2], self._turned)
         return other
 
 

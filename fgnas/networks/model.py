@@ -287,13 +287,15 @@ def _block(
     return Block(indptr, local, degrees, data.degrees[sources], places, len(below), dtype, device), below
 
 
-def keep_mask(rng: np.random.Generator, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
-    """0 with probability `dropout`, else 1 / (1 - dropout)."""
+def keep_mask(
+    rng: np.random.Generator, shape: tuple[int, ...], dropout: float, out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """0 with probability `dropout`, else 1 / (1 - dropout); in `out`, where it is given."""
     if dropout == 0.5:  # one random bit per value: fifteen times as fast as uniform numbers
         count = math.prod(shape)
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
-        return np.multiply(bits, np.float32(2), dtype=np.float32).reshape(shape)
-    return (rng.random(shape, np.float32) >= dropout).astype(np.float32) / np.float32(1 - dropout)
+        return np.multiply(bits.reshape(shape), np.float32(2), out=out, dtype=np.float32)
+    return np.divide(rng.random(shape, np.float32) >= dropout, np.float32(1 - dropout), out=out, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
