@@ -11,7 +11,6 @@ may have very different effects on the logits.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +25,7 @@ from fgnas.design import DOT, PAIRS, TABLE_BITS, VECTORS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
-from fgnas.networks.model import Architecture, Child, Field, Step, rates_of
+from fgnas.networks.model import Architecture, Child, Field, Step, kept_unless_large, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
 from fgnas.networks.scatter import Edges, dot_scores, pair_scores, paired
 from fgnas.networks.training import input_scale, restored
@@ -128,7 +127,7 @@ def _of_edges(attention: str, h: Tensor, vectors: Sequence[Tensor], edges: Edges
     return {}
 
 
-@functools.lru_cache(maxsize=2)
+@kept_unless_large(2)
 def _whole(data: GraphData, rates: tuple[float, ...]) -> Field:
     return Field(data, np.arange(data.nodes), len(rates), rates=rates)
 

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,27 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu6": torch.nn.functional.relu6,
     "linear": lambda u: u,
 }
+
+
+MANY_VALUES = 1 << 24
+"""Features of a graph whose fields are made anew each time: they take some 50 bytes a feature, and less time than a
+training."""
+OfGraph = TypeVar("OfGraph", bound=Callable[..., Any])
+
+
+def kept_unless_large(most: int) -> Callable[[OfGraph], OfGraph]:
+    """Keeps the last results, so many, of a function of a graph; none where it has more than MANY_VALUES features."""
+
+    def decorate(make: OfGraph) -> OfGraph:
+        kept = functools.lru_cache(maxsize=most)(make)
+
+        @functools.wraps(make)
+        def made(data: GraphData, *given: Any) -> Any:
+            return (make if data.features.nnz > MANY_VALUES else kept)(data, *given)
+
+        return cast(OfGraph, made)
+
+    return decorate
 
 
 class SparseMatrix:

@@ -19,7 +19,7 @@ from fgnas.errors import UserError
 from fgnas.files import canonical_json
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.networks.batch import COMPILED, Batch, Csr, Pass, Reals
-from fgnas.networks.model import Architecture, Child, Field, keep_mask, rates_of
+from fgnas.networks.model import Architecture, Child, Field, keep_mask, kept_unless_large, rates_of
 from fgnas.options import CHECKPOINTS
 from fgnas.tasks.nodes import GraphData
 
@@ -93,7 +93,7 @@ def _seed_of(*facts: object) -> int:
     return int.from_bytes(hashlib.sha256(canonical_json(list(facts)).encode()).digest()[:8], "big")
 
 
-@functools.lru_cache(maxsize=8)
+@kept_unless_large(8)
 def _fields(data: GraphData, rates: tuple[float, ...], device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
     """Receptive field and labels of the training nodes, then those of the validation nodes; `rates` as of `Field`."""
     layers = len(rates)
