@@ -37,6 +37,7 @@ def test_the_doctor_says_what_is_there():
     assert parts["numpy"].found == np.__version__ and parts["numpy"].required
 
 
+@pytest.mark.slow
 def test_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / "api.md").read_text(), re.DOTALL | re.MULTILINE)

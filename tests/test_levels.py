@@ -55,9 +55,9 @@ def test_all_levels(number: int, layers: int) -> None:
     check_everything(fixed_case(number, layers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names, scale", [
-    (("linear", "softplus"), 0), pytest.param(("relu6", "leaky_relu"), 1, marks=pytest.mark.slow),
-    pytest.param(("softplus", "linear"), 2, marks=pytest.mark.slow),
+    (("linear", "softplus"), 0), (("relu6", "leaky_relu"), 1), (("softplus", "linear"), 2),
 ])  # fmt: skip
 def test_all_levels_of_further_activations(names: tuple[str, ...], scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results in the format of the arguments, where linear needs no table, and in another."""
@@ -118,7 +118,8 @@ def gat_project(folder: Path, **gat: int) -> tuple[Accelerator, GraphData]:
 
 
 @pytest.mark.parametrize("trace", [
-    pytest.param(functools.partial(trace_cpp, options=("-O0",)), id="cpp"), pytest.param(trace_rtl, id="rtl")
+    pytest.param(functools.partial(trace_cpp, options=("-O0",)), id="cpp", marks=pytest.mark.slow),
+    pytest.param(trace_rtl, id="rtl"),
 ])  # fmt: skip
 def test_every_stage_is_traced(trace: Callable[[Path], Stages], tmp_path: Path) -> None:
     """The trace has the reference's order and numbers, with several head groups and tiles that do not divide evenly."""

@@ -290,8 +290,11 @@ MACHINES: dict[str, tuple[str, list[str], str]] = {
 }  # fmt: skip
 
 
+LONG = ("locked: a search", "full: a search", "full: csim")
+
+
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=pytest.mark.slow if case == "locked: a search" else ()) for case in MACHINES]
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in LONG else ()) for case in MACHINES]
 )
 def test_machines_that_refuse_to_write(case: str, here: Path) -> None:
     edit("trained.json", dataset=str(here / "graph.npz"))()

@@ -320,6 +320,7 @@ def test_attention_of_four_heads_with_a_hub_on_a_stalling_memory(attention: str,
     assert assert_exact(array, data, tmp_path / "p", stall_seed=5)["cycles"] > report["cycles"]
 
 
+@pytest.mark.slow
 def test_passes_over_the_columns(tmp_path: Path) -> None:
     """Six words of a row in three passes of two, behind a port of each width."""
     rng = np.random.default_rng(8)

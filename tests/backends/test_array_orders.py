@@ -46,7 +46,7 @@ def gathering(seed: int) -> tuple[ArrayAccelerator, GraphData]:
     return array, data
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_cpp(seed: int, tmp_path: Path) -> None:
     array, data = gathering(seed)
     write_project(array, data, tmp_path / "p")

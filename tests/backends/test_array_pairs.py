@@ -58,7 +58,8 @@ endmodule
 """
 
 
-@pytest.mark.parametrize("sizes", [FEW, pytest.param({}, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [FEW, {}])
 def test_every_pair_of_products(sizes: Mapping[str, int], tmp_path: Path) -> None:
     """All operands, at full size those of 8, 8 and 11 bits."""
     (tmp_path / "bench.sv").write_text(BENCH)

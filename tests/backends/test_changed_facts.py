@@ -107,6 +107,7 @@ def test_the_interface(data: GraphData, tmp_path: Path, monkeypatch: pytest.Monk
     assert "stream too short" in str(module.KernelError(status))
 
 
+@pytest.mark.slow
 def test_the_lowered_accelerator(data: GraphData, tmp_path: Path) -> None:
     """Buffer rows, lanes of H and DSP slices, changed on one lowered layer; the design does not contain them."""
     plain = accelerator_for(data)

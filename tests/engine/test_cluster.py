@@ -51,6 +51,7 @@ def test_nobody_there_is_one_line(monkeypatch):
         cluster("tcp://127.0.0.1:9")()
 
 
+@pytest.mark.slow
 def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_DRAWS", 2_000)
     options = {"target": "pipeline", "latency_ms": 3.0, "dsp": 20, "children": 6, "leaders": 2, "retrain_seeds": 2,

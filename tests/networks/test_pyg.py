@@ -229,9 +229,8 @@ def test_exported_programs_that_cannot_be_expressed(looped, tmp_path, model, mes
         import_model(str(tmp_path / "model.pt2"), looped)
 
 
-@pytest.mark.parametrize(
-    "make", [gcn, pytest.param(lambda data: gat(data, 4, 4), marks=pytest.mark.slow)], ids=["gcn", "gat"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [gcn, lambda data: gat(data, 4, 4)], ids=["gcn", "gat"])
 def test_a_model_trained_on_digits(make, tmp_path):
     data = load("digits")
     model = trained(make(data), data, 100)

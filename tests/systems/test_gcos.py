@@ -241,6 +241,7 @@ def test_networks_can_be_trained_alone(folder: Path) -> None:
     assert len(set(trained)) == len(trained) > 1 and not (run.folder / "supernet.npz").exists()
 
 
+@pytest.mark.slow
 def test_a_search_of_more_operators(folder: Path) -> None:
     """One supernet has trained them all; the accuracy that is delivered is that of the array."""
     options = SMALL | {"children": 20, "leaders": 2, "retrain_seeds": 1}

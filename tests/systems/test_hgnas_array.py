@@ -193,6 +193,7 @@ def test_the_largest_distances_in_rtl(tmp_path: Path) -> None:
     simulate(encoded.with_clouds(np.where(rng.integers(0, 2, (2, 16, 64)) == 0, -128, 127)), tmp_path)
 
 
+@pytest.mark.slow
 def test_cycles_depend_on_shapes_alone(tmp_path: Path) -> None:
     data = tied_clouds(np.random.default_rng(1), 21, 5, 4)
     _, encoded = built((Sample("nearest"), Aggregate("max", "relative"), Combine(16)), data, 8)

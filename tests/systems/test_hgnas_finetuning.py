@@ -60,6 +60,7 @@ def test_it_rounds_as_the_integers_do(trained: tuple[PointModel, GraphSet]) -> N
     assert (found == wanted).mean() > max(0.9, (plain == wanted).mean())
 
 
+@pytest.mark.slow
 def test_what_was_lost_comes_back(trained: tuple[PointModel, GraphSet]) -> None:
     model, data = trained
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -107,6 +107,7 @@ def test_every_logit_is_compared(project: Path, tmp_path: Path, monkeypatch: pyt
     assert (report["first_mismatch"]["node"], report["first_mismatch"]["class"]) == (0, 3)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_never_ends(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path / "bin", monkeypatch, ends=0)
     monkeypatch.setattr(bambu, "QUIET_CYCLES", 1000)

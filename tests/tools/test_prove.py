@@ -47,6 +47,11 @@ def test_a_faulty_queue_is_found(old: str, new: str, rule: str, tmp_path: Path) 
 CONTROL = [proof for proof in PROOFS if proof.module == "fgnas_control"]
 """The control slave with the registers of each kind of kernel."""
 of_each_kernel = pytest.mark.parametrize("proof", CONTROL, ids=lambda proof: proof.title)
+of_a_kernel = pytest.mark.parametrize(
+    "proof", [pytest.param(proof, marks=pytest.mark.slow if place else (), id=proof.title)
+              for place, proof in enumerate(CONTROL)]
+)  # fmt: skip
+"""For faults: the other kernel's are slow."""
 
 
 def test_the_control_slave_is_proven_for_each_kind_of_kernel() -> None:
@@ -61,7 +66,7 @@ def test_the_control_slave_is_proven(proof: Proof, tmp_path: Path) -> None:
     assert all(result.proven != result.must_fail for result in results)
 
 
-@of_each_kernel
+@of_a_kernel
 @pytest.mark.parametrize("old, new, rule", [
     # The second word is written wherever the first one is.
     ("argument_number_t'(a)) begin", "argument_number_t'(a & ~1)) begin", "writes_bytes"),
@@ -79,14 +84,14 @@ def test_a_control_slave_with_wrong_arguments_is_found(
     assert broken(prove(proof, tmp_path, SECONDS, replaced(old, new))) == {rule}
 
 
-@of_each_kernel
+@of_a_kernel
 def test_a_control_slave_that_reports_a_done_twice_is_found(proof: Proof, tmp_path: Path) -> None:
     """It once returned a done that came in the cycle of the read, and kept it for the next read."""
     change = replaced("done_i, idle_i, done_q, start_q", "done_i, idle_i, done_q || done_i, start_q")
     assert broken(prove(proof, tmp_path, SECONDS, change)) == {"done_once"}
 
 
-@of_each_kernel
+@of_a_kernel
 def test_a_control_slave_that_loses_an_interrupt_is_found(proof: Proof, tmp_path: Path) -> None:
     change = replaced("(interrupt_q ^ wdata_i[1:0]) | (done_i ? enable_q : 2'b00)", "interrupt_q ^ wdata_i[1:0]")
     assert broken(prove(proof, tmp_path, SECONDS, change)) == {"interrupt_kept"}

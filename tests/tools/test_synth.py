@@ -126,6 +126,7 @@ endmodule
 """
 
 
+@pytest.mark.slow
 def test_parts_of_a_unit_are_mapped_with_it(tmp_path: Path) -> None:
     """Parts within parts leave no module behind, and their module has the cells that it has in one piece; apart they
     are mapped as modules of other names are."""

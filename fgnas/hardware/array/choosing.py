@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -132,13 +131,16 @@ def fastest(
         offered += in_shares(source, offered)
     try:
         return _fastest_of(source, graphs, room, offered)
-    except UserError:
+    except UserError as error:
         keeping = [one for one in offered if one.finished == LANES]  # an engine with partial sums finishes whole words
         parted = [*in_slices(source, keeping), *in_blocks(source, keeping)] if data.nodes else []
-        if parted:
-            with suppress(UserError):
-                return _fastest_of(source, graphs, room, parted)
-        raise
+        if not parted:
+            raise
+        try:
+            return _fastest_of(source, graphs, room, parted)
+        except UserError as other:
+            limits = isinstance(error, _NotHeld) and not isinstance(other, _NotHeld)
+            raise (other if limits else error) from None
 
 
 def _fastest_of(
@@ -175,10 +177,14 @@ def _fastest_of(
                                f"allow more")  # fmt: skip
 
 
+class _NotHeld(UserError):
+    """No arrangement's memories hold the graphs."""
+
+
 def holding(
     source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> list[Arrangement]:
-    """Those whose memories may hold the graphs: a price takes much longer. Raises UserError where none's do."""
+    """Those whose memories may hold the graphs: a price takes much longer. Raises _NotHeld where none's do."""
     found, problem = list[Arrangement](), UserError("no arrangement is offered")
     for one in reversed(offered):
         try:
@@ -188,7 +194,7 @@ def holding(
         else:
             found.append(one)
     if not found:
-        raise problem
+        raise _NotHeld(str(problem))
     return found[::-1]
 
 

@@ -20,9 +20,10 @@ from fgnas.hardware.array.calls import CalledArray, EncodedCall, filled, fit_cal
 from fgnas.hardware.array.cycles import multiplications, total_cycles
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.engine import LANES, SHARED, Engine, Mode
+from fgnas.hardware.array.engine import LANES, MOST_ACTIVATION_WORDS, SHARED, Engine, Mode
 from fgnas.hardware.array.halves import Half, Rows, halves_of
 from fgnas.hardware.array.layers import ArrayNetwork
+from fgnas.hardware.array.lowering import plan_layers, table_words
 from fgnas.hardware.array.parts import parts_of
 from fgnas.hardware.array.placing import fit, readout
 from fgnas.hardware.array.programme import STREAMED, Activation, Operation, Target
@@ -180,8 +181,8 @@ def test_scores_in_calls(seed: int, layers: int, kind: tuple[str, ...]) -> None:
     rng = np.random.default_rng(seed)
     data = random_data(rng)
     source = random_source(rng, layers, data, ("add", "mean", "max"), kind, heads=(1, 2, 4))
-    assume(sum(one.score_table is not None for one in source.layers) < 2)
-    encoded = encode_array(fit(source, data, Arrangement(4)), data)  # whose activation tables are not too many
+    assume(table_words(plan_layers(source, Arrangement(4))) <= MOST_ACTIVATION_WORDS)  # those of all layers together
+    encoded = encode_array(fit(source, data, Arrangement(4)), data)
     units, tiles = int(rng.choice([1, 2, 3, 5, 8])), int(rng.integers(1, 9))
     array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, words=int(rng.choice([1000, 16_384])))
     assert np.array_equal(logits_of(array), reference.run(encoded))

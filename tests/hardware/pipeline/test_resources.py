@@ -93,9 +93,8 @@ def scaled(design: Design, shape: GraphShape, scale: int) -> Accelerator:
     return lower(design, replace(network, layers=layers), shape)
 
 
-@pytest.mark.parametrize(
-    "family", [pytest.param(family, marks=pytest.mark.slow if family == "xcup" else ()) for family in FAMILIES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
 def test_block_rams_of_lowered_designs_are_exact(family: str, tmp_path: Path) -> None:
     """Includes tables of scaled activations; the first design once lacked half a block in the model."""
     pytest.importorskip("pyosys")
