@@ -292,12 +292,11 @@ def jobs(parts: list[str]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]
 
 def page(results: dict[str, Any]) -> str:
     """The page of a record."""
-    note = results.get("note")
     named = {part: [one for key, one in results.items() if key.startswith(part)] for part in
              ("molecule ", "nodes ", "graphs ")}  # fmt: skip
     return render(f"{NAME}.md", molecules=named["molecule "], nodes=grouped(named["nodes "], "graph"),
                   graphs=grouped(named["graphs "], "data"), clock=CLOCK_MHZ, timed=TIMED,
-                  count=MOLECULES, missing=missing(results), note=note)  # fmt: skip
+                  count=MOLECULES, missing=missing(results), note=results.get("note"))  # fmt: skip
 
 
 def missing(results: dict[str, Any]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels
-from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix
+from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, keep_mask
 
 Reals = NDArray[np.float32]
 COMPILED = ("constant", "gcn", "gat")
@@ -103,14 +103,24 @@ class Csr:
         return _arrays(self._matrix.transposed)
 
     @functools.cached_property
+    def _kept(self) -> Reals:
+        return np.empty_like(self.forward[2])
+
+    @functools.cached_property
     def _turned(self) -> Reals:
-        return np.empty_like(self.backward[2])
+        return np.empty_like(self.forward[2])
+
+    def dropped(self, rng: np.random.Generator, dropout: float) -> Csr:
+        """The same with random values dropped, until the next call: fresh memory each time would take longer."""
+        keep_mask(rng, self._kept.shape, dropout, self._kept)
+        self._kept *= self.forward[2]
+        return self.refilled(self._kept)
 
     def refilled(self, values: Reals) -> Csr:
         """The same structure with other values, [non-zeros] in the order of the rows, until the next call."""
         other = object.__new__(Csr)
         other._matrix, other.forward = self._matrix, (*self.forward[:2], values)
-        # Fresh memory for every epoch would take longer than the copy. No place is out of range.
+        # No place is out of range.
         np.take(values, self._matrix.order.numpy(), out=self._turned, mode="clip")
         other.backward = (*self.backward[:2], self._turned)
         return other

@@ -29,7 +29,7 @@ from fgnas.network import LayerParameters, Network, SecondProduct
 from fgnas.networks import kernels
 from fgnas.networks.batch import BETAS, COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, gathered_samples, thinned
-from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, rates_of
+from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, kept_unless_large, rates_of
 from fgnas.networks.training import input_scale
 from fgnas.tasks.nodes import GraphData
 
@@ -215,7 +215,7 @@ class _State:
         kernels.adam(*arrays, rate, recipe.weight_decay, self.updates, BETAS)
 
 
-@functools.lru_cache(maxsize=32)
+@kept_unless_large(32)
 def _training(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Csr]:
     """The receptive field of the training nodes and its features, where layers keep these shares of the edges."""
     field = Field(data, np.flatnonzero(data.train), len(rates), rates=rates)
@@ -240,10 +240,10 @@ def _gradient(
 ) -> Reals:  # fmt: skip
     """The gradient of the summed losses of some paths, which see the same dropout of the features."""
     batch = batch_of(supernet, paths)
-    kept = keep_mask(rng, features.forward[2].shape, recipe.dropout)
+    seen = features.dropped(rng, recipe.dropout)
     hidden = zip(field.blocks[:-1], batch.layouts[:-1], strict=True)
     masks = [keep_mask(rng, (len(block.target_degrees), layout.width), recipe.dropout) for block, layout in hidden]
-    at_work = Pass(batch, field, features.refilled(features.forward[2] * kept), masks)
+    at_work = Pass(batch, field, seen, masks)
     powers = np.exp(at_work.logits - at_work.logits.max(-1, keepdims=True))
     of_logits = powers / powers.sum(-1, keepdims=True)
     of_logits[np.arange(len(labels)), :, labels] -= 1
@@ -319,7 +319,7 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
     return {name: float((values.argmax(1).numpy() == labels).mean()) for name, values in found.items()}
 
 
-@functools.lru_cache(maxsize=32)
+@kept_unless_large(32)
 def _validation(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, NDArray[np.int64]]:
     nodes = np.flatnonzero(data.val)
     return Field(data, nodes, len(rates), rates=rates), data.labels[nodes]

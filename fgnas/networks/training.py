@@ -155,12 +155,9 @@ def _trained_together(
     inputs = np.random.default_rng([input_seed, 1])
     rows = [len(block.target_degrees) for block in train_field.blocks[:-1]]
     all_kept = [np.ones((len(block.target_degrees), 1), np.float32) for block in val_field.blocks[:-1]]
-    kept = np.empty_like(features.forward[2])
     merits, found = np.full(len(batch), -np.inf), np.zeros((2, len(batch)), np.int64)
     for epoch in range(recipe.epochs):
-        keep_mask(inputs, kept.shape, recipe.dropout, kept)
-        kept *= features.forward[2]
-        seen = features.refilled(kept)
+        seen = features.dropped(inputs, recipe.dropout)
         at_work = Pass(batch, train_field, seen, _masks(batch, rngs, rows, recipe.dropout))
         at_work.backward(_loss_gradient(at_work.logits, labels))
         batch.step(recipe.learning_rate, recipe.weight_decay)

@@ -58,7 +58,7 @@ def test_the_executor_changes_no_trial(scheduler, tmp_path, monkeypatch):
                "epochs": 3}  # fmt: skip
     found = set()
     for name, where in {
-        "processes": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
+        "one": {"workers": 1}, "two": {"workers": 2}, "dask": {"executor": "dask", "scheduler": scheduler},
     }.items():  # fmt: skip
         fgnas.search("digits", run=name, runs=tmp_path, **options, **where)
         files = ("trials.jsonl", "leaders.json", "best.json", "pareto.json")

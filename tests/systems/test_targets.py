@@ -18,7 +18,7 @@ from fgnas.systems.fgnas.target import find_target
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("fgnas")
 SEARCH = ("search", "--target", "frugal", "--objectives", "val,lut_ms", "--dataset", "digits", "--epochs", "2",
-          "--children", "20", "--leaders", "2", "--retrain-seeds", "1", "--retrain-epochs", "2", "--latency-ms", "20",
+          "--children", "40", "--leaders", "2", "--retrain-seeds", "1", "--retrain-epochs", "2", "--latency-ms", "20",
           "--seed", "4", "--quiet")  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_it_runs_is_killed_resumed_and_shown(package: Path, tmp_path: Path) -> N
     # `env` hands the environment to a process that is killed itself, not through a shell.
     command = ["env", "-C", str(tmp_path), f"PYTHONPATH={environment['PYTHONPATH']}", "OMP_NUM_THREADS=1",
                PROGRAM, *SEARCH, "--run", "cut", "--workers", "1"]  # fmt: skip
-    killed(command, cut, lambda: lines(cut / "trials.jsonl") >= 6)
+    killed(command, cut, lambda: lines(cut / "trials.jsonl") >= 10)
     fgnas("search", "--run", "cut", "--resume", "--workers", "2", "--quiet")
     same(cut, whole, ("trials.jsonl", "leaders.json", "best.json", "pareto.json"))
     best = json.loads((whole / "best.json").read_text())
@@ -67,7 +67,7 @@ def test_it_runs_is_killed_resumed_and_shown(package: Path, tmp_path: Path) -> N
     costs = best["costs"]
     assert costs["lut_ms"] == pytest.approx(costs["lut"] * costs["latency_cycles"] / 1e5)
     trials = [json.loads(line) for line in (whole / "trials.jsonl").read_text().splitlines()]
-    assert len(trials) == 20 and all(np.isfinite(trial["costs"]["lut_ms"]) for trial in trials)
+    assert len(trials) == 40 and all(np.isfinite(trial["costs"]["lut_ms"]) for trial in trials)
     fgnas("report", "whole")
     assert "LUTs times milliseconds" in (whole / "report.html").read_text(encoding="utf-8")
 

@@ -102,14 +102,14 @@ def test_couplings_reach_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hang or a mismatch on any memory ends with exit code 1."""
-    monkeypatch.setattr("fgnas.tools.simulate.COUPLINGS", COUPLINGS[1:3])
+    monkeypatch.setattr("fgnas.tools.simulate.COUPLINGS", COUPLINGS[:3])
     project = _tiny_project(tmp_path / "p")
     assert main(["sim", str(project), "--couplings", "1"]) == 0
     assert "data first: runs 1, mismatches 0, hangs 0" in capsys.readouterr().out
     golden = project / "vectors" / "logits.bin"
     golden.write_bytes(bytes([golden.read_bytes()[0] ^ 1]) + golden.read_bytes()[1:])
     assert main(["sim", str(project), "--couplings", "1", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["mismatches"] == 2
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 3
     assert main(["sim", str(project), "--couplings", "1", "--rtl", "x"]) == 2
 
 

@@ -8,13 +8,14 @@ from fgnas.tools.verilator import (
     QUICK,
     QUICK_CYCLES,
     THOROUGH,
+    Effort,
     effort_for,
 )
 
 
-@pytest.mark.parametrize(("cycles", "flags"), [
+@pytest.mark.parametrize(("cycles", "effort"), [
     (0, QUICK), (QUICK_CYCLES, QUICK), (QUICK_CYCLES + 1, MIDDLE),
     (MIDDLE_CYCLES, MIDDLE), (MIDDLE_CYCLES + 1, THOROUGH),
 ])  # fmt: skip
-def test_a_longer_run_gets_a_better_build(cycles: int, flags: str) -> None:
-    assert effort_for(cycles) == flags
+def test_a_longer_run_gets_a_better_build(cycles: int, effort: Effort) -> None:
+    assert effort_for(cycles) == effort

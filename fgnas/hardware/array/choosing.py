@@ -185,17 +185,18 @@ def holding(
     source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
 ) -> list[Arrangement]:
     """Those whose memories may hold the graphs: a price takes much longer. Raises _NotHeld where none's do."""
-    found, problem = list[Arrangement](), UserError("no arrangement is offered")
-    for one in reversed(offered):
+    found: list[Arrangement] = []
+    problem: UserError | None = None
+    for one in offered:
         try:
             check_least(source, graphs[0], replace(one, beat_bits=room.beat_bits), graphs[1:])
         except UserError as error:
-            problem = error
+            problem = problem or error
         else:
             found.append(one)
-    if not found:
+    if problem and not found:
         raise _NotHeld(str(problem))
-    return found[::-1]
+    return found
 
 
 def deliverable(

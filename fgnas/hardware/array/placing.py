@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fgnas.errors import UserError
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.dealing import Deal, Ints, deal, deal_for_logits
-from fgnas.hardware.array.engine import QUEUE_WORDS, rows_held
+from fgnas.hardware.array.engine import QUEUE_WORDS, Engine, rows_held
 from fgnas.hardware.array.geometry import PlacedLayer, memories
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import (
@@ -102,9 +102,16 @@ def fit(
     """A network on the smallest engine that holds it so arranged with this graph; `further` as in `encode_array`."""
     plans = plan_layers(source, arrangement)
     dealt = deal_graph(plans, data, further)
-    held = memories(placed(plans, dealt))
+    return ArrayAccelerator(source, _engine_of(source, plans, placed(plans, dealt), arrangement), plans)
+
+
+def _engine_of(
+    source: ArrayNetwork, plans: tuple[LayerPlan, ...], layers: Sequence[PlacedLayer], arrangement: Arrangement
+) -> Engine:
+    """The smallest engine that holds the layers with their rows."""
+    held = memories(layers)
     words = Words(int(held.results), int(held.own_words), int(held.partial))
-    return ArrayAccelerator(source, smallest_engine(source, plans, words, arrangement), plans)
+    return smallest_engine(source, plans, words, arrangement)
 
 
 def check_least(
@@ -121,9 +128,7 @@ def check_least(
         PlacedLayer(plan, plan.aggregate.m, depth, *before, 0)
         for plan, depth, before in zip(plans, depths, zip(groups, combined, strict=True), strict=False)
     ]
-    held = memories(even)
-    words = Words(int(held.results), int(held.own_words), int(held.partial))
-    smallest_engine(source, plans, words, arrangement)
+    _engine_of(source, plans, even, arrangement)
 
 
 def readout(data: GraphData, graphs: Ints) -> GraphData:
