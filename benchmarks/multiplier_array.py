@@ -120,7 +120,7 @@ def written(encoded: EncodedArray, number: int) -> int:
     descriptor, engine = encoded.programme[number], encoded.accelerator.engine
     if descriptor.operation == Operation.LOAD or descriptor.target != Target.TABLE:
         return 0
-    together = engine.table_writes(engine.modes[descriptor.mode], descriptor.target_tiles)
+    together = engine.table_writes(engine.modes[descriptor.mode], descriptor.target_tiles, descriptor.target_base)
     return encoded.nodes * descriptor.tiles // together
 
 

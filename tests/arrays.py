@@ -12,6 +12,9 @@ from fgnas.backends.project import Request, write
 from fgnas.design import PAIRS, VECTORS, Design
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.arrangement import Arrangement
+from fgnas.hardware.array.choosing import LARGER
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import table_banks
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.layers import ArrayNetwork, array_network
@@ -100,6 +103,13 @@ def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: t
     design = random_design(rng, layers, (*hidden, last))
     network = random_network(rng, design, data)
     return array_network(design, tied(design, network) if rng.integers(2) else network, GraphShape.of(data), data.name)
+
+
+def weighed(array: ArrayAccelerator, data: GraphData) -> float:
+    """Cycles of an array that shares no table, more by LARGER for each doubling of what its arrangement costs."""
+    engine = array.engine
+    doublings = (engine.results * engine.finished).bit_length() - 1
+    return total_cycles(encode_array(array, data)) * (1 + LARGER) ** doublings
 
 
 def random_data(rng: np.random.Generator) -> GraphData:

@@ -33,7 +33,7 @@ from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall, Source
 from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.engine import HEADS, LANES, MOST_PLACES, Engine, in_block_ram
+from fgnas.hardware.array.engine import BANK_WORDS, HEADS, LANES, MOST_PLACES, Engine, in_block_ram
 from fgnas.hardware.array.kind import FittedArray
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.points.encoded import EncodedPoints, PointArray
@@ -393,8 +393,8 @@ def write_rtl(accelerator: AnyOnEngine, directory: Path) -> list[Path]:
 def package_text(beat_bits: int, bits: int = programme.NARROW_BITS, neighbours: bool = False) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
     entries for numbers of so many bits, with or without nearest points."""
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, beat_bits=beat_bits, bits=bits,
-                  neighbours=neighbours, most_places=MOST_PLACES)  # fmt: skip
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, bank_words=BANK_WORDS, beat_bits=beat_bits,
+                  bits=bits, neighbours=neighbours, most_places=MOST_PLACES)  # fmt: skip
 
 
 def _kernel(accelerator: AnyOnEngine) -> str:

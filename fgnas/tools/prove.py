@@ -67,7 +67,7 @@ class Proof:
     @property
     def of_array(self) -> bool:
         """Whether it is a module of the multiplier array, without nearest points and scores."""
-        return self.module.startswith("array_")
+        return _of_array(self.module)
 
     @property
     def title(self) -> str:
@@ -75,6 +75,10 @@ class Proof:
         sizes = [f"{name} {value}" for name, value in {**self.parameters, **self.package}.items()]
         about = ", ".join([*(self.kernel[:1] if self.kernel else ()), *sizes])
         return f"{self.module}{f' ({about})' if about else ''}"
+
+
+def _of_array(module: str) -> bool:
+    return module.startswith("array_")
 
 
 PROOFS: tuple[Proof, ...] = (
@@ -90,7 +94,7 @@ PROOFS: tuple[Proof, ...] = (
     Proof("array_gather", parameters={"Units": 4, "Modes": 2, "LogK": 0x12, "LogN": 0x10, "SumBits": 2}),
     Proof("array_issue", parameters={
         "Units": 8, "Modes": 2, "LogK": 0x10, "LogN": 0x10, "WordBits": 4, "Together": 2, "Banks": 1, "Parts": 2}),
-    Proof("array_table", ("fgnas_block_ram",), {
+    Proof("array_table", ("fgnas_block_ram", "array_unit_bank"), {
         "WordBits": 1, "TableWords": 8, "Readers": 2, "Banks": 4, "Loaded": 2, "Results": 2}),
     Proof("array_writeback", parameters={
         "Units": 4, "Modes": 2, "M": 0b010_100, "LogK": 0x10, "LogN": 0x00, "Bits": 2, "QueueWords": 16, "Results": 2}),
@@ -183,7 +187,8 @@ def _sources(proof: Proof, folder: Path, change: Callable[[str], str]) -> list[s
     (folder / "module.sv").write_text(change(_module_text(proof)), encoding="utf-8")
     named = (rules / f"{name}.sv" for name in (*proof.below, proof.module))
     bound = [rules / "axi.sv", *(path for path in named if path.is_file())]
-    files = [folder / "package.sv", *(rtl / f"{name}.sv" for name in proof.below), folder / "module.sv", *bound]
+    below = (rtl / ("array" if _of_array(name) else "") / f"{name}.sv" for name in proof.below)
+    files = [folder / "package.sv", *below, folder / "module.sv", *bound]
     return [str(path) for path in files]
 
 

@@ -34,14 +34,12 @@ module array_table_rules #(
   input wire [Results-1:0][array_pkg::AddressBits-1:0]  write_address_i
 );
   logic seen_q = 1'b0;  // a reset
-  logic same_place, clashes, clashes_q;
+  logic [Results-1:0] other_place;  // results that are not for the banks that take them; the first one may come alone
+  logic passes, clashes, clashes_q;
+  assign passes = load_i && 32'(load_address_i) % Loaded + 32'(load_count_i) > Loaded;
   always_comb begin
-    same_place = 1'b0;
     for (int unsigned r = 0; r < Results; r++) begin
-      for (int unsigned other = 0; other < r; other++) begin
-        if (write_i[r] && write_i[other] &&
-            32'(write_address_i[r]) % Results == 32'(write_address_i[other]) % Results) same_place = 1'b1;
-      end
+      other_place[r] = write_i[r] && 32'(write_address_i[r]) % Results != r && (r != 0 || (write_i >> 1) != '0);
     end
     clashes = 1'b0;
     for (int unsigned b = 0; b < Banks; b++) begin
@@ -57,7 +55,8 @@ module array_table_rules #(
     clashes_q <= clashes && valid_i && !rst_i;
     if (rst_i) seen_q <= 1'b1;
     if (seen_q && !rst_i) begin
-      different_banks: `FGNAS_TABLE_USER (!same_place) else $error("two results of a cycle are for one bank of a table");
+      own_banks: `FGNAS_TABLE_USER (other_place == '0) else $error("a result is not for the banks that may take it");
+      within_banks: `FGNAS_TABLE_USER (!passes) else $error("a load's words pass the last bank");
       one_source: `FGNAS_TABLE_USER (!(load_i && write_i != '0)) else $error("a load meets results");
       clash_told: assert (clash_i == clashes_q) else $error("a bank is asked for two words, and does not say so");
     end
@@ -66,8 +65,10 @@ module array_table_rules #(
 `ifdef PROVE_ARRAY_TABLE
   // One word, any, is watched: nobody drives `some_address`, so that the proof chooses.
   logic [array_pkg::AddressBits-1:0] some_address, watch_q;
-  logic known_q, expected_q;            // whether the word was written, and whether a reader gets it in this cycle
-  logic [WordBits-1:0] value_q, read_q;  // what it is, and what the reader must get
+  logic known_q;                // whether the word was written
+  logic [WordBits-1:0] value_q;  // what it is
+  logic [1:0] expected_q;       // a reader asked for it, a cycle ago and before
+  logic [1:0][WordBits-1:0] read_q;  // what it must get
   logic [31:0] place;                   // of the word in a load
   assign place = 32'(watch_q) - 32'(load_address_i);
   logic [Results-1:0] behind;  // results that have no place
@@ -75,7 +76,7 @@ module array_table_rules #(
   always_ff @(posedge clk_i) begin
     if (load_i && 32'(load_address_i) + 32'(load_count_i) <= TableWords && place < 32'(load_count_i)) begin
       known_q <= 1'b1;
-      value_q <= load_word_i[place];
+      value_q <= load_word_i[32'(watch_q)%Loaded];
     end
     for (int unsigned r = 0; r < Results; r++) begin
       if (!load_i && write_i[r] && write_address_i[r] == watch_q) begin
@@ -83,21 +84,21 @@ module array_table_rules #(
         value_q <= write_word_i[r];
       end
     end
-    expected_q <= known_q && valid_i && !absent_i[0] && address_i[0] == watch_q && !clashes;
-    read_q     <= value_q;
+    expected_q <= {expected_q[0], known_q && valid_i && !absent_i[0] && address_i[0] == watch_q && !clashes};
+    read_q     <= {read_q[0], value_q};
     if (rst_i) begin
       watch_q    <= some_address;
       known_q    <= 1'b0;
-      expected_q <= 1'b0;
+      expected_q <= '0;
     end
     if (!seen_q) begin
       begins_with_reset: assume (rst_i);
     end
     in_table: assume (32'(watch_q) < TableWords && 32'(load_count_i) <= Loaded && behind == '0);
     if (seen_q && !rst_i) begin
-      reads: assert (!expected_q || word_i[0] == read_q) else $error("a reader gets another word than it asks for");
+      reads: assert (!expected_q[1] || word_i[0] == read_q[1]) else $error("a reader gets another word than it asks for");
       // What a proof must be able to reach, or it proves nothing: these must fail.
-      reach_read: assert (!(expected_q && read_q[0] && !load_i));
+      reach_read: assert (!(expected_q[1] && read_q[1][0] && !load_i));
       reach_clash: assert (!clash_i);
     end
   end

@@ -74,7 +74,7 @@ module array_writeback_rules #(
       begins_with_reset: assume (rst_i);
     end
     if (seen_q && !rst_i) begin
-      stays: assume ((d_i.mode == mode_q && d_i.tiles == tiles_q) || &none);
+      stays: assume ((d_i.mode == mode_q && d_i.tiles == tiles_q) || (&none && !asks));
       words: assume (d_i.tiles != '0 && 32'(d_i.tiles) <= QueueWords);
       at_rest: assume (!start_i || (&none && !asks));
     end

@@ -20,6 +20,7 @@ from fgnas.design import MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.engine import (
+    BANK_WORDS,
     FINISHED,
     LANES,
     PAIRED_BITS,
@@ -156,6 +157,16 @@ class EngineColumns:
         return copy_banks(self.beat_bits, self.shared)
 
     @property
+    def bank_words(self) -> Ints:
+        """Words of a bank of a table."""
+        return np.asarray(self.table_words) // self.copy_banks
+
+    @property
+    def bank_slices(self) -> Ints:
+        """Block RAMs with a register behind each that a bank of a table has."""
+        return ceil_div(self.bank_words, BANK_WORDS)
+
+    @property
     def shares(self) -> Ints:
         """1 where units share tables."""
         return (np.asarray(self.shared) > 1).astype(np.int64)
@@ -163,7 +174,7 @@ class EngineColumns:
     @property
     def place_bits(self) -> Ints:
         """Bits of an address in a bank of a table."""
-        return ceil_log2(np.maximum(self.table_words // self.copy_banks, 2))
+        return ceil_log2(np.maximum(self.bank_words, 2))
 
     @property
     def word_bits(self) -> Ints:
@@ -362,6 +373,7 @@ def _table(e: EngineColumns, family: str) -> Terms:
         "loaded word bits": loaded,
         "loaded word bits * (banks of a port = 4)": loaded * (e.banks == 4),
         "loaded word bits * log2 results": loaded * ceil_log2(e.results),
+        **_slices(banks, e),
     }
 
 
@@ -372,6 +384,15 @@ def _own_table(e: EngineColumns, family: str) -> Terms:
         "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
         "word bits * (results = 4)": e.word_bits * (e.results == 4),
         "log2 banks": ceil_log2(e.banks),
+        **_slices(e.banks, e),
+    }
+
+
+def _slices(banks: Ints, e: EngineColumns) -> Terms:
+    # Each has a register; a word is chosen among those of its bank.
+    return {
+        "registered word bits": banks * e.bank_slices * e.word_bits,
+        "chosen word bits": banks * (e.bank_slices - 1) * e.word_bits,
     }
 
 
@@ -641,14 +662,23 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     """[2, n] LUTs and FFs of a unit's modules that the pipeline has, too: its memories, of a shared table its part,
     that of nearest points' indices, and its products."""
     shared = characterisation(family)
-    table = {"Depth": e.table_words // e.copy_banks, "Width": e.word_bits}
     return (
-        e.copy_banks // e.shared * _module("fgnas_block_ram", table, shared, family)
+        e.copy_banks // e.shared * _bank(e, shared, family)
         + _rows(e.own_words, e.word_bits, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + _stored_indices(e, shared, family)
         + LANES * _product(e, shared, family) * (1 - np.asarray(e.paired))
     )
+
+
+def _bank(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of the block RAMs of a bank of a table."""
+    full, rest = np.divmod(e.bank_words, BANK_WORDS)
+    deep, last = (
+        _module("fgnas_block_ram", {"Depth": words, "Width": e.word_bits}, shared, family)
+        for words in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
+    )
+    return full * deep + (rest > 0) * last
 
 
 def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:

@@ -41,5 +41,5 @@ class Arrangement:
 
     @property
     def doublings(self) -> int:
-        """Doublings of words of H a cycle and of units that share a table."""
-        return (self.results * self.shared).bit_length() - 1
+        """Doublings of words of H a cycle, of lanes that are finished in a cycle, and of units that share a table."""
+        return (self.results * self.finished * self.shared).bit_length() - 1

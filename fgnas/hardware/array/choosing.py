@@ -102,8 +102,8 @@ class Room:
 
 
 LARGER = 0.02
-"""Share of the cycles that each doubling of the words of H per cycle, or of the units that share a table, must save. A
-doubling costs LUTs, and these are only compared with a limit if there is one."""
+"""Share of the cycles that each doubling must save: of the words of H per cycle, of the lanes that are finished in a
+cycle, or of the units that share a table. It costs LUTs, and these are only compared with a limit if there is one."""
 
 
 def fastest(
@@ -112,17 +112,17 @@ def fastest(
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
     Compares the `offered_units` of the budget, every n of every hidden layer, every number of passes of the first
-    layer, and as many words of H a cycle as the tables have banks, of which twice as many must save LARGER of the
-    cycles. Where LUTs or flip-flops are limited, also epilogues that finish a part of a word in a cycle, and memories
-    that take block RAMs instead of LUTs (`table_depth`); where block RAMs are, tables that units share (`in_shares`),
-    of which twice as many readers must save LARGER. Units that take more DSPs than a limit allows have two products in
-    a slice, where the room is `paired` and numbers are narrow enough. Only where none of them fits, the first layer's W
-    comes in slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError where the network
-    fits no array.
+    layer, as many words of H a cycle as the tables have banks, and epilogues that finish a part of a word in a cycle.
+    Twice as many words, or as large a part, must save LARGER of the cycles. Where LUTs or flip-flops are limited, also
+    memories that take block RAMs instead of LUTs (`table_depth`); where block RAMs are, tables that units share
+    (`in_shares`), of which twice as many readers must save LARGER. Units that take more DSPs than a limit allows have
+    two products in a slice, where the room is `paired` and numbers are narrow enough. Only where none of them fits, the
+    first layer's W comes in slices, too, or the rows of H in blocks. `further` as in `encode_array`. Raises UserError
+    where the network fits no array.
     """
     check_network(source)
     modelled = not {"lut", "ff"}.isdisjoint(room.limits)
-    savings = list(itertools.product(FINISHED, (False, True))) if modelled else [(LANES, False)]
+    savings = list(itertools.product(FINISHED, (False, True) if modelled else (False,)))
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")

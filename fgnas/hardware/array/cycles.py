@@ -33,15 +33,15 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
-RESULT_CYCLES = 10
+RESULT_CYCLES = 11
 """From the issue of a row's last entry to the cycle in which its result may leave the queue."""
-COEFFICIENT_CYCLES = 3
+COEFFICIENT_CYCLES = 5
 """Extra cycles of every phase of an engine with attention, which computes each entry's coefficient."""
 QUOTIENT_CYCLES = 3
 """Cycles of a quotient beyond one for each of its bits."""
 GATHER_CYCLES = 3
 """Extra cycles of a nearest point's address, compared with that of an entry of a stream."""
-SAMPLE_CYCLES = 8
+SAMPLE_CYCLES = 9
 """From the issue of a row's last word of differences to the first of its indices."""
 ROOT_CYCLES = 4
 """Cycles of a distance beyond one for each bit of its root."""
@@ -51,7 +51,7 @@ PARTIAL_CYCLES = 1
 """Extra cycles of every phase of an engine that keeps partial sums."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
-END_CYCLES = {Target.TABLE: 2, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, Target.PARTIAL: 1}
+END_CYCLES = {Target.TABLE: 3, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, Target.PARTIAL: 1}
 """From the cycle in which the last result leaves to the end of the phase."""
 FINISH_CYCLES = 2
 """From the end of the last phase to the interrupt."""
@@ -114,7 +114,7 @@ def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:
         engine.queue_rows(tiles),
         beats_per_slot_row(takers, engine.beat_bits, engine.bits) if sparse else 0,
         slot_rows_per_beat(takers, engine.beat_bits, engine.bits) if sparse else 0,
-        engine.table_writes(mode, descriptor.target_tiles)
+        engine.table_writes(mode, descriptor.target_tiles, descriptor.target_base)
         if descriptor.target == Target.TABLE
         else engine.results_together(mode, tiles),
         before,

@@ -370,9 +370,9 @@ class Engine:
         """Words of logits that leave in one beat."""
         return results_together(mode.m, tiles, self.beat_bits)
 
-    def table_writes(self, mode: Mode, target_tiles: int) -> int:
+    def table_writes(self, mode: Mode, target_tiles: int, target_base: int) -> int:
         """Words of H that go to the tables in a cycle."""
-        return int(table_writes(mode.m, target_tiles, self.results))
+        return int(table_writes(mode.m, target_tiles, self.results, target_base))
 
     def queue_rows(self, tiles: int) -> int:
         """Rows of so many words that a unit can hold back."""
@@ -515,6 +515,24 @@ def table_banks(beat_bits: int) -> int:
     return beat_bits // (2 * wire.MEMORY_WORD_BITS)
 
 
+MOST_BANKS = table_banks(max(PORT_WIDTHS))
+"""Banks of a table at most."""
+
+
+def even_place(words: Any) -> Any:
+    """The first place behind so many words of a table that is in the first bank, however many there are.
+
+    Loads into tables, and H, begin at such places: then a word's place in a beat, or its group, says which bank takes
+    it. Integers, or arrays of them.
+    """
+    return ceil_div(words, MOST_BANKS) * MOST_BANKS
+
+
+BANK_WORDS = 4096
+"""Words of a block RAM with a register behind it: a bank of more has several, and a choice among their registers. Block
+RAMs of so many words stand side by side on most devices, with few multiplexers between them and the register or none."""
+
+
 def copy_banks(beat_bits: Any, shared: Any) -> Any:
     """Memories that a copy of the table is made of, which so many units read. Integers, or arrays of them."""
     return np.where(np.asarray(shared) > 1, np.maximum(table_banks(beat_bits), BANKS_OF_READER * np.asarray(shared)),
@@ -535,13 +553,14 @@ def results_together(groups: int, tiles: int, beat_bits: int) -> int:
     return room if tiles == 1 and groups % room == 0 else 1
 
 
-def table_writes(groups: Any, target_tiles: Any, results: Any) -> Any:
+def table_writes(groups: Any, target_tiles: Any, results: Any, target_base: Any = 0) -> Any:
     """Words of H that go to the tables in a cycle: as many as the engine offers, of groups that many apart.
 
-    They must be in different banks: a row is one word in the units that read it, and the groups come out even; else one
-    word. Integers, or arrays of them.
+    Each must be for the banks that take it: a row is one word in the units that read it, the groups come out even, and
+    so does the first word's place; else one word. Integers, or arrays of them.
     """
-    return np.where((target_tiles == 1) & (groups % results == 0), results, 1)
+    even = (groups % results == 0) & (target_base % results == 0)
+    return np.where((target_tiles == 1) & even, results, 1)
 
 
 def rows_held(words: int, tiles: int) -> int:

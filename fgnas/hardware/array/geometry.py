@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fgnas.hardware.array.engine import even_place
 from fgnas.hardware.numbers import ceil_div
 
 
@@ -174,7 +175,8 @@ class Memories:
     """Words of a unit that the layers of a network take on a graph.
 
     Attributes:
-        weights: words that are loaded into the table first; `least`: those of them of the least row; `results`: H.
+        weights: words that are loaded into the table first, see `loaded_words`; `least`: those of them of the least
+            row; `results`: H.
         own: Z; after it come `maxima`, the largest scores of rows; `vectors`, those of all attentions; `queries`; and
             `scores`, those of edges and the largest of them.
         partial: sums of slices and blocks.
@@ -207,7 +209,7 @@ def memories(layers: Sequence[PlacedLayer]) -> Memories:
     words = [layer.words for layer in layers]
     least = _most(one.least_words for one in words)
     return Memories(
-        weights=sum(one.weight_words for one in words) + least, least=least,
+        weights=loaded_words(words), least=least,
         results=_most(layer.result_words for layer in layers),
         own=_most(layer.own_words for layer in layers),
         maxima=_most(layer.words.scored_nodes * layer.rows for layer in layers),
@@ -219,6 +221,12 @@ def memories(layers: Sequence[PlacedLayer]) -> Memories:
         longest=_most(np.maximum(one.tiles, one.write_tiles) for one in words),
         row=_most(one.row_tiles for one in words),
     )  # fmt: skip
+
+
+def loaded_words(words: Sequence[LayerWords]) -> Any:
+    """Words of a unit's table in front of H, which begins in the first bank: the weights of all layers, and the least
+    row."""
+    return even_place(sum(one.weight_words for one in words) + _most(one.least_words for one in words))
 
 
 def _most(values: Iterable[Any]) -> Any:

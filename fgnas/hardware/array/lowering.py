@@ -15,7 +15,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_COUNTED, Engine, Mode, Softmax, built_rows, copy_banks
-from fgnas.hardware.array.geometry import LayerWords
+from fgnas.hardware.array.geometry import LayerWords, loaded_words
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.programme import DESCRIPTOR, LARGEST_INDEX, Activation
 from fgnas.hardware.integer.scores.pair import PairScores
@@ -216,7 +216,7 @@ class ArrayAccelerator:
     @functools.cached_property
     def results_base(self) -> int:
         """First word of H in the table, behind what is loaded; every layer's H overwrites the one before it."""
-        return loaded_words(self.plans)
+        return int(loaded_words(self.plans))
 
     @functools.cached_property
     def least_base(self) -> int:
@@ -227,22 +227,25 @@ class ArrayAccelerator:
         """[places, words, LANES] what is loaded into the tables ("weight"), the biases ("bias"), the activation tables
         ("activation"), or the own rows ("vector").
 
-        The weights are those of the first pass and slice of every layer, and after them the least row.
+        The weights are those of the first pass and slice of every layer, and the least row right in front of H.
         """
         if name == "activation":
             parts = [np.concatenate([plan.activation_image() for plan in self.plans])] * self.places
         else:
-            behind = [self._least_image()] if name == "weight" else []
+            behind = [self._up_to_results()] if name == "weight" else []
             parts = [
                 np.concatenate([getattr(plan, f"{name}_image")(place) for plan in self.plans] + behind)
                 for place in range(self.places)
             ]
         return np.stack(parts)
 
-    def _least_image(self) -> Codes:
-        """[least words, LANES] the least number of any layer with a maximum in blocks."""
+    def _up_to_results(self) -> Codes:
+        """[words, LANES] what lies between the weights and H: nothing, then the least row, which is the least number of
+        any layer with a maximum in blocks."""
         widths = [plan.layer.value_format.width for plan in self.plans if plan.least_words]
-        return np.full((least_words(self.plans), LANES), -(1 << max(widths, default=1) - 1), np.int64)
+        found = np.zeros((self.results_base - sum(plan.weight_words for plan in self.plans), LANES), np.int64)
+        found[len(found) - least_words(self.plans) :] = -(1 << max(widths, default=1) - 1)
+        return found
 
     def part_image(self, plan: LayerPlan, part: int, piece: int) -> Codes:
         """[places, weight_words, LANES] what is loaded into the tables for a pass and a slice."""
@@ -356,11 +359,6 @@ def softmax_for(layers: Sequence[Scored], degree_bits: int) -> Softmax | None:
 def least_words(plans: Sequence[LayerPlan]) -> int:
     """Words of the least row, which all layers with a maximum in blocks share; 0 without one."""
     return max(plan.least_words for plan in plans)
-
-
-def loaded_words(plans: Sequence[LayerPlan]) -> int:
-    """Words of a unit's table that are loaded before anything is computed."""
-    return sum(plan.weight_words for plan in plans) + least_words(plans)
 
 
 def table_words(plans: Sequence[LayerPlan]) -> int:

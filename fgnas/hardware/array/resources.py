@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fgnas.hardware import wire
 from fgnas.hardware.array.area import EngineColumns, engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
-from fgnas.hardware.array.engine import LANES, Engine, Softmax, in_block_ram
+from fgnas.hardware.array.engine import BANK_WORDS, LANES, Engine, Softmax, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
 from fgnas.hardware.pipeline.memories import reader_buffer
 from fgnas.hardware.pipeline.tables import table_of
@@ -68,12 +68,19 @@ def block_rams(
     The depths are those that are built.
     """
     banks = engines.copy_banks
-    tables = engines.units // engines.shared * banks * _halves(family, engines.table_words // banks, engines.word_bits)
+    tables = engines.units // engines.shared * banks * _bank_halves(family, engines)
     rows = _row_halves(family, engines.own_words, engines.word_bits)
     rows += _row_halves(family, engines.partial_words, LANES * engines.sum_bits)
     indices = np.where(engines.indices, _halves(family, np.maximum(engines.indices, 2), engines.index_bits), 0)
     buffer = _halves(family, np.full_like(engines.beat_bits, reader_buffer().of(0).depth), engines.beat_bits)
     return (tables + engines.units * (rows + exponentials + indices) + buffer) / 2
+
+
+def _bank_halves(family: str, engines: EngineColumns) -> Ints:
+    """RAMB18s of a bank of a table."""
+    full, rest = np.divmod(engines.bank_words, BANK_WORDS)
+    halves = full * _halves(family, np.full_like(full, BANK_WORDS), engines.word_bits)
+    return halves + np.where(rest, _halves(family, np.maximum(rest, 1), engines.word_bits), 0)
 
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:

@@ -16,7 +16,7 @@ module array_table #(
   input  wire                                            valid_i,   // words are read
   input  wire  [Readers-1:0]                             absent_i,  // but not by these units
   input  wire  [Readers-1:0][array_pkg::AddressBits-1:0] address_i,
-  output logic [Readers-1:0][WordBits-1:0]               word_o,    // a cycle later
+  output logic [Readers-1:0][WordBits-1:0]               word_o,    // two cycles later
   output logic                                           clash_o,   // a bank was asked for two words
   input  wire                                            load_i,
   input  wire  [array_pkg::AddressBits-1:0]              load_address_i,
@@ -40,49 +40,32 @@ module array_table #(
     end
   end
 
-  // What may be written into each bank: the last bits of its number say which word of a load, or which result. Results
-  // of a cycle differ in the bits that number them.
-  logic [Loaded-1:0][WordBits-1:0] stored;
+  // What may be written into each bank: the last bits of its number say which word of a load, or which result. The first
+  // result may be for any bank, where it comes alone.
+  logic [Results-1:0] own;
   logic [Results-1:0][WordBits-1:0] result;
   logic [Results-1:0][AddressBits-1:0] result_place;
-  logic [Results-1:0] written;
   for (genvar j = 0; j < Results; j++) begin : gen_result
-    always_comb begin
-      written[j]      = 1'b0;
-      result_place[j] = '0;
-      result[j]       = '0;
-      for (int unsigned r = 0; r < Results; r++) begin
-        if (write_i[r] && 32'(write_address_i[r] & AddressBits'(Results - 1)) == j) begin
-          written[j]      = 1'b1;
-          result_place[j] = result_place[j] | write_address_i[r];
-          result[j]       = result[j] | write_word_i[r];
-        end
-      end
-    end
+    assign own[j]          = write_i[j] && 32'(write_address_i[j] & AddressBits'(Results - 1)) == j;
+    assign result_place[j] = own[j] ? write_address_i[j] : write_address_i[0];
+    assign result[j]       = own[j] ? write_word_i[j] : write_word_i[0];
   end
+  logic [Loaded-1:0][WordBits-1:0] stored;
   for (genvar j = 0; j < Loaded; j++) begin : gen_stored
-    logic [WordBits-1:0] loaded;
-    always_comb begin
-      loaded = '0;
-      for (int unsigned l = 0; l < Loaded; l++) begin
-        if ((32'(load_address_i) + l) % Loaded == j) loaded = load_word_i[l];
-      end
-    end
-    assign stored[j] = load_i ? loaded : result[j%Results];
+    assign stored[j] = load_i ? load_word_i[j] : result[j%Results];
   end
 
   logic [Banks-1:0][WordBits-1:0] read;
   for (genvar b = 0; b < Banks; b++) begin : gen_bank
-    // The word that a load has for this bank, counted from the load's first.
-    logic [LogBanks-1:0] word;
+    logic [LogBanks-1:0] behind;  // banks from the load's first
     /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank; a memory may be small
     logic [AddressBits-1:0] write_place, read_place;
     /* verilator lint_on UNUSEDSIGNAL */
     logic write;
-    assign word        = LogBanks'(b) - load_address_i[LogBanks-1:0];
-    assign write       = load_i ? 32'(word) < 32'(load_count_i)
-                                : written[b%Results] && result_place[b%Results][LogBanks-1:0] == LogBanks'(b);
-    assign write_place = load_i ? load_address_i + AddressBits'(word) : result_place[b%Results];
+    assign behind      = LogBanks'(b) - load_address_i[LogBanks-1:0];
+    assign write       = load_i ? 32'(behind) < 32'(load_count_i)
+                                : (own[b%Results] || write_i[0]) && result_place[b%Results][LogBanks-1:0] == LogBanks'(b);
+    assign write_place = load_i ? load_address_i : result_place[b%Results];
     // All that ask for this bank ask for one word.
     always_comb begin
       read_place = '0;
@@ -90,7 +73,7 @@ module array_table #(
         if (!absent_i[r] && address_i[r][LogBanks-1:0] == LogBanks'(b)) read_place = read_place | address_i[r];
       end
     end
-    fgnas_block_ram #(.Depth(Words), .Width(WordBits)) u_table (
+    array_unit_bank #(.Depth(Words), .Width(WordBits)) u_table (
       .clk_i(clk_i), .write_i(write && !over), .write_address_i(PlaceBits'(write_place >> LogBanks)),
       .write_data_i(stored[b%Loaded]), .read_address_i(PlaceBits'(read_place >> LogBanks)), .read_data_o(read[b])
     );
@@ -98,14 +81,14 @@ module array_table #(
 
   // A reader's word: the banks are halved bit by bit.
   for (genvar r = 0; r < Readers; r++) begin : gen_reader
-    logic [LogBanks-1:0] bank_q;
+    logic [1:0][LogBanks-1:0] bank_q;
     logic [LogBanks:0][Banks-1:0][WordBits-1:0] left;
-    always_ff @(posedge clk_i) bank_q <= address_i[r][LogBanks-1:0];
+    always_ff @(posedge clk_i) bank_q <= {bank_q[0], address_i[r][LogBanks-1:0]};
     assign left[LogBanks] = read;
     for (genvar bit_of = 0; bit_of < LogBanks; bit_of++) begin : gen_half
       for (genvar b = 0; b < Banks; b++) begin : gen_word
         if (b < (1 << bit_of)) begin : gen_choice
-          assign left[bit_of][b] = bank_q[bit_of] ? left[bit_of+1][b+(1<<bit_of)] : left[bit_of+1][b];
+          assign left[bit_of][b] = bank_q[1][bit_of] ? left[bit_of+1][b+(1<<bit_of)] : left[bit_of+1][b];
         end else begin : gen_none
           assign left[bit_of][b] = '0;
         end

@@ -1,4 +1,5 @@
-// A number shifted by one of the engine's shifts: to the right rounded to nearest, ties to even. No cycle.
+// A number shifted by one of the engine's shifts: to the right it is to be rounded to nearest, ties to even, by adding
+// up_o. No cycle.
 
 `default_nettype none
 
@@ -6,33 +7,36 @@ module array_unit_align #(
   parameter int unsigned YBits      = 29,
   parameter int unsigned Shifts     = 2,
   parameter logic signed [Shifts-1:0][7:0] ShiftBy = '0,  // to the right; negative ones to the left
-  parameter int unsigned NumberBits = 4
+  localparam int unsigned NumberBits = (Shifts > 1) ? $clog2(Shifts) : 1
 ) (
   input  wire  signed [YBits-1:0]    value_i,
   input  wire  [NumberBits-1:0]      number_i,  // of the shift
-  output logic [YBits-1:0]           value_o
+  output logic [YBits-1:0]           value_o,
+  output logic                       up_o
 );
-  function automatic logic [YBits-1:0] aligned(input logic signed [YBits-1:0] value,
-                                              input logic [NumberBits-1:0] number);
-    logic signed [YBits-1:0] shifted;
-    logic up;
-    shifted = value;
-    up      = 1'b0;
-    for (int unsigned s = 0; s < Shifts; s++) begin
-      if (32'(number) == s) begin
-        if (signed'(ShiftBy[s]) <= 0) begin
-          shifted = value <<< (-signed'(ShiftBy[s]));
-        end else begin
-          automatic int unsigned right = 32'(ShiftBy[s]);
-          automatic logic signed [YBits-1:0] rest = value & YBits'((64'd1 << (right - 1)) - 64'd1);
-          shifted = value >>> right;
-          up      = value[right-1] && (rest != '0 || shifted[0]);
-        end
-      end
+  logic signed [Shifts-1:0][YBits-1:0] shifted;
+  logic [Shifts-1:0] up;
+  for (genvar s = 0; s < Shifts; s++) begin : gen_shift
+    localparam int By = int'(signed'(ShiftBy[s]));
+    localparam int unsigned Left = (By < 0) ? -By : 0;
+    localparam int unsigned Right = (By > 0) ? By : 0;
+    if (Right == 0) begin : gen_left
+      assign shifted[s] = value_i <<< Left;
+      assign up[s]      = 1'b0;
+    end else begin : gen_right
+      logic rest;
+      assign rest       = (value_i & YBits'((64'd1 << (Right - 1)) - 64'd1)) != '0;
+      assign shifted[s] = value_i >>> Right;
+      assign up[s]      = value_i[Right-1] && (rest || shifted[s][0]);
     end
-    aligned = shifted + YBits'({1'b0, up});
-  endfunction
-  assign value_o = aligned(value_i, number_i);
+  end
+  if (Shifts == 1) begin : gen_only
+    assign value_o = shifted[0];
+    assign up_o    = up[0];
+  end else begin : gen_choice
+    assign value_o = shifted[number_i];
+    assign up_o    = up[number_i];
+  end
 endmodule
 
 `default_nettype wire

@@ -33,7 +33,7 @@ module array_unit_finish #(
   input  wire                                                messages_i,
   input  wire  [DenominatorBits-1:0]                         divisor_i,  // a cycle later
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic                                               quotient_o,  // numbers meet their bias
+  output logic                                               next_o,      // a cycle later, numbers meet their bias
   output logic                                               valid_o,
   output logic [Finished-1:0][fgnas_pkg::WordBits-1:0]       lanes_o,
   output logic signed [fgnas_pkg::WordBits-1:0]              largest_o,   // of the descriptor's width
@@ -44,30 +44,52 @@ module array_unit_finish #(
   localparam int unsigned ResultWidth = fgnas_pkg::WordBits;
   localparam int unsigned Fine = fgnas_pkg::LogitExtraBits;
 
+  // Facts of the descriptor, which are there before it begins.
+  localparam int unsigned NumberBits = (Shifts > 1) ? $clog2(Shifts) : 1;
+  logic [NumberBits-1:0] number_q;  // of its shift
+  logic [ResultWidth-1:0] largest_q;
+  assign largest_o = largest_q;
+  always_ff @(posedge clk_i) begin
+    number_q  <= NumberBits'(d_i.shift);
+    largest_q <= ResultWidth'((17'd1 << (d_i.bits - 1'b1)) - 17'd1);
+  end
+
   // The lanes are shifted. The bias is read.
   logic [Finished-1:0][YBits-1:0] y_d, y_q;
   (* ram_style = "distributed" *) logic [WordBits-1:0] biases[BiasWords];
-  logic [Parts-1:0][Finished*Bits-1:0] bias_word;
-  logic [Finished*Bits-1:0] bias_q;
+  logic [Parts-1:0][Finished-1:0][Bits-1:0] bias_word;
+  logic [Finished-1:0][Bits-1:0] bias;
+  logic [Finished-1:0][Bits+Fine-1:0] bias_q;
+  logic [Finished-1:0] up_d, up_q;  // a shifted lane is rounded up
   logic load_bias, y_valid_q, u_valid_q, quotient_valid;
   /* verilator lint_off UNUSEDSIGNAL */  // there may be few tiles
   logic [TileBits-1:0] bias_tile;
   /* verilator lint_on UNUSEDSIGNAL */
   logic [PartBits-1:0] bias_part;
   for (genvar l = 0; l < Finished; l++) begin : gen_shift
-    array_unit_align #(.YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .NumberBits($bits(d_i.shift))) u_align (
-      .value_i(YBits'(signed'(lanes_i[l]))), .number_i(d_i.shift), .value_o(y_d[l])
+    logic [YBits-1:0] shifted;
+    logic up;
+    array_unit_align #(.YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy)) u_align (
+      .value_i(YBits'(signed'(lanes_i[l]))), .number_i(number_q), .value_o(shifted), .up_o(up)
     );
+    // What is divided is rounded before; else the bias's adder does it.
+    assign y_d[l]  = Softmax ? shifted + YBits'(up) : shifted;
+    assign up_d[l] = !Softmax && up;
   end
   assign load_bias  = load_i && d_i.target == 3'(TargetBias);
   assign over_o     = load_bias && 32'(load_address_i) >= BiasWords;
   assign bias_word  = biases[BiasBits'(d_i.bias_base) + BiasBits'(bias_tile)];
-  assign quotient_o = quotient_valid;
+  assign bias       = bias_word[bias_part];
   assign valid_o    = u_valid_q;
   always_ff @(posedge clk_i) begin
     if (load_bias) biases[BiasBits'(load_address_i)] <= load_word_i;
-    bias_q    <= (d_i.bias != '0) ? bias_word[bias_part] : '0;
+    for (int unsigned l = 0; l < Finished; l++) begin
+      bias_q[l] <= (d_i.bias == '0)      ? '0
+                   : (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias[l])) <<< Fine
+                                           : (Bits + Fine)'(signed'(bias[l]));
+    end
     y_q       <= y_d;
+    up_q      <= up_d;
     y_valid_q <= valid_i && !rst_i;
     u_valid_q <= quotient_valid && !rst_i;
   end
@@ -88,6 +110,7 @@ module array_unit_finish #(
     assign bias_tile      = messages_i ? waiting_q[Divides-1] : tile_i;
     assign bias_part      = messages_i ? part_q[Divides-1] : part_i;
     assign quotient_valid = messages_i ? divided_q[Divides-1] : y_valid_q;
+    assign next_o         = messages_i ? divided_q[Divides-2] : valid_i;
     for (genvar l = 0; l < Finished; l++) begin : gen_quotient
       logic signed [QuotientBits:0] found;
       fgnas_divider #(
@@ -101,22 +124,23 @@ module array_unit_finish #(
     assign bias_tile      = tile_i;
     assign bias_part      = part_i;
     assign quotient_valid = y_valid_q;
+    assign next_o         = valid_i;
     assign quotient       = y_q;
   end
 
   // The bias is added, and the result saturates.
-  assign largest_o = ResultWidth'((17'd1 << (d_i.bits - 1'b1)) - 17'd1);
   for (genvar l = 0; l < Finished; l++) begin : gen_saturate
-    logic signed [Bits+Fine-1:0] bias;
-    logic signed [YBits:0] u;
-    assign bias = (d_i.bias_fine != '0) ? (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits])) <<< Fine
-                                        : (Bits + Fine)'(signed'(bias_q[l*Bits+:Bits]));
-    assign u    = (YBits + 1)'(signed'(quotient[l])) + (YBits + 1)'(bias);
-    always_ff @(posedge clk_i) begin
-      if (u > (YBits + 1)'(largest_o)) lanes_o[l] <= largest_o;
-      else if (u < (YBits + 1)'(~largest_o)) lanes_o[l] <= ~largest_o;
-      else lanes_o[l] <= u[ResultWidth-1:0];
-    end
+    // The bits behind the numbers carry what rounds up: one adder does both.
+    logic [YBits:0] u;
+    /* verilator lint_off UNUSEDSIGNAL */
+    logic carry;
+    /* verilator lint_on UNUSEDSIGNAL */
+    logic [ResultWidth-1:0] saturated;
+    assign {u, carry} = {(YBits + 1)'(signed'(quotient[l])), 1'b1} + {(YBits + 1)'(signed'(bias_q[l])), up_q[l]};
+    array_unit_saturate #(.Width(YBits + 1)) u_saturate (
+      .value_i(u), .largest_i(largest_q), .value_o(saturated)
+    );
+    always_ff @(posedge clk_i) lanes_o[l] <= saturated;
   end
 endmodule
 

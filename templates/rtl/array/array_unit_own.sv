@@ -33,32 +33,39 @@ module array_unit_own #(
   input  wire                                ends_i,
   input  wire                                score_i,
   input  wire  [array_pkg::TileBits-1:0]     tile_i,
-  input  wire                                vector_first_i,  // of the entry whose word meets the vector in cycle 6
+  input  wire                                vector_first_i,  // of the entry whose word meets the vector
   input  wire  [array_pkg::TileBits-1:0]     vector_tile_i,
   input  wire  [array_pkg::AddressBits-1:0]  own_address_i,
   // An own row that is added to a finished one comes before them.
   input  wire                                adds_i,
   input  wire  [array_pkg::AddressBits-1:0]  added_address_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic [WordBits-1:0]                word_o,          // a cycle later
+  output logic [WordBits-1:0]                word_o,          // two cycles later
   output logic                               over_o           // what is written has no place
 );
   import array_pkg::*;
   localparam int unsigned OwnBits = $clog2(OwnWords);
 
   logic load_own, own_write, over_result;
-  logic [AddressBits-1:0] own_write_q;
-  logic [TileBits-1:0] own_tile_q;
+  logic [AddressBits-1:0] own_write_q, step_q;  // step_q: from a row's last word to the next row
+  logic [TileBits-1:0] own_tile_q, last_tile_q;
+  logic to_own_q;
   logic own_ends;  // the row's last word of this pass: the words of other passes lie before the next row's
   assign load_own    = Softmax && load_i && d_i.target == 3'(TargetOwn);
-  assign own_write   = pop_i && d_i.target == 3'(TargetOwn);
+  assign own_write   = pop_i && to_own_q;
   assign over_result = own_write && 32'(own_write_q) >= OwnWords;
   assign over_o      = over_result || (load_own && 32'(load_address_i) >= OwnWords);
-  assign own_ends    = own_tile_q == d_i.tiles - 1'b1;
+  assign own_ends    = own_tile_q == last_tile_q;
+  // Facts of the descriptor, which are there before it begins.
+  always_ff @(posedge clk_i) begin
+    to_own_q    <= d_i.target == 3'(TargetOwn);
+    last_tile_q <= d_i.tiles - 1'b1;
+    step_q      <= AddressBits'(d_i.target_tiles - d_i.tiles) + 1'b1;
+  end
   always_ff @(posedge clk_i) begin
     if (own_write) begin
       own_tile_q  <= own_ends ? '0 : own_tile_q + 1'b1;
-      own_write_q <= own_write_q + (own_ends ? AddressBits'(d_i.target_tiles - d_i.tiles) : '0) + 1'b1;
+      own_write_q <= own_write_q + (own_ends ? step_q : AddressBits'(1));
     end
     if (start_i) begin
       own_tile_q  <= '0;
@@ -66,7 +73,7 @@ module array_unit_own #(
     end
   end
 
-  logic [WordBits-1:0] own_data;
+  logic [WordBits-1:0] own_data, read;
   logic own_enable;
   logic [OwnBits-1:0] own_to, own_from, own_read;
   if (Softmax) begin : gen_own_loads
@@ -91,7 +98,7 @@ module array_unit_own #(
       always_comb begin
         own_from = OwnBits'(own_address_i);
         if (of_edges) own_from = OwnBits'(row_at_q) + OwnBits'(own_address_i);
-        // The vector meets a word of H in cycle 6.
+        // The vector meets a word of H as soon as that has passed the coefficients.
         else if (queries_i) own_from = vector_at + OwnBits'(vector_tile_i);
         else if (messages_i && !(dots_i && score_i)) own_from = OwnBits'(row_at_q);
       end
@@ -114,8 +121,9 @@ module array_unit_own #(
   assign own_read = adds_i ? OwnBits'(added_address_i) : own_from;
   array_unit_rows #(.Depth(OwnWords), .Width(WordBits), .Block(Block)) u_rows (
     .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
-    .read_address_i(own_read), .read_data_o(word_o)
+    .read_address_i(own_read), .read_data_o(read)
   );
+  always_ff @(posedge clk_i) word_o <= read;
 endmodule
 
 `default_nettype wire

@@ -17,17 +17,20 @@ module array_unit_queue #(
   (* ram_style = "distributed" *) logic [array_pkg::ResultBits-1:0] queue[QueueWords];
   logic [QueueBits-1:0] write_q, read_q;
   logic [QueueBits:0] words_q;
-  assign ready_o = words_q != '0;
+  logic ready_q;
+  assign ready_o = ready_q;
   assign head_o  = queue[read_q];
   always_ff @(posedge clk_i) begin
     if (valid_i) queue[write_q] <= word_i;
     if (valid_i) write_q <= write_q + 1'b1;
     if (pop_i) read_q <= read_q + 1'b1;
     words_q <= words_q + (QueueBits + 1)'(valid_i) - (QueueBits + 1)'(pop_i);
+    ready_q <= valid_i || 32'(words_q) > 1 || (32'(words_q) == 1 && !pop_i);
     if (rst_i) begin
       write_q <= '0;
       read_q  <= '0;
       words_q <= '0;
+      ready_q <= 1'b0;
     end
   end
 endmodule

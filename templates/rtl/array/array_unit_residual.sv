@@ -34,6 +34,9 @@ module array_unit_residual #(
   logic adds, row_ends, result_valid_q;
   logic [Lanes-1:0][YBits-1:0] own_d, own_q;
   logic [Lanes-1:0][ResultWidth-1:0] result_q;
+  localparam int unsigned NumberBits = (Shifts > 1) ? $clog2(Shifts) : 1;
+  logic [NumberBits-1:0] number_q;  // of the descriptor's shift
+  always_ff @(posedge clk_i) number_q <= NumberBits'(d_i.residual_shift);
   assign adds      = d_i.residual != '0;
   assign row_ends  = at_tile_q == d_i.tiles - 1'b1;
   assign adds_o    = adds;
@@ -55,17 +58,20 @@ module array_unit_residual #(
   for (genvar l = 0; l < Lanes; l++) begin : gen_add
     localparam int unsigned BothBits = (YBits > ResultWidth ? YBits : ResultWidth) + 1;
     logic signed [BothBits-1:0] both;
-    array_unit_align #(
-      .YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy), .NumberBits($bits(d_i.residual_shift))
-    ) u_align (
-      .value_i(YBits'(signed'(own_i[l*Bits+:Bits]))), .number_i(d_i.residual_shift), .value_o(own_d[l])
+    logic [YBits-1:0] shifted;
+    logic up;
+    logic [ResultWidth-1:0] saturated;
+    array_unit_align #(.YBits(YBits), .Shifts(Shifts), .ShiftBy(ShiftBy)) u_align (
+      .value_i(YBits'(signed'(own_i[l*Bits+:Bits]))), .number_i(number_q), .value_o(shifted), .up_o(up)
     );
+    assign own_d[l] = shifted + YBits'(up);
     assign both = BothBits'(signed'(word_i[l])) + BothBits'(signed'(own_q[l]));
+    array_unit_saturate #(.Width(BothBits)) u_saturate (
+      .value_i(both), .largest_i(largest_i), .value_o(saturated)
+    );
     always_ff @(posedge clk_i) begin
-      own_q[l] <= adds ? own_d[l] : '0;
-      if (both > BothBits'(largest_i)) result_q[l] <= largest_i;
-      else if (both < BothBits'(~largest_i)) result_q[l] <= ~largest_i;
-      else result_q[l] <= both[ResultWidth-1:0];
+      own_q[l]    <= adds ? own_d[l] : '0;
+      result_q[l] <= saturated;
     end
   end
 endmodule

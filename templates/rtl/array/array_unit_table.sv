@@ -1,5 +1,8 @@
 // The table of a unit: banks by the last bits of an address, what a load or the results of a cycle write into them, and
-// the word that is read, a cycle later.
+// the word that is read, two cycles later: a bank has a register behind it.
+//
+// A load has the word that each bank may take. So has the bus of results, but for the first result: where it comes
+// alone, it may be for any bank.
 
 `default_nettype none
 
@@ -21,7 +24,7 @@ module array_unit_table #(
   input  wire  [Results-1:0][WordBits-1:0]               write_word_i,
   input  wire  [array_pkg::AddressBits-1:0]              read_address_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic [WordBits-1:0]                            word_o,
+  output logic [WordBits-1:0]                            word_o,  // two cycles later
   output logic                                           over_o   // what is written has no place
 );
   import array_pkg::*;
@@ -37,7 +40,7 @@ module array_unit_table #(
   if (Shared) begin : gen_shared
     assign word_o = write_word_i[0];
   end else if (Banks == 1) begin : gen_one_bank
-    fgnas_block_ram #(.Depth(TableWords), .Width(WordBits)) u_table (
+    array_unit_bank #(.Depth(TableWords), .Width(WordBits)) u_table (
       .clk_i(clk_i), .write_i((load_i || write_i[0]) && !over_o),
       .write_address_i(load_i ? TableBits'(load_address_i) : TableBits'(write_address_i[0])),
       .write_data_i(load_i ? load_word_i : write_word_i[0]),
@@ -46,43 +49,25 @@ module array_unit_table #(
   end else begin : gen_banks
     localparam int unsigned LogBanks = $clog2(Banks);
     logic [Banks-1:0][WordBits-1:0] read;
-    logic [LogBanks-1:0] read_bank_q;
-    always_ff @(posedge clk_i) read_bank_q <= read_address_i[LogBanks-1:0];
-    always_comb begin
-      word_o = '0;
-      for (int unsigned b = 0; b < Banks; b++) if (32'(read_bank_q) == b) word_o = read[b];
-    end
+    logic [1:0][LogBanks-1:0] bank_q;
+    assign word_o = read[bank_q[1]];
+    always_ff @(posedge clk_i) bank_q <= {bank_q[0], read_address_i[LogBanks-1:0]};
     for (genvar b = 0; b < Banks; b++) begin : gen_bank
-      // The word that a load has for this bank, counted from the load's first.
-      logic [LogBanks-1:0] word;
+      localparam int unsigned Own = b % Results;  // the result that it may take
+      // Banks from the load's first: its words do not pass the last bank.
+      logic [LogBanks-1:0] behind;
+      logic loaded, own, first;
       /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank
-      logic [TableBits-1:0] load_place;
+      logic [AddressBits-1:0] address;
       /* verilator lint_on UNUSEDSIGNAL */
-      logic loaded, written;
-      assign word       = LogBanks'(b) - load_address_i[LogBanks-1:0];
-      assign load_place = TableBits'(load_address_i) + TableBits'(word);
-      assign loaded     = load_i && (LogBanks + 1)'(word) < load_count_i;
-      // The result for this bank; no two of a cycle are for the same.
-      /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank
-      logic [AddressBits-1:0] result_address;
-      /* verilator lint_on UNUSEDSIGNAL */
-      logic [WordBits-1:0] result_word;
-      always_comb begin
-        written        = 1'b0;
-        result_address = write_address_i[0];
-        result_word    = write_word_i[0];
-        for (int unsigned r = 0; r < Results; r++) begin
-          if (write_i[r] && write_address_i[r][LogBanks-1:0] == LogBanks'(b)) begin
-            written        = 1'b1;
-            result_address = write_address_i[r];
-            result_word    = write_word_i[r];
-          end
-        end
-      end
-      fgnas_block_ram #(.Depth(TableWords / Banks), .Width(WordBits)) u_table (
-        .clk_i(clk_i), .write_i((loaded || written) && !over_o),
-        .write_address_i(loaded ? load_place[TableBits-1:LogBanks] : result_address[TableBits-1:LogBanks]),
-        .write_data_i(loaded ? load_word_i[word] : result_word),
+      assign behind  = LogBanks'(b) - load_address_i[LogBanks-1:0];
+      assign loaded  = load_i && (LogBanks + 1)'(behind) < load_count_i;
+      assign own     = write_i[Own] && write_address_i[Own][LogBanks-1:0] == LogBanks'(b);
+      assign first   = write_i[0] && write_address_i[0][LogBanks-1:0] == LogBanks'(b);
+      assign address = load_i ? load_address_i : own ? write_address_i[Own] : write_address_i[0];
+      array_unit_bank #(.Depth(TableWords / Banks), .Width(WordBits)) u_table (
+        .clk_i(clk_i), .write_i((loaded || own || first) && !over_o), .write_address_i(address[TableBits-1:LogBanks]),
+        .write_data_i(load_i ? load_word_i[b] : own ? write_word_i[Own] : write_word_i[0]),
         .read_address_i(read_address_i[TableBits-1:LogBanks]), .read_data_o(read[b])
       );
     end

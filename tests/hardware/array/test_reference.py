@@ -288,9 +288,9 @@ def test_the_least_row_by_hand() -> None:
     source = array_network(design, Network((parameters,), 0), GraphShape.of(data), "two")
     encoded = encode_array(fit(source, data, Arrangement(1, blocks=2)), data)
     words = encoded.accelerator.image("weight")[0]
-    assert words.shape == (2, 8) and np.all(words[1] == -128), "W, and the least row of 8 bits"
+    assert words.shape == (4, 8) and np.all(words[3] == -128), "W, and in front of H the least row of 8 bits"
     aggregated = [one for one in encoded.programme if one.region == Region.EDGES]
-    assert [(one.table_base, one.limit, one.accumulate) for one in aggregated] == [(1, 2, 0), (1, 2, 1)]
+    assert [(one.table_base, one.limit, one.accumulate) for one in aggregated] == [(3, 2, 0), (3, 2, 1)]
     assert np.array_equal(reference.run(encoded), right(source, data))
     assert np.all(reference.run(encoded) < 0)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.array.engine import LANES, MOST_BIASES, MOST_PLACES, MOST_TILES, Mode, most_of
+from fgnas.hardware.array.engine import LANES, MOST_BIASES, MOST_PLACES, MOST_TILES, Mode, even_place, most_of
 from fgnas.hardware.array.points.classifier import Classifier
 from fgnas.hardware.array.points.fused import Dense, Epilogue, Fused, Gathered, Held, Joined, Made, Read
 from fgnas.hardware.array.points.layouts import Layout
@@ -55,12 +55,12 @@ class Lowering:
         self.together = Mode(units // self.wide, self.wide, 1)
         self.planned: list[Planned] = []
         self.common, self.apart = Image(), Image(self.wide)  # weights of all units, and those of the units of a group
-        self.before_apart = common
+        self.before_apart = int(even_place(common))
         self.biases = Image()  # words that were loaded last
         self.bias_words = 0
         self.streams: list[Stream] = []
         self.stream_of: dict[Any, int] = {}
-        self.rooms = {TABLE: Room("words of a table", paging.table, common + apart),
+        self.rooms = {TABLE: Room("words of a table", paging.table, self.before_apart + apart, even_place),
                       OWN: Room("own words", most_of(neighbours=True).own_words)}  # fmt: skip
         self.values: dict[str, PlacedValue] = {}
         self.classifier = Classifier(self)

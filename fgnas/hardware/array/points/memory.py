@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fgnas.errors import UserError
-from fgnas.hardware.array.engine import MOST_ROW, MOST_TABLE_WORDS, MOST_TILES, most_of
+from fgnas.hardware.array.engine import MOST_ROW, MOST_TABLE_WORDS, MOST_TILES, even_place, most_of
 from fgnas.hardware.array.points.layouts import Layout
 from fgnas.hardware.array.programme import Target
 
@@ -25,18 +25,22 @@ class Room:
         name: of the memory.
         size: words that it can have.
         base: words that are taken from the beginning.
+        behind: the first place that may be given behind so many words.
     """
 
-    def __init__(self, name: str, size: int, base: int = 0) -> None:
+    def __init__(
+        self, name: str, size: int, base: int = 0, behind: Callable[[int], int] = lambda words: words
+    ) -> None:  # fmt: skip
         self.name, self.size, self.base, self.taken, self.most = name, size, base, dict[int, int](), base
+        self.behind = behind
 
     def give(self, words: int) -> int:
         """The first word of a free stretch. Raises NoRoomError where there is none."""
-        at = self.base
+        at = self.behind(self.base)
         for first, end in sorted(self.taken.items()):
             if first - at >= words:
                 break
-            at = max(at, end)
+            at = max(at, self.behind(end))
         if at + words > self.size:
             raise NoRoomError(f"the network needs {at + words:,} {self.name}, an array has {self.size:,}: choose fewer "
                               f"points, narrower layers or more units")  # fmt: skip
