@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pages import write_files
 
 import fgnas
 from fgnas import searchers, systems
@@ -53,7 +54,9 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name)
 def test_python_blocks_run_in_order(page: Path, tmp_path: Path) -> None:
-    """The blocks of a page are one program, run in an empty folder; a text block right behind one is its output."""
+    """The blocks of a page are one program, run in a folder with the files that the page names; a text block right
+    behind one is its output."""
+    write_files(page.read_text(encoding="utf-8"), tmp_path)
     program = "\n".join(blocks(page, "python"))
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

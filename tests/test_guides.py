@@ -1,7 +1,7 @@
 """Every command of every guide runs, in the order of the page and in an empty folder.
 
 A guide is a page below *Guides* in mkdocs.yml. A block that is not run gives the reason in a comment before it. The
-Python of a guide is run by tests/test_docs.py.
+Python files of a guide lie in that folder.
 """
 
 import os
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import write_files
 
 ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^  - Guides:\n((?:      - .*\n)+)", re.MULTILINE)
@@ -36,35 +37,37 @@ def test_blocks_by_hand() -> None:
 
 
 def test_every_system_has_a_guide() -> None:
-    """And every guide has commands that run, or a program."""
+    """And every guide has commands that run."""
     pages = {page: page.read_text(encoding="utf-8") for page in guides()}
     assert len(pages) == 6
     for system in ("g-cos", "magnas", "hgnas"):
         assert any(f"--system {system}" in text for text in pages.values())
     for page, text in pages.items():
-        assert "```python" in text or any(why is None for _, why in blocks(text)), page
+        assert any(why is None for _, why in blocks(text)), page
 
 
-def with_commands() -> list[Path]:
-    return [page for page in guides() if "```python" not in page.read_text(encoding="utf-8")]
+def test_files_by_hand(tmp_path: Path) -> None:
+    write_files("```python\n# a.py\nx = 1\n```\n\n```python\nprint(2)\n```\n", tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.py": "# a.py\nx = 1\n"}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-@pytest.mark.parametrize("page", with_commands(), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", guides(), ids=lambda page: page.stem)
 def test_the_commands_of_a_guide_run(page: Path, tmp_path: Path) -> None:
-    """With `fgnas` from this environment and this source."""
-    if "cora" in page.read_text(encoding="utf-8") and not os.environ.get("FGNAS_DATA_ROOT"):
+    """With `fgnas` and `python` from this environment, and this source."""
+    guide = page.read_text(encoding="utf-8")
+    if "cora" in guide and not os.environ.get("FGNAS_DATA_ROOT"):
         pytest.skip("needs FGNAS_DATA_ROOT: tests never download")
-    program = tmp_path / "bin" / "fgnas"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fgnas.cli "$@"\n')
-    program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
-                   "PYTHONPATH": str(ROOT)}  # fmt: skip
-    folder = tmp_path / "guide"
+    programs, folder = tmp_path / "bin", tmp_path / "guide"
+    programs.mkdir()
+    for name, options in {"fgnas": " -m fgnas.cli", "python": ""}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{options} "$@"\n')
+        (programs / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     folder.mkdir()
-    for text, why in blocks(page.read_text(encoding="utf-8")):
+    write_files(guide, folder)
+    for text, why in blocks(guide):
         if why is None:
             done = subprocess.run(["bash", "-ec", text], cwd=folder, env=environment, capture_output=True, text=True)
             assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
