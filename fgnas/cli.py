@@ -158,7 +158,7 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or a module's factory")
     _add_dataset(sub)
     sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
-    _add_number(sub, "--bits", POSITIVE, "width of every number; with --loss of the widest", 10)
+    _add_number(sub, "--bits", POSITIVE, "width of every number, 4 to 10; with --loss of the widest", 10)
     about = "points that the validation part may lose: layer by layer the fewest bits that keep it"
     sub.add_argument("--loss", type=parser_of(NOT_NEGATIVE), metavar="POINTS", help=about)
     _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
@@ -429,7 +429,8 @@ def _load_collection(reference: str | None) -> Collection:
     from fgnas.tasks import sources
     from fgnas.tasks.notes import untold
 
-    data = sources.load(reference or Options.dataset)
+    with step("load the data"):
+        data = sources.load(reference or Options.dataset)
     for remark in untold(data.nodes) if data.nodes is not None else ():
         print(f"{data.label}: {remark}", file=sys.stderr)
     return data
@@ -738,7 +739,9 @@ def _sample(options: argparse.Namespace) -> int:
 
 def _import(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.plain import IMPORTED_BITS, check_bits
 
+    check_bits(options.bits, IMPORTED_BITS)  # before anything is loaded, which takes seconds
     data = _load_collection(_reference(options))
     found = api.import_model(options.model, data, options.weights, options.bits, options.dsp, options.graphs,
                              options.loss)  # fmt: skip

@@ -18,12 +18,14 @@ PARALLELISM = {"t_in": 5, "t_out": 4, "t_aggr": 8}
 """Lanes of every layer; `t_attn` and `t_act` are 4 where they exist."""
 BITS = range(2, PIPELINE_BITS + 1)
 """Widths of every number."""
+IMPORTED_BITS = range(4, PIPELINE_BITS + 1)
+"""Widths of the numbers of an imported model, which may become a design or a network of operations."""
 
 
-def check_bits(bits: int) -> None:
-    """Raise UserError where numbers of a design cannot be as wide."""
-    if bits not in BITS:
-        raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
+def check_bits(bits: int, allowed: range = BITS) -> None:
+    """Raise UserError where numbers cannot be as wide."""
+    if bits not in allowed:
+        raise UserError(f"--bits is {bits}: give {allowed.start} to {allowed.stop - 1}")
 
 
 def design_of(architecture: Sequence[dict[str, Any]], widths: Sequence[int], dsp: int, source: str) -> Design:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from fgnas.tasks import nodes
+from fgnas.errors import UserError
+from fgnas.tasks import nodes, sources
+from fgnas.tasks.collection import Collection, of_nodes
 from fgnas.tasks.nodes import GraphData
 
 Data = str | os.PathLike[str] | GraphData
@@ -14,3 +17,15 @@ Data = str | os.PathLike[str] | GraphData
 def data_of(data: Data) -> GraphData:
     """Return the data, loading it if necessary."""
     return data if isinstance(data, GraphData) else nodes.load(data)
+
+
+def collection_of(data: Any) -> Collection:
+    """The data that a model is imported for, loaded if necessary. Raises UserError for what is no data."""
+    if isinstance(data, Collection):
+        return data
+    if isinstance(data, GraphData):
+        return of_nodes(data)
+    if isinstance(data, str | os.PathLike):
+        return sources.load(os.fspath(data))
+    raise UserError(f"data is of type {type(data).__name__}: give a name such as 'cora', what fgnas.load returns, or a file "
+                    f"such as 'graph.pt', which torch.save(data, 'graph.pt') writes of a PyG Data")  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fgnas import plain
+from fgnas.api.data import Data, collection_of
 from fgnas.api.designs import Design, one_thread
 from fgnas.api.projects import Project
 from fgnas.errors import UserError
@@ -21,13 +21,13 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.built import with_room_within
 from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, fastest_operations
-from fgnas.hardware.array.engine import check_may_pair
+from fgnas.hardware.array.engine import LANES, check_may_pair, dsps_of
 from fgnas.hardware.array.kind import LIMITED
 from fgnas.hardware.array.operations import Described, OperationNetwork
 from fgnas.hardware.integer import interpreter, stored
 from fgnas.hardware.specification import Specification
+from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.progress import step
-from fgnas.tasks import sources
 from fgnas.tasks.collection import Collection
 
 if TYPE_CHECKING:
@@ -160,31 +160,36 @@ class ImportedNetwork:
 
 
 def import_model(
-    source: str | Module, data: str | os.PathLike[str] | Collection, weights: str | os.PathLike[str] | None = None,
+    source: str | os.PathLike[str] | Module, data: Data | Collection, weights: str | os.PathLike[str] | None = None,
     bits: int = 10, dsp: int = 100, graphs: int | None = None, loss: float | None = None,
 ) -> Design | ImportedNetwork:  # fmt: skip
     """A trained PyG model (docs/import.md) as a design, where the pipeline runs it, or else as a network of operations
     on an array.
 
-    `source` is MODEL.pt2, `module:factory`, or a module; of data of many graphs the network holds the first `graphs`
-    that test. With `loss` every layer has the fewest bits, up to `bits`, with which the validation part loses so many
-    points at most; of numbers, per cent of their error. Raises UserError with the name of the module that cannot be
-    imported, and where the loss cannot be kept.
+    `source` is MODEL.pt2, `module:factory`, or a module; `data` is a name, a file, or what `fgnas.load` returns. Of
+    data of many graphs the network holds the first `graphs` that test. With `loss` every layer has the fewest bits, up
+    to `bits`, with which the validation part loses so many points at most; of numbers, per cent of their error. Raises
+    UserError with the name of the module that cannot be imported, and where the loss cannot be kept.
     """
-    from fgnas.networks import pyg
-    from fgnas.networks.imported.importing import KEPT, imported
-    from fgnas.networks.imported.reading import read_model, traced
+    check_bits(bits, IMPORTED_BITS)
+    found = collection_of(data)
+    source = os.fspath(source) if isinstance(source, os.PathLike) else source
+    with step("load PyTorch and the model"):
+        from fgnas.networks import pyg
+        from fgnas.networks.imported.importing import KEPT, imported
+        from fgnas.networks.imported.reading import read_model, traced
 
-    plain.check_bits(bits)
-    found = data if not isinstance(data, str | os.PathLike) else sources.load(os.fspath(data))
-    one_thread()
-    model = read_model(source, None if weights is None else Path(weights))
+        model = read_model(source, None if weights is None else Path(weights))
+        one_thread()
     label, said = _names(source)
     with step("import the model"):
         if found.nodes is not None:
             with contextlib.suppress(UserError):
                 taken = pyg.of_model(model, found.nodes, bits, dsp, loss)
                 return Design(taken.design, taken.network, found.name, found.fingerprint, label)
+        if dsp < (least := dsps_of(LANES)):
+            raise UserError(f"--dsp is {dsp}, but this model runs on a multiplier array, which takes {least} DSP "
+                            f"slices at least: give --dsp {least} or more")  # fmt: skip
         run = functools.partial(traced, model)
         return ImportedNetwork.of(imported(run, found, bits, graphs or KEPT, loss), found, said, label, dsp, bits)
 

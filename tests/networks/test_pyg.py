@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
+from fgnas import progress
 from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
 from fgnas.errors import UserError
@@ -301,6 +302,7 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
 )
 def test_models_that_are_none(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "QUIET_S", 3600)  # on a slow machine the wait has a line of its own
     (tmp_path / "fgnas_test_models.py").write_text(MODELS)
     (tmp_path / "text.pt2").write_text("hello")
     torch.save({}, tmp_path / "empty.pt")

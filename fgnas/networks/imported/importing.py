@@ -27,10 +27,9 @@ from fgnas.networks.imported.quantising import (
 )
 from fgnas.networks.imported.tracing import Given, Traced, reals_of
 from fgnas.networks.narrowing import narrowest
+from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.tasks.collection import Collection, Kind, metric, scores
 
-BITS = range(4, 11)
-"""Widths of numbers: those of the value of an entry."""
 KEPT = 64
 """Graphs that a network holds, unless as many are asked for."""
 CALIBRATED_ON = 256
@@ -97,8 +96,7 @@ def imported(run: Run, data: Collection, bits: int, kept: int = KEPT, loss: floa
 
     Raises UserError where the model cannot be imported, or is not the same network.
     """
-    if bits not in BITS:
-        raise UserError(f"--bits is {bits}: give {BITS.start} to {BITS.stop - 1}")
+    check_bits(bits, IMPORTED_BITS)
     if data.graph is not None:
         return _of_graphs(run, data, bits, kept, loss)
     traced, seen, apart = proven(run, data)
@@ -148,7 +146,7 @@ def narrowest_bits(goal: Goal, seen: Seen, bits: int, values: Callable[[Chosen],
     places = list(dict.fromkeys(node.place for node in seen.nodes))
     named = lambda widths: dict(zip(places, widths, strict=True))  # noqa: E731
     lost = lambda widths: goal.lost(values(Chosen(named(widths), 0)))  # noqa: E731
-    found = narrowest(len(places), range(BITS.start, bits + 1), lambda widths: lost(widths) <= goal.loss)
+    found = narrowest(len(places), range(IMPORTED_BITS.start, bits + 1), lambda widths: lost(widths) <= goal.loss)
     if found is None:
         raise UserError(f"--loss is {goal.loss:g}, but numbers of {bits} bits lose {lost([bits] * len(places)):.2f}: "
                         f"allow more, or more --bits")  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,10 @@ def read_model(source: str | nn.Module, weights: Path | None) -> Any:
     """The module that `module:factory` returns, with the state in `weights`, or the program of a .pt2 file; a module is
     taken as it is. Raises UserError where there is none, and where its weights would be random ones."""
     if isinstance(source, nn.Module):
+        if weights is not None:
+            raise UserError(f"weights are for module:factory: {type(source).__name__} is a module, which has its own")
         return source
+    _check_source(source)
     if source.endswith(".pt2"):
         if weights is not None:
             raise UserError("--weights is for module:factory: a .pt2 file contains its own")
@@ -37,6 +42,20 @@ def read_model(source: str | nn.Module, weights: Path | None) -> Any:
             raise UserError(f"{source} makes a model with random weights: give --weights FILE, what torch.save wrote "
                             f"of its state_dict")  # fmt: skip
     return model
+
+
+def _check_source(source: Any) -> None:
+    """Raise UserError for what is neither a module nor the name of one."""
+    if isinstance(source, str):
+        return
+    name = getattr(source, "__name__", "")
+    if inspect.isclass(source):
+        raise UserError(f"source is the class {name}: give a trained model, {name}() with its weights")
+    if inspect.isroutine(source):
+        raise UserError(f"source is the function {name}: give the trained model that it returns")
+    if isinstance(source, Mapping):
+        raise UserError("source is a state_dict: give the module that it belongs to")
+    raise UserError(f"source is of type {type(source).__name__}: give a trained module, 'module:factory' or a .pt2 file")
 
 
 def _differ(one: nn.Module, other: nn.Module) -> bool:

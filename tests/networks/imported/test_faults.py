@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
+from fgnas import progress
 from fgnas.cli import main
 
 NODES, WIDTH, CLASSES = 24, 6, 3
@@ -161,8 +162,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     "weights that execute": (model("good", "--weights", "evil.pt"), "contains no plain state_dict"),
     "other weights": (model("good", "--weights", "empty.pt"), "are not this model's"),
     "weights of another shape": (model("good", "--weights", "shape.pt"), "are not this model's"),
-    "one bit": (model("good", "--bits", "1"), "--bits is 1"),
-    "too many bits": (model("good", "--bits", "11"), "--bits is 11"),
+    "one bit": (model("good", "--bits", "1"), "--bits is 1: give 4 to 10"),
+    "too many bits": (model("good", "--bits", "11"), "--bits is 11: give 4 to 10"),
+    "bits before anything is loaded": (["gone.pt2", "--bits", "99"], "--bits is 99: give 4 to 10"),
+    "no multipliers": (model("good", "--dsp", "0"), "--dsp is 0, but this model runs on a multiplier array"),
     "three bits of a network": (model("good", "--bits", "3"), "--bits is 3: give 4 to 10"),
     "a layer norm": (model("normed"), "layer between (LayerNorm): "),
     "a pair norm": (model("paired"), "layer between (PairNorm): "),
@@ -202,6 +205,7 @@ CASES: dict[str, tuple[list[str], str]] = {
 def test_one_line(case: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     arguments, message = CASES[case]
     monkeypatch.chdir(files)
+    monkeypatch.setattr(progress, "QUIET_S", 3600)  # on a slow machine the wait has a line of its own
     given = arguments if "--dataset" in arguments else [*arguments, "--dataset", "g.npz"]
     assert main(["import", *given]) == 2
     err = capsys.readouterr().err
@@ -211,7 +215,7 @@ def test_one_line(case: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_a_damaged_program_is_one_line_of_the_program_itself(files: Path) -> None:
     """torch logs a traceback of its own where it is loaded, past what Python calls standard error."""
-    command = [sys.executable, "-m", "fgnas.cli", "import", "bytes.pt2", "--dataset", "g.npz"]
+    command = [sys.executable, "-m", "fgnas.cli", "import", "bytes.pt2", "--dataset", "g.npz", "--quiet"]
     here = str(Path(__file__).parents[3])
     ran = subprocess.run(command, cwd=files, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": here})
     assert ran.returncode == 2 and ran.stdout == "" and ran.stderr.count("\n") == 1, ran.stderr

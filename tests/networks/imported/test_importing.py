@@ -99,6 +99,32 @@ def test_a_file_keeps_every_number(tmp_path: Path) -> None:
     assert stored.save(tmp_path / "m.npz", *found) == stored.save(tmp_path / "n.npz", *found)
 
 
+def test_loaded_data_is_what_its_name_means(tmp_path: Path) -> None:
+    model = settled(Two(SAGEConv, WIDTH, 8, CLASSES), 1)
+    loaded, named = (import_model(model, data) for data in (fgnas.load(graph(tmp_path)), graph(tmp_path)))
+    assert isinstance(loaded, ImportedNetwork) and isinstance(named, ImportedNetwork)
+    assert loaded.content == named.content and loaded.hash == named.hash
+
+
+UNTRAINED = Two(SAGEConv, WIDTH, 8, CLASSES)
+
+
+@pytest.mark.parametrize(("source", "given", "message"), [
+    (Two, {}, r"source is the class Two: give a trained model, Two\(\) with its weights"),
+    (graph, {}, "source is the function graph: give the trained model that it returns"),
+    (UNTRAINED.state_dict(), {}, "source is a state_dict: give the module that it belongs to"),
+    (3, {}, "source is of type int: give a trained module, 'module:factory' or a .pt2 file"),
+    (Path("gone.pt2"), {}, "the model gone.pt2 does not exist"),
+    (UNTRAINED, {"weights": "w.pt"}, "weights are for module:factory: Two is a module, which has its own"),
+    (UNTRAINED, {"data": Data(x=torch.ones(2, 2))}, r"data is of type Data: .* torch.save\(data, 'graph.pt'\)"),
+    (UNTRAINED, {"bits": 3}, "--bits is 3: give 4 to 10"),
+    (UNTRAINED, {"dsp": 0}, "--dsp is 0, but .* give --dsp 8 or more"),
+])  # fmt: skip
+def test_what_is_no_model_or_no_data(source, given, message: str, tmp_path: Path) -> None:
+    with pytest.raises(fgnas.UserError, match=message):
+        import_model(source, **{"data": graph(tmp_path), **given})
+
+
 def test_weights_of_edges_are_coefficients(tmp_path: Path) -> None:
     """Other weights, other results, each the model's own."""
     results = []
