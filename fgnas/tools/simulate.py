@@ -26,7 +26,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.pipeline.latency import READ_LATENCY, WRITE_LATENCY
 from fgnas.hardware.port import STEPS
 from fgnas.hardware.ports import PAGE_BYTES
-from fgnas.progress import seconds_before, step
+from fgnas.progress import counted, seconds_before, step
 from fgnas.tools.calls import calls_of, together
 from fgnas.tools.verilator import build, effort_for, execute, read_sources
 
@@ -226,15 +226,21 @@ def run_calls(directory: Path, project: Path | None = None) -> dict[str, Any]:
     call its own figures.
     """
     directory, reports, by_call = directory.resolve(), [], {}
-    calls = calls_of(directory)
-    built_for = BuiltFor.all_of([Vectors.read(call["folder"]) for call in calls])
-    for place, call in enumerate(calls, 1):
-        with step(f"call {place} of {len(calls)}: {call['call']}"):
-            reports.append(run_simulation(call["folder"], project=project or directory, built_for=built_for))
-        if reports[-1]["predicted_cycles"] != call["cycles"]:
-            raise UserError(f"{directory / CALL_LIST} contradicts the call {call['call']}: write the project again")
-        by_call[call["call"]] = {name: reports[-1][name] for name in SUMMED}
+    calls, home = calls_of(directory), (project or directory).resolve()
+    vectors = [Vectors.read(call["folder"]) for call in calls]
+    built_for, begin = BuiltFor.all_of(vectors), time.monotonic()
+    build_simulator(replace(vectors[0], directory=directory, home=home, built_for=built_for), own_sources(home), "sim")
+    build_seconds = time.monotonic() - begin
+    with counted("simulate", len(calls), "calls") as count:
+        for place, call in enumerate(calls):
+            count.show(place, call["call"])
+            reports.append(run_simulation(call["folder"], project=home, built_for=built_for))
+            if reports[-1]["predicted_cycles"] != call["cycles"]:
+                raise UserError(f"{directory / CALL_LIST} contradicts the call {call['call']}: write the project again")
+            by_call[call["call"]] = {name: reports[-1][name] for name in SUMMED}
+        count.show(len(calls))
     report = together(calls, reports)
+    report["build_seconds"] = round(report["build_seconds"] + build_seconds, 2)
     if all("phases" in one for one in reports):
         names = [phase["name"] for phase in _read_json(directory / "report" / "price.json")["phases"]]
         phases = itertools.chain(*(one["phases"] for one in reports))

@@ -1,13 +1,16 @@
 """The RTL against the integer reference and the latency model: small graphs first, then the whole of Cora."""
 
+import io
 import json
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import Choices, late_rows, random_accelerator, random_design, random_graph
 
+from fgnas import progress
 from fgnas.backends.pipeline import price as project_price
 from fgnas.backends.pipeline import write_project
 from fgnas.cli import main
@@ -18,6 +21,7 @@ from fgnas.hardware.pipeline.latency import ASK_CYCLES, Workload, timeline
 from fgnas.hardware.specification import Specification
 from fgnas.hardware.timeline import Timeline
 from fgnas.tasks.nodes import GraphData
+from fgnas.tools import simulate
 from fgnas.tools.simulate import COUPLINGS, run_couplings, run_other_rtl, run_simulation
 from fgnas.tools.verilator import read_sources
 
@@ -260,3 +264,30 @@ def test_whole_cora_through_a_64_bit_port(seed: int, cora: GraphData, tmp_path: 
     assert (report["mismatches"], report["beat_cycles"]) == (0, 2)
     assert report["cycles"] == report["predicted_cycles"] == times.cycles
     assert late_rows(tmp_path / "p", times) == ""
+
+
+def test_calls_are_counted_behind_the_build(tmp_path, monkeypatch):
+    """The build is a step of its own, and its seconds are in the report."""
+    stream = io.StringIO()
+    calls = [{"call": name, "folder": tmp_path, "cycles": 5, "logits": {"rows": [0, 2]}} for name in ("one", "two")]
+    found = {"nodes": 2, "logits": 6, "mismatches": 0, "cycles": 5, "predicted_cycles": 5, "cycle_difference": 0,
+             "build_seconds": 0.0}  # fmt: skip
+
+    def slow_build(*_, **__):
+        while "build the simulator" not in stream.getvalue():
+            time.sleep(0.01)
+
+    monkeypatch.setattr(progress, "QUIET_S", 0.01)
+    monkeypatch.setattr(simulate, "calls_of", lambda _: calls)
+    monkeypatch.setattr(simulate.Vectors, "read", lambda _: simulate.Vectors(tmp_path, {}, (), 5, 1.0, {}, 8, 16))
+    monkeypatch.setattr(simulate, "own_sources", lambda _: [])
+    monkeypatch.setattr(simulate, "build", slow_build)
+    monkeypatch.setattr(simulate, "run_simulation", lambda *_, **__: found)
+    monkeypatch.setattr(simulate, "multiplier_use", lambda *_: {})
+    (tmp_path / "report").mkdir()
+    with progress.shown(stream):
+        report = simulate.run_calls(tmp_path)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "build the simulator: 0 s"
+    assert lines[-2:] == ["simulate: 0/2 calls, one", "simulate: 2/2 calls"]
+    assert report["build_seconds"] > 0 and report["cycles"] == 10
