@@ -27,5 +27,5 @@ def collection_of(data: Any) -> Collection:
         return of_nodes(data)
     if isinstance(data, str | os.PathLike):
         return sources.load(os.fspath(data))
-    raise UserError(f"data is of type {type(data).__name__}: give a name such as 'cora', what fgnas.load returns, or a file "
-                    f"such as 'graph.pt', which torch.save(data, 'graph.pt') writes of a PyG Data")  # fmt: skip
+    raise UserError(f"data is of type {type(data).__name__}: give a name such as 'cora', what fgnas.load returns, "
+                    f"or a file such as 'graph.pt', which torch.save(data, 'graph.pt') writes of a PyG Data")

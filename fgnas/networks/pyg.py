@@ -7,6 +7,7 @@ network must reproduce the logits of the model; otherwise the import is refused.
 from __future__ import annotations
 
 import copy
+import difflib
 import importlib
 import inspect
 import logging
@@ -261,10 +262,13 @@ def load_module(source: str, weights: Path | None) -> nn.Module:
     place, _, factory_name = source.partition(":")
     if not place or not factory_name:
         raise UserError(f"{source!r} is neither a .pt2 file nor module:factory, such as models:make_gcn")
+    if place.endswith(".py"):
+        raise UserError(f"{source} names a file: give its module, {Path(place).stem}:{factory_name}")
     sys.path.insert(0, "")  # also modules in the current folder, as with `python -m`
     try:
-        factory = getattr(importlib.import_module(place), factory_name)
-        model = factory if isinstance(factory, nn.Module) else factory()
+        model = _made(source, _factory(place, factory_name))
+    except UserError:
+        raise
     except Exception as error:  # the user's code can raise anything
         raise UserError(f"{source} does not return a model ({type(error).__name__}: {error})") from None
     finally:
@@ -276,13 +280,57 @@ def load_module(source: str, weights: Path | None) -> nn.Module:
     return model
 
 
-def _load_state(model: nn.Module, weights: Path) -> None:
+def _factory(place: str, name: str) -> Any:
+    """What a module calls by this name. Raises UserError where either does not exist."""
     try:
-        state = torch.load(weights, map_location="cpu", weights_only=True)
+        module = importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise UserError(f"the module {place} imports {error.name}, which is not installed here") from None
+        near = difflib.get_close_matches(place, [path.stem for path in Path().glob("*.py")], 1, 0.75)
+        fix = f"did you mean {near[0]}?" if near else f"run the command in the folder of {place.partition('.')[0]}.py"
+        raise UserError(f"No module named {place} here: {fix}") from None
+    if hasattr(module, name):
+        return getattr(module, name)
+    own = [key for key, value in vars(module).items() if isinstance(value, nn.Module) or (
+        callable(value) and getattr(value, "__module__", "") == module.__name__ and key[0] != "_")]  # fmt: skip
+    has = ", ".join(difflib.get_close_matches(name, own) or own[:8]) or "neither a function nor a class"
+    raise UserError(f"module {place} has no attribute {name}; it has {has}")
+
+
+def _made(source: str, factory: Any) -> Any:
+    """The model that a factory returns, or a module itself. Raises UserError where the factory needs arguments."""
+    if isinstance(factory, nn.Module):
+        return factory
+    try:
+        inspect.signature(factory).bind()
+    except ValueError:
+        pass  # some functions of C have no signature
+    except TypeError as error:
+        if callable(factory):
+            raise UserError(f"{source} needs arguments ({error}): name a function without arguments that returns the "
+                            f"model") from None  # fmt: skip
+    return factory()
+
+
+def read_state(path: Path) -> Any:
+    """The content of a file of weights, of which nothing is executed. Raises UserError where it has other content."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise UserError(f"cannot read the weights {weights}: {error.strerror}") from None
+        raise UserError(f"cannot read the weights {path}: {error.strerror}; "
+                        f"torch.save(model.state_dict(), '{path}') writes them") from None  # fmt: skip
     except Exception as error:  # a damaged or hostile pickle can raise nearly anything
-        raise UserError(f"{weights} contains no plain state_dict ({type(error).__name__})") from None
+        # torch names what it refuses to execute, such as the class of a model that was saved whole.
+        stranger = re.search(r"(?:GLOBAL|global:?) (?!GLOBAL)([\w.]+)", str(error))
+        what = (f"but the object {stranger[1]}, and nothing in a file is executed" if stranger
+                else f"({type(error).__name__})")  # fmt: skip
+        raise UserError(f"{path} contains no plain state_dict {what}: torch.save(model.state_dict(), 'net.pt') writes "
+                        f"one") from None  # fmt: skip
+
+
+def _load_state(model: nn.Module, weights: Path) -> None:
+    state = read_state(weights)
     try:
         model.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:

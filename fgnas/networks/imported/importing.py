@@ -219,7 +219,8 @@ def _check_shape(shape: list[int], own: Reals, data: Collection) -> None:
                         f"targets of their own (docs/data.md)")  # fmt: skip
     if own.shape[0] == data.rows:
         raise UserError(f"the model returns {own.shape[1]} numbers for each row, but {data.label} has {data.outputs} "
-                        f"{'classes' if data.kind == 'classes' else 'targets'}: give the model's last layer as many")
+                        f"{'classes' if data.kind == 'classes' else 'targets'}: give the data that the "
+                        f"model was trained on with --dataset, or the model's last layer as many")  # fmt: skip
     raise UserError(f"the model returns the shape {shape}, not {wanted}: a row for each of the {data.rows:,} {what} of "
                     f"{data.label}")  # fmt: skip
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from fgnas.errors import UserError
 from fgnas.networks.imported.tracing import Given, Traced, trace_module, trace_program
-from fgnas.networks.pyg import load_module, read_program
+from fgnas.networks.pyg import load_module, read_program, read_state
 
 WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
 """Suffixes of files that contain weights without a module."""
@@ -32,8 +32,7 @@ def read_model(source: str | nn.Module, weights: Path | None) -> Any:
             raise UserError("--weights is for module:factory: a .pt2 file contains its own")
         return read_program(Path(source))
     if source.endswith(WEIGHTS) and ":" not in source:
-        raise UserError(f"{source} holds weights alone: name the function that makes their module, too, such as "
-                        f"`fgnas import models:make_gcn --weights {source}`")  # fmt: skip
+        raise _weights_alone(Path(source))
     torch.manual_seed(SEEDS[0])
     model = load_module(source, weights)
     if weights is None:
@@ -55,7 +54,19 @@ def _check_source(source: Any) -> None:
         raise UserError(f"source is the function {name}: give the trained model that it returns")
     if isinstance(source, Mapping):
         raise UserError("source is a state_dict: give the module that it belongs to")
-    raise UserError(f"source is of type {type(source).__name__}: give a trained module, 'module:factory' or a .pt2 file")
+    kind = type(source).__name__
+    raise UserError(f"source is of type {kind}: give a trained module, 'module:factory' or a .pt2 file")
+
+
+def _weights_alone(path: Path) -> UserError:
+    """The error for a file of weights in place of a model. Raises it where the file is there and holds none."""
+    what = "holds weights alone"
+    if path.is_file():
+        read_state(path)
+    else:
+        what = "does not exist, and by its name would hold weights alone"
+    return UserError(f"{path} {what}: name the function that makes their module, too, such as "
+                     f"`fgnas import models:make_gcn --weights {path}`")  # fmt: skip
 
 
 def _differ(one: nn.Module, other: nn.Module) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -228,11 +229,23 @@ def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
         if "Guard failed" in reason:
             raise UserError(f"the exported program takes other shapes ({reason[:200]}): export it on this data, or "
                             f"with dynamic shapes") from None  # fmt: skip
+        if (taken := _width_taken(reason, recorder.input.columns)) is not None:
+            raise UserError(f"{recorder.where} does not run on this data: it takes {taken:,} features, and the data "
+                            f"has {recorder.input.columns:,}; give the data that the model was trained on with --dataset "
+                            f"(by default digits)") from None  # fmt: skip
         why = f"{type(error).__name__}: {reason[:300]}"
         raise UserError(f"{recorder.where} does not run on this data ({why})") from None
     if not isinstance(result, Tensor):
         raise UserError(f"the model returns a {type(result).__name__}, not a tensor")
     return result
+
+
+def _width_taken(reason: str, width: int) -> int | None:
+    """The features that a layer takes, where torch's reason is that the data has another number of them."""
+    product = re.search(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", reason)
+    norm = re.search(r"running_mean should contain (\d+) elements not (\d+)", reason)
+    data, layer = (product[1], product[2]) if product else (norm[1], norm[2]) if norm else (0, 0)
+    return int(layer) if int(data) == width else None
 
 
 @torch.no_grad()

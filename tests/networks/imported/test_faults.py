@@ -31,6 +31,10 @@ class Net(nn.Module):
     def forward(self, x, edge_index):
         return self.second(self.between(self.first(x, edge_index)), edge_index)
 
+class Normed(Net):
+    def forward(self, x, edge_index):
+        return self.second(self.first(x), edge_index)
+
 class Pooled(nn.Module):
     def __init__(self):
         super().__init__()
@@ -97,6 +101,7 @@ several = seeded(lambda: Net(PNAConv(6, 4, ["mean", "std"], ["identity"], torch.
 edged = seeded(lambda: Net(GATConv(6, 4, edge_dim=2), GCNConv(4, 3)))
 classes = seeded(lambda: Net(SAGEConv(6, 4), SAGEConv(4, 5)))
 narrow = seeded(lambda: Net(SAGEConv(9, 4), SAGEConv(4, 3)))
+wide = seeded(lambda: Normed(nn.BatchNorm1d(9), SAGEConv(9, 3)))
 outer = seeded(lambda: Net(GCNConv(6, 4), SAGEConv(4, 3), lambda h: (h @ h.T) @ h))
 divided = seeded(lambda: Net(GCNConv(6, 4), SAGEConv(4, 3), lambda h: h / h.sum(1, keepdim=True)))
 picked = seeded(lambda: Net(GCNConv(6, 4), SAGEConv(4, 3), lambda h: h[h[:, 0] > 0]))
@@ -131,6 +136,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.save(Batch.from_data_list([data, data]), folder / "batch.pt")
     torch.save(data, folder / "unsplit.pt")
     (folder / "fgnas_faulty_models.py").write_text(MODELS)
+    (folder / "fgnas_lacking.py").write_text("import fgnas_gone\n")
+    (folder / "lone.py").write_text("")
+    torch.save(torch.nn.Linear(2, 2), folder / "whole.pt")
     (folder / "text.pt2").write_text("hello")
     (folder / "text.pt").write_text("hello")
     (folder / "bytes.pt2").write_bytes(np.random.default_rng(1).bytes(5000))
@@ -147,17 +155,29 @@ def model(name: str, *further: str) -> list[str]:
 CASES: dict[str, tuple[list[str], str]] = {
     "nothing": (["nothing"], "neither a .pt2 file nor module:factory"),
     "weights alone": (["gcn.pt"], "name the function that makes their module"),
+    "weights alone in a file": (["shape.pt"], "shape.pt holds weights alone: name the function that makes their"),
+    "no weights alone": (["gone.pt"], "gone.pt does not exist, and by its name would hold weights alone"),
+    "a whole model": (["whole.pt"], "whole.pt contains no plain state_dict but the object"),
+    "text for weights alone": (["text.pt"], "'net.pt') writes one"),
     "weights alone of lightning": (["gcn.ckpt"], "--weights gcn.ckpt"),
     "no program": (["gone.pt2"], "gone.pt2 does not exist"),
     "a program of text": (["text.pt2"], "was not saved by torch.export.save"),
     "a program of bytes": (["bytes.pt2"], "was not saved by torch.export.save"),
     "a program and weights": (["text.pt2", "--weights", "empty.pt"], "contains its own"),
-    "no module": (["fgnas_gone:make"], "No module named"),
-    "no factory": (model("gone"), "no attribute"),
+    "no module": (["fgnas_gone:make"], "No module named fgnas_gone here: run the command in the folder of fgnas_gone."),
+    "a misspelt module": (["fgnas_faulty_model:good"], "fgnas_faulty_model here: did you mean fgnas_faulty_models?"),
+    "a file for a module": (["fgnas_faulty_models.py:good"], "names a file: give its module, fgnas_faulty_models:good"),
+    "a module that needs another": (["fgnas_lacking:make"], "the module fgnas_lacking imports fgnas_gone, which is not"),
+    "no factory": (model("gone"), "module fgnas_faulty_models has no attribute gone; it has Net, "),
+    "a misspelt factory": (model("Pooledd"), "has no attribute Pooledd; it has Pooled"),
+    "a factory of a module without one": (["lone:make"], "attribute make; it has neither a function nor a class"),
+    "a factory with arguments": (model("Net"), "name a function without arguments that returns the model"),
     "no function": (model("number"), "does not return a model"),
     "a factory that raises": (model("raising"), "ZeroDivisionError"),
     "random weights": (model("random"), "random weights: give --weights FILE"),
     "no weights": (model("good", "--weights", "gone.pt"), "cannot read the weights gone.pt"),
+    "how to write weights": (model("good", "--weights", "gone.pt"), "torch.save(model.state_dict(), 'gone.pt') writes"),
+    "a whole model for weights": (model("good", "--weights", "whole.pt"), "'net.pt') writes one"),
     "weights of text": (model("good", "--weights", "text.pt"), "contains no plain state_dict"),
     "weights that execute": (model("good", "--weights", "evil.pt"), "contains no plain state_dict"),
     "other weights": (model("good", "--weights", "empty.pt"), "are not this model's"),
@@ -175,7 +195,8 @@ CASES: dict[str, tuple[list[str], str]] = {
     "features of edges": (model("attributed"), "the data has no edge_attr"),
     "edges of a layer": (model("edged", "--dataset", "wide.npz"), "features of edges are not supported"),
     "other classes": (model("classes"), "5 numbers for each row, but g has 3 classes"),
-    "other features": (model("narrow"), "does not run on this data"),
+    "other features": (model("narrow"), "does not run on this data: it takes 9 features, and the data has 6; give the"),
+    "other features of a norm": (model("wide"), "layer first (BatchNorm1d) does not run on this data: it takes 9"),
     "a product of features": (model("outer"), "rows that become columns are not supported"),
     "a quotient of features": (model("divided"), "division by a value that depends on features"),
     "rows by features": (model("picked"), "the model"),
