@@ -156,7 +156,9 @@ def _add_sample(sub: argparse.ArgumentParser, system: str) -> None:
 
 def _add_import(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("model", metavar="MODEL.pt2|module:factory", help="an exported program, or a module's factory")
-    _add_dataset(sub)
+    about = "digits, cora, citeseer, pubmed, esol, tox21, hiv, tu:NAME, or a .pt or .npz file; default: digits"
+    sub.add_argument("--dataset", metavar="NAME|PATH", help=about)
+    add_arguments(sub, Options, ("split", "normalise"))
     sub.add_argument("--weights", type=Path, metavar="FILE", help="the state_dict of module:factory")
     _add_number(sub, "--bits", POSITIVE, "width of every number, 4 to 10; with --loss of the widest", 10)
     about = "points that the validation part may lose: layer by layer the fewest bits that keep it"

@@ -9,7 +9,7 @@ from typing import Any
 from fgnas.api.runs import Run
 from fgnas.errors import UserError
 from fgnas.paths import RUNS
-from fgnas.tasks import nodes
+from fgnas.tasks import nodes, sources
 
 
 def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> Any:
@@ -19,6 +19,9 @@ def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool
     name of built-in data always means the data.
     """
     reference = nodes.reference(name, split, normalise)
+    if sources.has_graphs(reference):
+        raise UserError(f"{name} has many graphs with targets of their own, for which models are imported: give the "
+                        f"name itself, fgnas.import_model(model, '{name}')")  # fmt: skip
     if reference not in nodes.NAMES and nodes.path_of(reference) is None:
         from fgnas.engine.store import RunStore  # which needs torch
 

@@ -7,12 +7,14 @@ files. Names that end in .pt, .pth or .npz are files of the user (docs/data.md).
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
 import pickle
 import re
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,11 +214,18 @@ def load(name: str | os.PathLike[str]) -> GraphData:
         return _built_in(name)
     path = Path(_parts(name)[0])
     if path.suffix not in datafile.SUFFIXES:
-        ends = ", ".join(datafile.SUFFIXES)
-        raise UserError(f"unknown dataset {name!r}; known: {', '.join(NAMES)}, and files that end in {ends}")
+        raise unknown(name, NAMES)
     # A file that has changed is read again.
     stamp = (status.st_mtime_ns, status.st_size) if path.is_file() and (status := path.stat()) else None
     return _of_file(name, stamp)
+
+
+def unknown(name: str, known: Sequence[str]) -> UserError:
+    """The error for a name that is none of those known, with the one that it resembles."""
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return UserError(f"unknown dataset {name!r}; {meant}known: {', '.join(known)}, and files that end in "
+                     f"{', '.join(datafile.SUFFIXES)}")  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4)

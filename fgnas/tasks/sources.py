@@ -20,6 +20,14 @@ WEIGHTS = ("edge_weight", "edge_attr")
 GRAPHS = ("graph", "batch")
 """Fields of a file that name the graph of each node."""
 
+KNOWN = (*nodes.NAMES, *molecules.SOURCES, f"{nodes.UNDIVIDED}NAME")
+"""Names of data that models are imported for."""
+
+
+def has_graphs(name: str) -> bool:
+    """Whether a name is that of many graphs with targets of their own."""
+    return name in molecules.SOURCES or name.startswith(nodes.UNDIVIDED)
+
 
 def load(name: str) -> Collection:
     """Data by a name or a reference. Raises UserError, with a fix, where it cannot be loaded."""
@@ -32,6 +40,8 @@ def load(name: str) -> Collection:
         return _of_graphs(divided, folder, fields, None)
     path = nodes.path_of(name)
     if path is None:
+        if name not in nodes.NAMES:
+            raise nodes.unknown(name, KNOWN)
         return of_nodes(nodes.load(name))
     fields = files.fields_of(path)
     weighted = next((one for one in WEIGHTS if fields.get(one) is not None), None)

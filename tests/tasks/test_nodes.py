@@ -85,6 +85,12 @@ def test_pricing_needs_no_torch():
     assert found.stdout.strip() == "False"
 
 
+def test_a_misspelt_dataset_is_meant():
+    for spelt, meant in (("Cora", "cora"), ("cite-seer", "citeseer"), ("digit", "digits")):
+        with pytest.raises(UserError, match=f"unknown dataset '{spelt}'; did you mean {meant}[?] known: digits, "):
+            load(spelt)
+
+
 def test_unknown_datasets_are_named():
     with pytest.raises(UserError, match="unknown dataset 'nope'; known: digits, cora, citeseer, pubmed"):
         load("nope")

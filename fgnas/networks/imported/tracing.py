@@ -231,8 +231,8 @@ def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
                             f"with dynamic shapes") from None  # fmt: skip
         if (taken := _width_taken(reason, recorder.input.columns)) is not None:
             raise UserError(f"{recorder.where} does not run on this data: it takes {taken:,} features, and the data "
-                            f"has {recorder.input.columns:,}; give the data that the model was trained on with --dataset "
-                            f"(by default digits)") from None  # fmt: skip
+                            f"has {recorder.input.columns:,}; give the data that the model was trained on with "
+                            f"--dataset (by default digits)") from None  # fmt: skip
         why = f"{type(error).__name__}: {reason[:300]}"
         raise UserError(f"{recorder.where} does not run on this data ({why})") from None
     if not isinstance(result, Tensor):

@@ -170,6 +170,18 @@ def given(part):
     return part.features.toarray(), part.edge_index, part.graph
 
 
+@pytest.mark.parametrize("name", ["esol", "tu:MUTAG"])
+def test_many_graphs_are_no_single_one(name: str) -> None:
+    with pytest.raises(fgnas.UserError, match=rf"{name} has many graphs .* fgnas.import_model\(model, '{name}'\)"):
+        fgnas.load(name)
+
+
+def test_the_help_names_all_data(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["import", "--help"])
+    assert ", ".join(sources.KNOWN) in " ".join(capsys.readouterr().out.split())
+
+
 def test_metrics_by_hand() -> None:
     nan = float("nan")
     assert metric("values", np.array([[1.0], [nan], [3.0]]), np.array([[1.0], [9.0], [1.0]])) == pytest.approx(2**0.5)
