@@ -34,16 +34,30 @@ CONSTANT = ("new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "one
             "sym_size", "sym_numel", "_assert_tensor_metadata", "numel", "is_nonzero")  # fmt: skip
 """Operations whose result depends on the shape of a tensor alone."""
 INSTEAD = {
-    "native_layer_norm": "a norm over the columns of a row: use BatchNorm",
+    "native_layer_norm": "a norm over the columns of a row: use BatchNorm1d",
     "linalg_vector_norm": "a norm of rows: normalise the features before, or leave normalize=False",
     "lstm": "an LSTM: use JumpingKnowledge('cat') or ('max')",
-    "var": "a variance (PNA's std, or a norm of rows): use mean, max, min or add, and BatchNorm",
+    "var": "a variance (PNA's std, or a norm of rows): use mean, max, min or add, and BatchNorm1d",
     "sort": "rows that are sorted: use add, mean or max", "topk": "pooling that drops nodes: use a global pooling",
     "_local_scalar_dense": "a decision that depends on features",
     "bmm": "a product of two matrices that depend on features",
-    "cumsum": "a running sum", "native_group_norm": "a norm over the columns of a row: use BatchNorm",
+    "cumsum": "a running sum", "native_group_norm": "a norm over the columns of a row: use BatchNorm1d",
 }  # fmt: skip
 """Operations of torch that cannot be imported: a description of each, with an alternative if there is one."""
+
+REPLACED = {
+    "BatchNorm1d": ("LayerNorm", "GraphNorm", "InstanceNorm", "PairNorm", "MeanSubtractionNorm", "DiffGroupNorm",
+                    "GroupNorm", "RMSNorm"),
+    "a layer without gates, such as GraphConv or GATv2Conv": (
+        "GatedGraphConv", "ResGatedGraphConv", "CGConv", "FiLMConv", "GRUCell", "GRU", "LSTMCell", "LSTM"),
+    "TAGConv or ChebConv": ("ARMAConv",),
+    "SAGEConv with mean, max or add": ("PNAConv",),
+    "GATv2Conv": ("SuperGATConv", "AGNNConv", "FeaStConv", "EGConv"),
+    "GraphConv": ("MFConv",),
+    "TransformerConv": ("MultiheadAttention", "GPSConv"),
+    "a global pooling, such as global_mean_pool": ("TopKPooling", "SAGPooling", "ASAPooling", "EdgePooling", "Set2Set"),
+}  # fmt: skip
+"""Layers that cannot be imported, by what to use instead of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +236,8 @@ def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
     try:
         with recorder:
             result = run()
-    except UserError:
-        raise
+    except UserError as error:
+        raise _with_instead(error, recorder.where) from None
     except Exception as error:  # the user's code can raise anything
         reason = " ".join(str(error).partition("While executing")[0].split())
         if "Guard failed" in reason:
@@ -238,6 +252,13 @@ def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
     if not isinstance(result, Tensor):
         raise UserError(f"the model returns a {type(result).__name__}, not a tensor")
     return result
+
+
+def _with_instead(error: UserError, where: str) -> UserError:
+    """An error with what to use instead of the layer that it names, where it does not say so itself."""
+    kind = where.rpartition("(")[2].removesuffix(")")
+    instead = next((one for one, kinds in REPLACED.items() if kind in kinds), None)
+    return error if instead is None or "use " in str(error) else UserError(f"{error}; use {instead}")
 
 
 def _width_taken(reason: str, width: int) -> int | None:

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch_geometric.nn import GCNConv, GATConv, SAGEConv, GINConv, PNAConv, global_mean_pool, JumpingKnowledge
-from torch_geometric.nn import LayerNorm, PairNorm, TopKPooling
+from torch_geometric.nn import LayerNorm, PairNorm, ResGatedGraphConv, TopKPooling
 
 class Net(nn.Module):
     def __init__(self, first, second, between=F.relu):
@@ -94,6 +94,8 @@ def seeded(make):
 random = lambda: Net(SAGEConv(6, 4), SAGEConv(4, 3))
 good = seeded(random)
 normed = seeded(lambda: Net(SAGEConv(6, 4), GCNConv(4, 3), LayerNorm(4)))
+rows = seeded(lambda: Net(SAGEConv(6, 4), GCNConv(4, 3), nn.LayerNorm(4)))
+gated = seeded(lambda: Net(ResGatedGraphConv(6, 4), GCNConv(4, 3)))
 paired = seeded(lambda: Net(SAGEConv(6, 4), GCNConv(4, 3), PairNorm()))
 unit = seeded(lambda: Net(SAGEConv(6, 4, normalize=True), GCNConv(4, 3)))
 median = seeded(lambda: Net(SAGEConv(6, 4, aggr="median"), GCNConv(4, 3)))
@@ -165,9 +167,9 @@ CASES: dict[str, tuple[list[str], str]] = {
     "a program of bytes": (["bytes.pt2"], "was not saved by torch.export.save"),
     "a program and weights": (["text.pt2", "--weights", "empty.pt"], "contains its own"),
     "no module": (["fgnas_gone:make"], "No module named fgnas_gone here: run the command in the folder of fgnas_gone."),
-    "a misspelt module": (["fgnas_faulty_model:good"], "fgnas_faulty_model here: did you mean fgnas_faulty_models?"),
-    "a file for a module": (["fgnas_faulty_models.py:good"], "give its module, fgnas_faulty_models:good"),
-    "a module that needs another": (["fgnas_lacking:make"], "the module fgnas_lacking imports fgnas_gone, which is not"),
+    "a misspelt module": (["fgnas_faulty_model:good"], "here: did you mean fgnas_faulty_models?"),
+    "a file for a module": (["fgnas_faulty_models.py:good"], "its module, fgnas_faulty_models:good"),
+    "a module that needs another": (["fgnas_lacking:make"], "module fgnas_lacking imports fgnas_gone, which is not"),
     "no factory": (model("gone"), "module fgnas_faulty_models has no attribute gone; it has Net, "),
     "a misspelt factory": (model("Pooledd"), "has no attribute Pooledd; it has Pooled"),
     "a factory of a module without one": (["lone:make"], "attribute make; it has neither a function nor a class"),
@@ -188,7 +190,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no multipliers": (model("good", "--dsp", "0"), "--dsp is 0, but this model runs on a multiplier array"),
     "three bits of a network": (model("good", "--bits", "3"), "--bits is 3: give 4 to 10"),
     "a layer norm": (model("normed"), "layer between (LayerNorm): "),
-    "a pair norm": (model("paired"), "layer between (PairNorm): "),
+    "a layer norm has another": (model("normed"), "columns together is not supported; use BatchNorm1d"),
+    "a layer norm of torch": (model("rows"), "(LayerNorm): a norm over the columns of a row: use BatchNorm1d"),
+    "a pair norm": (model("paired"), "rows of 1 and of 24 meet in sub; use BatchNorm1d"),
+    "gates": (model("gated"), "not supported; use a layer without gates, such as GraphConv or GATv2Conv"),
     "a norm of rows": (model("unit"), "layer first (SAGEConv): a norm of rows"),
     "a median": (model("median"), "layer first (SAGEConv): "),
     "PNA": (model("several"), "layer first (PNAConv): "),
