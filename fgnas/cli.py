@@ -845,11 +845,16 @@ def _write_design(design: Design, options: argparse.Namespace) -> int:
         data = accelerator.data
         _print_json({"directory": str(project.directory), "design_hash": design.hash, "dataset": data.name})
     else:
-        now = held_by(directory)
-        if not options.quiet:
-            print(f"{now}{f', in place of {before}' if before not in (None, now) else ''}", file=sys.stderr)
-        print(project.directory)
+        _show_written(project.directory, held_by(directory), before, options.quiet)
     return 0
+
+
+def _show_written(directory: Path, now: str | None, before: str | None, quiet: bool) -> None:
+    """The folder of a new project; on stderr what it holds, what it held before, and the next commands."""
+    if not quiet:
+        print(f"next: fgnas csim {directory}, fgnas sim {directory}", file=sys.stderr)
+        print(f"{now}{f', in place of {before}' if before not in (None, now) else ''}", file=sys.stderr)
+    print(directory)
 
 
 def _network_of(options: argparse.Namespace) -> Design | PointDesign | ImportedNetwork | None:
@@ -858,13 +863,26 @@ def _network_of(options: argparse.Namespace) -> Design | PointDesign | ImportedN
     from fgnas.api.networks import is_network
 
     if not (options.source.endswith(".json") or Path(options.source).is_file()):
-        run = api.Run.find(options.source)
+        run = _run_of(options.source)
         return run.design(options.design) if run.delivers_designs else None
     if options.design != "best":
         raise UserError(f"--design {options.design} chooses one of a run's leaders, but {options.source} is a file")
     if api.is_imported(options.source):
         return api.ImportedNetwork.load(options.source)
     return (api.PointDesign if is_network(Path(options.source)) else api.Design).load(options.source)
+
+
+def _run_of(source: str) -> Run:
+    """The run of a name. Raises UserError where there is none, and says so of a project."""
+    from fgnas import api
+
+    try:
+        return api.Run.find(source)
+    except UserError:
+        if api.Project(Path(source)).exists:
+            raise UserError(f"{source} is a project already, not a run or a design: `fgnas csim {source}` checks "
+                            f"it") from None  # fmt: skip
+        raise
 
 
 def _encode(options: argparse.Namespace) -> int:
@@ -969,10 +987,8 @@ def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> in
         _print_json({"directory": str(project.directory), "network_hash": network.hash,
                      "dataset": network.source.dataset})  # fmt: skip
         return 0
-    if not options.quiet:
-        now = f"network {network.hash} for {network.source.dataset}"
-        print(f"{now}{f', in place of {before}' if before else ''}", file=sys.stderr)
-    print(project.directory)
+    now = f"network {network.hash} for {network.source.dataset}"
+    _show_written(project.directory, now, before, options.quiet)
     return 0
 
 
@@ -992,7 +1008,7 @@ def _write_leader(run: Run, options: argparse.Namespace) -> int:
 def _csim(options: argparse.Namespace) -> int:
     from fgnas import api
 
-    return _show_check(api.Project(options.directory).csim(), options.json)
+    return _show_check(api.Project(options.directory).csim(), options.json, options.directory)
 
 
 def _sim(options: argparse.Namespace) -> int:
@@ -1009,7 +1025,7 @@ def _sim(options: argparse.Namespace) -> int:
             _show_steps(report.pop("by_step"))
         if "by_call" in report and not options.json:
             _show_calls(report.pop("by_call"))
-        return _show_check(report, options.json)
+        return _show_check(report, options.json, options.directory)
     if options.rtl is not None:
         raise UserError("--couplings simulates the project's own RTL: leave out --rtl")
     report = project.couplings(options.couplings)
@@ -1303,8 +1319,10 @@ def _doctor(options: argparse.Namespace) -> int:
     return 2 if any(part.required and part.found is None for part in parts) else 0
 
 
-def _show_check(result: dict[str, Any], as_json: bool) -> int:
-    """Exit code 1 if anything is wrong."""
+def _show_check(result: dict[str, Any], as_json: bool, directory: Path | None = None) -> int:
+    """Exit code 1 if anything is wrong; of a project whose rows are graphs the nodes are called so."""
+    from fgnas.backends.project import rows_of
+
     if as_json:
         _print_json(result)
     else:
@@ -1320,7 +1338,8 @@ def _show_check(result: dict[str, Any], as_json: bool) -> int:
                 begins = (f"{phase} {cycle:,}" for phase, cycle in zip(names, value, strict=False))
                 print(f"phases ask for their first beat in cycle: {', '.join(begins)}")
             elif value is not None:
-                print(f"{name.replace('_', ' ')}: {value}")
+                label = rows_of(directory) if name == "nodes" and directory is not None else name.replace("_", " ")
+                print(f"{label}: {value}")
     from fgnas.api import passed
 
     return 0 if passed(result) else 1

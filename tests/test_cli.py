@@ -305,7 +305,8 @@ def test_a_search_from_start_to_project(call, elsewhere, monkeypatch):
     assert refused(call("hls", "latest", "--design", "99"), "99")
     assert refused(call("hls", "latest", "--dataset", "cora"), "digits")
     second = f"design {leaders[1]['design_hash']} for digits"
-    assert call("hls", "latest", "--design", "2") == (0, "hls/2\n", f"{second}\n")
+    told = f"next: fgnas csim hls/2, fgnas sim hls/2\n{second}\n"
+    assert call("hls", "latest", "--design", "2") == (0, "hls/2\n", told)
     assert (elsewhere / "hls" / "2").is_dir()
     assert call("hls", "latest", "--out", "hls/2")[2].endswith(f", in place of {second}\n")
     assert call("hls", "latest", "--design", "2", "--quiet") == (0, "hls/2\n", "")
@@ -322,6 +323,15 @@ def test_a_search_from_start_to_project(call, elsewhere, monkeypatch):
     weights = folder / leaders[0]["weights"]
     weights.write_bytes(weights.read_bytes()[:-1])
     assert refused(call("hls", "digits-1"), "SHA-256")
+
+
+def test_results_of_graphs_are_called_so(call, elsewhere, monkeypatch):
+    from fgnas.tools import csim
+
+    (elsewhere / "p").mkdir()
+    (elsewhere / "p" / "design.json").write_text('{"rows": "graphs"}')
+    monkeypatch.setattr(csim, "run_csim", lambda directory, **options: {"nodes": 4, "logits": 8, "mismatches": 0})
+    assert call("csim", "p") == (0, "graphs: 4\nlogits: 8\nmismatches: 0\n", "")
 
 
 @pytest.mark.parametrize("fault", ["mismatches", "failed_checks", "protocol_errors", "cycle_difference"])

@@ -28,7 +28,7 @@ from fgnas.hardware.integer import interpreter, stored
 from fgnas.hardware.specification import Specification
 from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.progress import step
-from fgnas.tasks.collection import Collection
+from fgnas.tasks.collection import METRICS, Collection
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -39,7 +39,7 @@ KIND = "network of operations"
 """The `kind` that a file of an imported network declares."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImportedNetwork:
     """A model as a network of operations, with the graph that it was imported for.
 
@@ -77,6 +77,15 @@ class ImportedNetwork:
             raise UserError(f"{path} has no {missing[0]}: import the model again")
         integers, graphs = stored.load(path.parent / content["weights"], content["sha256"])
         return cls(_source(path.stem, content, integers, graphs), content, path.stem)
+
+    def __repr__(self) -> str:
+        """In a line, since the content is long and the network has matrices."""
+        measure = METRICS[self.content.get("targets", "classes")]
+        test = (f", {kind} test {measure} {self.content[kind]['test']:.4f}" for kind in ("float", "quantised")
+                if "test" in self.content.get(kind, {}))  # fmt: skip
+        count = len({one.layer for one in self.source.integers.steps})
+        operations = f"{count} operations of {self.content.get('bits')} bits"
+        return f"<ImportedNetwork {self.label} for {self.source.dataset}: {operations}{''.join(test)}>"
 
     @property
     def hash(self) -> str:

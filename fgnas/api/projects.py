@@ -45,6 +45,7 @@ class Project:
         """
         from fgnas.tools.simulate import run_calls, run_other_rtl, run_simulation, run_steps
 
+        self._needs_folder()
         if self._is_mapped:
             if rtl is not None:
                 raise UserError(f"--rtl replaces one accelerator: name it, such as {self._accelerators()}")
@@ -186,8 +187,14 @@ class Project:
         if (home := built_project(self.directory)) is not None:
             raise UserError(f"{self.directory} has no hardware of its own: name {home}")
 
+    def _needs_folder(self) -> None:
+        """Raise UserError where a file, such as a design, is in place of the folder."""
+        if self.directory.is_file():
+            raise UserError(f"{self.directory} is a file, not a project: write one with `fgnas hls {self.directory}`")
+
     def _needs_one(self) -> None:
         """Raise UserError where the folder holds several accelerators."""
+        self._needs_folder()
         if self._is_mapped:
             raise UserError(f"{self.directory} holds several accelerators: name one, such as {self._accelerators()}")
 

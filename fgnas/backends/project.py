@@ -80,6 +80,14 @@ def built_project(directory: Path) -> Path | None:
     return home
 
 
+def rows_of(directory: Path) -> str:
+    """What the results of a project are rows of: nodes, or the graphs of an imported network."""
+    try:
+        return str(json.loads((directory / MARK).read_text(encoding="utf-8")).get("rows", "nodes"))
+    except (OSError, ValueError, AttributeError):
+        return "nodes"
+
+
 def _kept(place: Path, name: str) -> Any:
     """The value of a key in a JSON file. Raises UserError if the file is missing or damaged."""
     try:

@@ -13,6 +13,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv, global_add_pool, glob
 
 import fgnas
 from fgnas.api import ImportedNetwork, import_model
+from fgnas.backends.project import rows_of
 from fgnas.cli import main
 from fgnas.hardware.integer import interpreter, stored
 from fgnas.networks.imported.fusing import fused
@@ -64,6 +65,12 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert main(["price", "Net.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["latency_cycles"] == found["cycles"]
     assert main(["hls", "Net.json"]) == 0
+    assert capsys.readouterr().err.startswith("next: fgnas csim hls/Net, fgnas sim hls/Net\n")
+    assert main(["hls", "hls/Net"]) == main(["csim", "Net.json"]) == main(["sim", "Net.json"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "fgnas: hls/Net is a project already, not a run or a design: `fgnas csim hls/Net` checks it",
+        *["fgnas: Net.json is a file, not a project: write one with `fgnas hls Net.json`"] * 2,
+    ]
     network = ImportedNetwork.load("Net.json")
     assert (network.hash, network.logits().shape) == (found["network_hash"], (NODES, CLASSES))
     listed = json.loads((tmp_path / "hls" / "Net" / "report" / "calls.json").read_text())["calls"]
@@ -104,6 +111,8 @@ def test_loaded_data_is_what_its_name_means(tmp_path: Path) -> None:
     loaded, named = (import_model(model, data) for data in (fgnas.load(graph(tmp_path)), graph(tmp_path)))
     assert isinstance(loaded, ImportedNetwork) and isinstance(named, ImportedNetwork)
     assert loaded.content == named.content and loaded.hash == named.hash
+    assert repr(named).startswith("<ImportedNetwork two for /") and repr(named).count("\n") == 0
+    assert ": 6 operations of 10 bits, float test accuracy 0." in repr(named) and len(repr(named)) < 400
 
 
 UNTRAINED = Two(SAGEConv, WIDTH, 8, CLASSES)
@@ -163,6 +172,7 @@ def test_graphs_of_a_file(kept: str, tmp_path: Path) -> None:
     assert isinstance(network, ImportedNetwork) and network.logits().shape == (5, 1)
     own = model(*(torch.as_tensor(one) for one in given(data.part(np.flatnonzero(data.test)[:5])))).detach().numpy()
     np.testing.assert_allclose(network.logits() * network.logit_step, own, atol=0.08 * np.abs(own).max())
+    assert rows_of(network.write(tmp_path / "p").directory) == "graphs"
     assert network.content["float"]["test"] == pytest.approx(network.content["quantised"]["test"], rel=0.05)
 
 
