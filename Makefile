@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform measure hls csim sim synth timing board run report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-parts bench-pairs bench-array-cpp bench-array-random bench-array-space bench-neighbours bench-points bench-gcos bench-mapping bench-tiers bench-whole bench-methods bench-targets bench-predictors bench-hgnas bench-hgnas-array bench-imports bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform measure hls csim sim synth timing board run report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-parts bench-array-clock bench-pairs bench-array-cpp bench-array-random bench-array-space bench-neighbours bench-points bench-gcos bench-mapping bench-tiers bench-whole bench-methods bench-targets bench-predictors bench-hgnas bench-hgnas-array bench-imports bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -196,6 +196,10 @@ bench-array-area: ## compare the array's resource model with synthesis of held-o
 bench-array-parts: ## LUTs of the array's modules, and engines with nearest points beside the model, an hour, resumable: COUNT
 	@scripts/setup.sh
 	$(python) benchmarks/array_parts.py $(call option,COUNT,count)
+
+bench-array-clock: ## arrays placed and routed on an ECP5, three seeds each, hours in all, resumable: ROWS SEEDS
+	@scripts/setup.sh router
+	$(python) benchmarks/array_clock.py $(call options,ROWS SEEDS)
 
 bench-pairs: ## two products in a DSP slice of the array: random arrays in RTL, C++ and Yosys, budgets; half an hour, resumable
 	@scripts/setup.sh compiler simulator

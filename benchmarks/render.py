@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import array_area
+import array_clock
 import array_cpp
 import array_neighbours
 import array_pairs
@@ -72,6 +73,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "multiplier-array.md": ("multiplier-array", multiplier_array.page),
     f"{points_array.NAME}.md": (points_array.NAME, points_array.page),
     f"{array_neighbours.NAME}.md": (array_neighbours.NAME, array_neighbours.page),
+    f"{array_clock.NAME}.md": (array_clock.NAME, array_clock.page),
     f"{array_parts.NAME}.md": (array_parts.NAME, array_parts.page),
     f"{predictors.NAME}.md": (predictors.NAME, predictors.page),
     "recipe.md": ("recipe", recipe.page),

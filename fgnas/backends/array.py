@@ -393,8 +393,8 @@ def write_rtl(accelerator: AnyOnEngine, directory: Path) -> list[Path]:
 def package_text(beat_bits: int, bits: int = programme.NARROW_BITS, neighbours: bool = False) -> str:
     """The SystemVerilog package of the array; it is the same for every engine with beats of this width, and with
     entries for numbers of so many bits, with or without nearest points."""
-    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, bank_words=BANK_WORDS, beat_bits=beat_bits,
-                  bits=bits, neighbours=neighbours, most_places=MOST_PLACES)  # fmt: skip
+    return render(f"rtl/array/{PACKAGE}.sv.j2", p=programme, lanes=LANES, heads=HEADS, bank_words=BANK_WORDS,
+                  beat_bits=beat_bits, bits=bits, neighbours=neighbours, most_places=MOST_PLACES)  # fmt: skip
 
 
 def _kernel(accelerator: AnyOnEngine) -> str:

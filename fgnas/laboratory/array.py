@@ -53,6 +53,7 @@ from fgnas.hardware.array.area import (
     EngineColumns,
     engine_columns,
     sizes_of,
+    table_registers,
     terms,
 )
 from fgnas.hardware.array.arrangement import Arrangement
@@ -457,6 +458,8 @@ BEYOND = {
 """Entries that count what a module takes beyond the entries that were fitted to others."""
 MODULES = {WIDE: ISSUE, NEAREST: UNIT, NEAREST_ISSUE: ISSUE, NEAREST_WRITEBACK: WRITEBACK, NEAREST_SEQUENCER: SEQUENCER}
 """The modules that entries of other names measure by themselves."""
+WITH_TABLE = (UNIT, ATTENTION, NEAREST, TABLE, OWN_TABLE)
+"""Entries whose points hold a table's registers, which are counted."""
 WITHIN = {ROOT: ("fgnas_multiplier", "fgnas_multiplier_fabric")}
 """Modules below one that count with it."""
 GIVEN: dict[str, Callable[[Engine], dict[str, int]]] = {
@@ -600,6 +603,9 @@ def fitted(family: str, folder: Path) -> dict[str, Any]:
         if rows:
             engines = engine_columns([Engine.of(row["engine"]) for row in rows])
             found = terms(module, engines, family)
+            if module in WITH_TABLE:
+                rows = [row | {"ff": row["ff"] - counted} for row, counted in
+                        zip(rows, table_registers(engines).tolist(), strict=True)]  # fmt: skip
             if module in BEYOND:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
             if module in IN_PROPORTION:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from fgnas.hardware.pipeline.sizes import Lookup, Terms, columns
 
-RIDGE = 0.05
-"""Weight of the coefficients' size against the error: it keeps terms that few points move near zero."""
+RIDGE = {"lut": 0.05, "ff": 0.001}
+"""Weight of the coefficients' size against the error: it keeps terms that few points move near zero. Flip-flops are
+those that the source names, LUTs what mapping finds: their points scatter."""
 
 
 def fit_terms(
@@ -30,7 +31,7 @@ def fit_terms(
         counted = np.array([name in free for name in by_column(found)])
         size = np.array([row[resource] for row in rows])
         prior = np.hstack([*like[resource].values()]) if like else np.zeros(matrix.shape[1])
-        weights = prior + least_squares(matrix * counted, size - matrix @ prior)
+        weights = prior + least_squares(matrix * counted, size - matrix @ prior, RIDGE[resource])
         error = np.abs(matrix @ weights - size)
         result[resource] = by_name(found, [round(float(weight), 4) for weight in weights])
         result[f"{resource}_error"] = round(float(error.mean() / max(size.mean(), 1)), 4)
@@ -56,11 +57,14 @@ def by_name(terms: Terms, weights: Sequence[float]) -> dict[str, Any]:
     return result
 
 
-def least_squares(matrix: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+def least_squares(
+    matrix: NDArray[np.float64], size: NDArray[np.float64], weight: float = RIDGE["lut"]
+) -> NDArray[np.float64]:  # fmt: skip
     """Ridge regression in columns scaled to one; columns without a value get 0."""
-    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-9)
-    ridge = RIDGE * np.eye(matrix.shape[1])
+    largest = np.abs(matrix).max(axis=0)
+    scale = np.where(largest > 0, largest, 1)
+    ridge = weight * np.eye(matrix.shape[1])
     weights, *_ = np.linalg.lstsq(
         np.vstack([matrix / scale, ridge]), np.concatenate([size, np.zeros(len(ridge))]), rcond=None
     )
-    return weights / scale
+    return np.where(largest > 0, weights / scale, 0.0)

@@ -389,10 +389,10 @@ def _own_table(e: EngineColumns, family: str) -> Terms:
 
 
 def _slices(banks: Ints, e: EngineColumns) -> Terms:
-    # Each has a register; a word is chosen among those of its bank.
+    # A word is chosen among those of its bank.
     return {
-        "registered word bits": banks * e.bank_slices * e.word_bits,
-        "chosen word bits": banks * (e.bank_slices - 1) * e.word_bits,
+        "chosen word bits": banks * (e.bank_slices > 1) * e.word_bits,
+        "banks * log2 slices": banks * ceil_log2(e.bank_slices),
     }
 
 
@@ -492,8 +492,9 @@ def _issue(e: EngineColumns, family: str) -> Terms:
     # Words that are loaded together: those of a mode with few places come from several parts of a beat.
     places = [mode.used * mode.k * mode.n for mode in e.modes]
     few = [(one < e.together) & (one > 0) for one in places]
-    several = _most([one * less for one, less in zip(places, few, strict=True)])
-    loaded = (np.minimum(_most(places), e.together) + (e.banks - 1) * several) * e.word_bits
+    spread = _most([np.minimum(e.together // np.maximum(one, 1), e.banks) * less + 1 - less
+                    for one, less in zip(places, few, strict=True)])  # fmt: skip
+    loaded = np.minimum(_most(places), e.together) * spread * e.word_bits
     copies = build(DISTRIBUTED[family], np.maximum(parts, 2), width).units
     modes = _modes(e)
     return {
@@ -505,6 +506,7 @@ def _issue(e: EngineColumns, family: str) -> Terms:
         "(stored in registers) * earlier beats * bits": (1 - stored) * earlier * width,
         "loaded word bits": loaded,
         "loaded word bits * (modes > 1)": loaded * (modes > 1),
+        "words of a beat * word bits": e.together * e.word_bits,
         "(few places) * banks * words of a beat * word bits": _sum(few) * e.banks * e.together * e.word_bits,
         "(few places) * words of a beat * word bits": _sum(few) * e.together * e.word_bits,
         "modes": modes,
@@ -530,6 +532,7 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
     # A word of results is chosen among the units for each column and each place of a beat.
     return {
         "units": e.units,
+        "units * word bits": e.units * e.word_bits,
         "columns * word bits": columns * e.word_bits,
         "columns * units * word bits": columns * e.units * e.word_bits,
         "log2 columns * columns * word bits": ceil_log2(columns) * columns * e.word_bits,
@@ -560,7 +563,8 @@ LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
         "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words",
-        "(own rows in block RAM)", "(tables) * finished", "(tables) * finished * bits",
+        "(own rows in block RAM)", "chosen word bits", "banks * log2 slices", "(tables) * finished",
+        "(tables) * finished * bits",
         "(tables) * finished * word bits * (banks of codes - 1)",
     ),
     "array_gather": (
@@ -576,10 +580,11 @@ LOGIC: dict[str, tuple[str, ...]] = {
     TABLE: (
         "readers * word bits * luts of a choice", "readers * word bits * (readers = 16)", "banks * place bits",
         "banks * readers", "loaded word bits", "loaded word bits * (banks of a port = 4)",
-        "loaded word bits * log2 results",
+        "loaded word bits * log2 results", "chosen word bits", "banks * log2 slices",
     ),
     OWN_TABLE: (
         "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)",
+        "chosen word bits", "banks * log2 slices",
     ),
     NEAREST: ("right shifts", "(root) * sum bits"),
     NEAREST_SEQUENCER: ("programme.luts",),
@@ -672,13 +677,20 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
 
 
 def _bank(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of the block RAMs of a bank of a table."""
+    """[2, n] LUTs and FFs of the block RAMs of a bank of a table, and its `table_registers`."""
     full, rest = np.divmod(e.bank_words, BANK_WORDS)
     deep, last = (
         _module("fgnas_block_ram", {"Depth": words, "Width": e.word_bits}, shared, family)
         for words in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
     )
-    return full * deep + (rest > 0) * last
+    registers = np.stack([np.zeros_like(full), UNITS * table_registers(e) // e.copy_banks])
+    return full * deep + (rest > 0) * last + registers
+
+
+def table_registers(e: EngineColumns) -> Ints:
+    """[n] flip-flops of a table's banks, which are counted and not fitted: the register behind each block RAM, and the
+    number of the one that is read, for two cycles."""
+    return e.copy_banks * (e.bank_slices * e.word_bits + 2 * ceil_log2(e.bank_slices))
 
 
 def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:

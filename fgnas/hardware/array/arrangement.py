@@ -40,6 +40,11 @@ class Arrangement:
     paired: bool = False
 
     @property
+    def whole_sums(self) -> bool:
+        """Whether no sums go on from partial ones, which an engine finishes in whole words."""
+        return self.slices == self.blocks == 1
+
+    @property
     def doublings(self) -> int:
         """Doublings of words of H a cycle, of lanes that are finished in a cycle, and of units that share a table."""
         return (self.results * self.finished * self.shared).bit_length() - 1

@@ -89,6 +89,11 @@ class Room:
         if self.multipliers < LANES:
             raise UserError(f"an array has {LANES} multipliers at least, the design may use {self.multipliers}")
 
+    @property
+    def limits_logic(self) -> bool:
+        """Whether LUTs or flip-flops are limited."""
+        return not {"lut", "ff"}.isdisjoint(self.limits)
+
     @classmethod
     def within(
         cls, dsp: int, multipliers: int | None, beat_bits: int, limits: Mapping[str, float],
@@ -121,8 +126,7 @@ def fastest(
     where the network fits no array.
     """
     check_network(source)
-    modelled = not {"lut", "ff"}.isdisjoint(room.limits)
-    savings = list(itertools.product(FINISHED, (False, True) if modelled else (False,)))
+    savings = list(itertools.product(FINISHED, (False, True))) if room.limits_logic else [(LANES, False)]
     offered = arrangements(source, room.multipliers // LANES, table_banks(room.beat_bits), savings)
     if not offered:
         raise UserError(f"no array of up to {room.multipliers} multipliers has a unit for every {HEADS} heads")
@@ -149,7 +153,11 @@ def _fastest_of(
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
     offered = holding(source, graphs, in_pairs(source, offered, room) if room.paired else offered, room)
     prices = prices_of(source, graphs, offered, room.beat_bits, room.family)
-    factors = (1 + LARGER) ** np.array([one.doublings for one in offered])
+    if not room.limits_logic and (further := _with_fewer_lanes(offered, prices, room)):
+        priced = prices_of(source, graphs, further, room.beat_bits, room.family)
+        offered = offered + further
+        prices = {name: np.concatenate([values, priced[name]]) for name, values in prices.items()}
+    factors = _factors(offered)
     problem: UserError | None = None
     found: ArrayAccelerator | None = None
     best = np.inf
@@ -175,6 +183,25 @@ def _fastest_of(
                        for name, limit in room.limits.items())  # fmt: skip
     raise problem or UserError(f"no array of up to {room.multipliers} multipliers keeps the limits: {limits}; "
                                f"allow more")  # fmt: skip
+
+
+def _factors(offered: Sequence[Arrangement]) -> NDArray[np.float64]:
+    """[n] by how much the cycles of arrangements count more for what they cost."""
+    return np.asarray((1 + LARGER) ** np.array([one.doublings for one in offered]), np.float64)
+
+
+def _with_fewer_lanes(
+    offered: list[Arrangement], prices: dict[str, NDArray[np.float64]], room: Room
+) -> list[Arrangement]:
+    """Those that may be the best if they finish fewer lanes in a cycle, which takes no fewer cycles than all of them,
+    and the same DSPs and block RAMs."""
+    kept = np.array([one.whole_sums for one in offered])
+    for name, limit in room.limits.items():
+        kept &= prices[name] <= limit
+    weighed = prices["cycles"] * _factors(offered)
+    best = weighed[kept].min(initial=np.inf)
+    near = np.flatnonzero(kept & (weighed / (1 + LARGER) ** (LANES.bit_length() - 1) <= best))
+    return [replace(offered[place], finished=lanes) for place in near.tolist() for lanes in FINISHED if lanes < LANES]
 
 
 class _NotHeld(UserError):

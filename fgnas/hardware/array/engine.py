@@ -529,8 +529,8 @@ def even_place(words: Any) -> Any:
 
 
 BANK_WORDS = 4096
-"""Words of a block RAM with a register behind it: a bank of more has several, and a choice among their registers. Block
-RAMs of so many words stand side by side on most devices, with few multiplexers between them and the register or none."""
+"""Words of a block RAM with a register behind it: a bank of more has several, and a choice among their registers.
+Block RAMs of so many words stand side by side on most devices, with few multiplexers before the register or none."""
 
 
 def copy_banks(beat_bits: Any, shared: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fgnas.errors import UserError
-from fgnas.hardware.array.engine import MOST_ROW, MOST_TABLE_WORDS, MOST_TILES, even_place, most_of
+from fgnas.hardware.array.engine import MOST_ROW, MOST_TABLE_WORDS, MOST_TILES, most_of
 from fgnas.hardware.array.points.layouts import Layout
 from fgnas.hardware.array.programme import Target
 
