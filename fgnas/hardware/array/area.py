@@ -24,6 +24,7 @@ from fgnas.hardware.array.engine import (
     FINISHED,
     LANES,
     PAIRED_BITS,
+    RESULT_BITS,
     SHARED,
     Engine,
     Softmax,
@@ -529,19 +530,30 @@ def _modes(e: EngineColumns) -> Ints:
 
 def _writeback(e: EngineColumns, family: str) -> Terms:
     columns, modes = _most([mode.used * mode.n for mode in e.modes]), _modes(e)
-    # A word of results is chosen among the units for each column and each place of a beat.
+    together = e.by_beat(lambda bits: bits // RESULT_BITS)
+    # A word of results is chosen among the units for each column and each place of a beat. Behind the first word of a
+    # cycle, and the first of a beat, only some units can give one.
     return {
         "units": e.units,
         "units * word bits": e.units * e.word_bits,
         "columns * word bits": columns * e.word_bits,
-        "columns * units * word bits": columns * e.units * e.word_bits,
+        "columns * word bits * luts of a choice": columns * e.word_bits * _choice(e.units),
+        "(results - 1) * columns * word bits * luts of a choice":
+            (e.results - 1) * columns * e.word_bits * _choice(ceil_div(e.units, e.results)),
         "log2 columns * columns * word bits": ceil_log2(columns) * columns * e.word_bits,
         "(results - 1) * columns * word bits": (e.results - 1) * columns * e.word_bits,
         "(results - 1) * units": (e.results - 1) * e.units,
         "units * (modes - 1)": e.units * (modes - 1),
-        "(beat bits = 256) * units": (e.beat_bits == 256) * e.units,
-        "(beat bits = 512) * units": (e.beat_bits == 512) * e.units,
+        "result bits * luts of a choice": RESULT_BITS * _choice(e.units),
+        "(words of a beat - 1) * result bits * luts of a choice":
+            (together - 1) * RESULT_BITS * _choice(ceil_div(e.units, together)),
     }
+
+
+def _choice(words: Ints) -> Ints:
+    """LUTs of a bit that is chosen among so many words, each with a bit that chooses it: three in a LUT, six behind."""
+    first = ceil_div(words, 3)
+    return first + (first > 1) * ceil_div(first, 6)
 
 
 def _sequencer(e: EngineColumns, family: str) -> Terms:
@@ -572,8 +584,9 @@ LOGIC: dict[str, tuple[str, ...]] = {
         "units / k * sum bits * (k - 2)",
     ),
     "array_writeback": (
-        "columns * units * word bits", "log2 columns * columns * word bits", "units * (modes - 1)",
-        "(beat bits = 256) * units", "(beat bits = 512) * units",
+        "columns * word bits * luts of a choice", "(results - 1) * columns * word bits * luts of a choice",
+        "log2 columns * columns * word bits", "units * (modes - 1)", "result bits * luts of a choice",
+        "(words of a beat - 1) * result bits * luts of a choice",
     ),
     SEQUENCER: ("programme.luts",),
     PARTIAL: ("(maximum) * sum bits",),

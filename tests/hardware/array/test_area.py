@@ -57,9 +57,9 @@ FINDING = replace(ENGINE, maximum=True, residual=True, neighbours=Neighbours(pla
 OF_NEAREST = (CHAIN, DISTANCE, ROOT, INDICES, NEAREST, NEAREST_ISSUE, NEAREST_WRITEBACK, NEAREST_SEQUENCER,
               NEAREST_KERNEL)  # fmt: skip
 BEFORE = {
-    "xc7": ([94_801, 224_075, 14_484, 258_605, 20_442, 32_449, 944_560, 33_160, 297_286, 357_135, 259_330, 87_447],
+    "xc7": ([94_743, 226_023, 14_928, 257_808, 20_028, 32_789, 941_822, 33_452, 294_599, 361_347, 259_533, 87_566],
            [64_480, 198_533, 9_352, 196_006, 18_657, 20_506, 723_823, 17_370, 178_473, 208_176, 119_488, 48_638]),
-    "xcup": ([93_952, 217_740, 13_888, 253_710, 19_901, 30_718, 933_420, 31_689, 286_309, 349_147, 255_049, 89_106],
+    "xcup": ([93_894, 219_687, 14_333, 252_913, 19_488, 31_058, 930_681, 31_980, 283_622, 353_359, 255_252, 89_224],
             [66_957, 217_216, 9_997, 201_936, 20_097, 22_750, 737_466, 18_598, 192_411, 227_654, 128_793, 53_002]),
 }  # fmt: skip
 """LUTs and flip-flops of random engines without nearest points, as they are without what nearest points added."""
