@@ -108,7 +108,10 @@ def refusals(bench: Bench) -> dict[str, tuple[str, Run]]:
     found["words behind the limit"] = (
         "index_out_of_range", bench.changed(LAST, lambda d: replace(d, limit=(highest + 1) * pitch - 1)))
     found["table"] = ("memory_over_capacity", bench.changed(first, lambda d: replace(d, target_base=(1 << 14) - 8)))
-    found["load"] = ("memory_over_capacity", bench.changed(0, lambda d: replace(d, target_base=engine.table_words - 1)))
+    behind = engine.table_words - engine.banks  # in the first bank, where loads begin
+    found["load"] = ("memory_over_capacity", bench.changed(0, lambda d: replace(d, target_base=behind)))
+    if engine.banks > 1:
+        found["second bank"] = ("bad_descriptor", bench.changed(0, lambda d: replace(d, target_base=1)))
     found["more beats of logits"] = (
         "schedule_broken", bench.changed(LAST, lambda d: replace(d, result_beats=d.result_beats + 1)))
     found["fewer beats of logits"] = (
