@@ -105,11 +105,12 @@ def wide_source(rng: np.random.Generator, layers: int, data: GraphData, heads: t
     return array_network(design, tied(design, network) if rng.integers(2) else network, GraphShape.of(data), data.name)
 
 
-def weighed(array: ArrayAccelerator, data: GraphData) -> float:
-    """Cycles of an array that shares no table, more by LARGER for each doubling of what its arrangement costs."""
+def weighed(array: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()) -> float:
+    """Cycles of an array that shares no table, more by LARGER for each doubling of what its arrangement costs;
+    `further` as in `encode_array`."""
     engine = array.engine
     doublings = (engine.results * engine.finished).bit_length() - 1
-    return total_cycles(encode_array(array, data)) * (1 + LARGER) ** doublings
+    return total_cycles(encode_array(array, data, further)) * (1 + LARGER) ** doublings
 
 
 def random_data(rng: np.random.Generator) -> GraphData:

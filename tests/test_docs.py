@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pages import write_files
+from page_files import write_files
 
 import fgnas
 from fgnas import searchers, systems

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import write_files
+from page_files import write_files
 
 ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^  - Guides:\n((?:      - .*\n)+)", re.MULTILINE)
