@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from multiplier_array import design, lowered, source_of
 from pages import read_record, render, write_page, write_record
-from points_array import LARGE, NEIGHBOURS, integers_of
+from points_array import LARGE, integers_of
 
 from fgnas import progress
 from fgnas.backends.array import AnyOnEngine, write_rtl
@@ -24,11 +24,11 @@ from fgnas.backends.rtl import KERNEL
 from fgnas.hardware.array.choosing import Room, fastest
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array
-from fgnas.hardware.array.lowering import ArrayAccelerator
+from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.points import encoded as points
 from fgnas.hardware.array.resources import engine_resources
 from fgnas.laboratory.bench import code_digest
-from fgnas.tasks.nodes import load
+from fgnas.tasks.nodes import GraphData, load
 from fgnas.tools.synth import run_yosys
 from fgnas.tools.timing import SPEEDS, TARGET_MHZ, place_and_route, read_report
 
@@ -38,32 +38,40 @@ SEEDS = 3
 SEED = 41_126
 POINTS = 256
 """Of the clouds whose nearest points are found."""
-PATH = 3
-"""Signals of a critical path that the page names."""
 
 
-def plain(multipliers: int, dataset: str, beat_bits: int, **limits: float) -> AnyOnEngine:
+Made = tuple[AnyOnEngine, int | None]
+"""An array, and its cycles on the graph that it was chosen for; None of clouds."""
+
+
+def plain(multipliers: int, dataset: str, beat_bits: int, **limits: float) -> Made:
     """Two layers of gcn with 16 hidden features on the fastest array of so many multipliers."""
     data = load(dataset)
-    return fastest(source_of(data), data, Room(multipliers, beat_bits, limits))
+    return chosen(source_of(data), data, Room(multipliers, beat_bits, limits))
 
 
-def gat(multipliers: int, dataset: str) -> AnyOnEngine:
+def gat(multipliers: int, dataset: str) -> Made:
     """Two layers of gat, of two heads of 8 features and of one head."""
     data, like = load(dataset), design()
     scored = {"attention": "gat", "t_attn": 1}
     layers = (like.layers[0].model_copy(update={"k": 2, "d": 8, **scored}), like.layers[1].model_copy(update=scored))
     source = lowered(like.model_copy(update={"layers": layers}), data, np.random.default_rng(0))
-    return fastest(source, data, Room(multipliers))
+    return chosen(source, data, Room(multipliers))
 
 
-def neighbours(units: int) -> AnyOnEngine:
+def chosen(source: ArrayNetwork, data: GraphData, room: Room) -> Made:
+    """The fastest array of a network."""
+    array = fastest(source, data, room)
+    return array, total_cycles(encode_array(array, data))
+
+
+def neighbours(units: int) -> Made:
     """A network of points as searches find them, with the nearest points of each."""
     integers = integers_of(LARGE["found-like"], np.random.default_rng(SEED))
-    return points.lowered(points.PointSource(integers, POINTS), units, 128).accelerator
+    return points.lowered(points.PointSource(integers, POINTS), units, 128).accelerator, None
 
 
-ARRAYS: dict[str, Callable[[], AnyOnEngine]] = {
+ARRAYS: dict[str, Callable[[], Made]] = {
     "gcn, 16 multipliers, digits": lambda: plain(16, "digits", 128),
     "gcn, 16 multipliers, Cora": lambda: plain(16, "cora", 128),
     "gat, 16 multipliers, Cora": lambda: gat(16, "cora"),
@@ -76,7 +84,7 @@ ARRAYS: dict[str, Callable[[], AnyOnEngine]] = {
 
 def measured(name: str, seeds: int) -> dict[str, Any]:
     """An array with the clocks and the critical paths of so many seeds."""
-    array, begun = ARRAYS[name](), time.monotonic()
+    (array, cycles), begun = ARRAYS[name](), time.monotonic()
     scratch = FOLDER / name.replace(" ", "-").replace(",", "")
     files = write_rtl(array, scratch)
     digest = code_digest(path.read_text(encoding="utf-8") for path in files if path.suffix == ".sv")
@@ -93,23 +101,15 @@ def measured(name: str, seeds: int) -> dict[str, Any]:
         found.append(read_report(json.loads(result.read_text(encoding="utf-8"))))
     best = max(found, key=lambda one: one["fmax_mhz"])
     return {"name": name, "engine": array.engine.summary(), "fmax_of_seeds": [one["fmax_mhz"] for one in found],
-            "path": best["critical_path"], "utilisation": best["utilisation"], "cycles": cycles_of(array, name),
+            "path": best["critical_path"], "utilisation": best["utilisation"], "cycles": cycles,
             "lut": engine_resources(array.engine)["lut"], "seconds": round(time.monotonic() - begun)}  # fmt: skip
-
-
-def cycles_of(array: AnyOnEngine, name: str) -> int | None:
-    """Cycles on the graph that the array was chosen for; None where there is none."""
-    if not isinstance(array, ArrayAccelerator):
-        return None
-    data = load("digits" if "digits" in name else "cora")
-    return total_cycles(encode_array(array, data))
 
 
 def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     rows = [one | {"best": max(one["fmax_of_seeds"]), "ends": [ends(one["path"][0]), ends(one["path"][-1])]}
             for one in record["arrays"]]  # fmt: skip
-    return render(f"{NAME}.md", arrays=rows, target=TARGET_MHZ, speed=SPEEDS[0], neighbours=NEIGHBOURS)
+    return render(f"{NAME}.md", arrays=rows, target=TARGET_MHZ, speed=SPEEDS[0])
 
 
 def ends(step: dict[str, Any]) -> str:

@@ -51,9 +51,9 @@ from fgnas.hardware.array.area import (
     UNIT,
     WIDE,
     EngineColumns,
+    bank_registers,
     engine_columns,
     sizes_of,
-    table_registers,
     terms,
 )
 from fgnas.hardware.array.arrangement import Arrangement
@@ -605,7 +605,7 @@ def fitted(family: str, folder: Path) -> dict[str, Any]:
             found = terms(module, engines, family)
             if module in WITH_TABLE:
                 rows = [row | {"ff": row["ff"] - counted} for row, counted in
-                        zip(rows, table_registers(engines).tolist(), strict=True)]  # fmt: skip
+                        zip(rows, (engines.copy_banks * bank_registers(engines)).tolist(), strict=True)]  # fmt: skip
             if module in BEYOND:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
             if module in IN_PROPORTION:

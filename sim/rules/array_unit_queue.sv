@@ -22,8 +22,7 @@ module array_unit_queue_rules #(
 endmodule
 
 bind array_unit_queue array_unit_queue_rules #(.QueueWords(QueueWords)) u_rules (
-  .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid_i), .pop_i(pop_i), .ready_i(ready_o),
-  .words_q_i(words_q)
+  .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid_i), .pop_i(pop_i), .ready_i(ready_o), .words_q_i(words_q)
 );
 
 `default_nettype wire

@@ -28,7 +28,8 @@ module array_unit_table_rules #(
 endmodule
 
 bind array_unit_table array_unit_table_rules #(.Banks(Banks), .Results(Results)) u_rules (
-  .clk_i(clk_i), .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i), .write_i(write_i), .write_address_i(write_address_i)
+  .clk_i(clk_i), .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i),
+  .write_i(write_i), .write_address_i(write_address_i)
 );
 
 `default_nettype wire

@@ -163,9 +163,16 @@ class EngineColumns:
         return np.asarray(self.table_words) // self.copy_banks
 
     @property
+    def bank_memories(self) -> tuple[Ints, Ints]:
+        """Block RAMs of BANK_WORDS in a bank of a table, and the words of a smaller one behind them, or 0."""
+        full, rest = np.divmod(self.bank_words, BANK_WORDS)
+        return full, rest
+
+    @property
     def bank_slices(self) -> Ints:
         """Block RAMs with a register behind each that a bank of a table has."""
-        return ceil_div(self.bank_words, BANK_WORDS)
+        full, rest = self.bank_memories
+        return full + (rest > 0)
 
     @property
     def shares(self) -> Ints:
@@ -690,20 +697,21 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
 
 
 def _bank(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of the block RAMs of a bank of a table, and its `table_registers`."""
-    full, rest = np.divmod(e.bank_words, BANK_WORDS)
+    """[2, n] LUTs and FFs of the block RAMs of a bank of a table, and its `bank_registers`."""
+    full, rest = e.bank_memories
     deep, last = (
         _module("fgnas_block_ram", {"Depth": words, "Width": e.word_bits}, shared, family)
         for words in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
     )
-    registers = np.stack([np.zeros_like(full), UNITS * table_registers(e) // e.copy_banks])
+    registers = np.stack([np.zeros_like(full), UNITS * bank_registers(e)])
     return full * deep + (rest > 0) * last + registers
 
 
-def table_registers(e: EngineColumns) -> Ints:
-    """[n] flip-flops of a table's banks, which are counted and not fitted: the register behind each block RAM, and the
-    number of the one that is read, for two cycles."""
-    return e.copy_banks * (e.bank_slices * e.word_bits + 2 * ceil_log2(e.bank_slices))
+def bank_registers(e: EngineColumns) -> Ints:
+    """[n] flip-flops of a bank of a table, which are counted and not fitted: the register behind each block RAM, and
+    the number of the one that is read, for two cycles."""
+    found: Ints = e.bank_slices * e.word_bits + 2 * ceil_log2(e.bank_slices)
+    return found
 
 
 def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:

@@ -78,7 +78,7 @@ def block_rams(
 
 def _bank_halves(family: str, engines: EngineColumns) -> Ints:
     """RAMB18s of a bank of a table."""
-    full, rest = np.divmod(engines.bank_words, BANK_WORDS)
+    full, rest = engines.bank_memories
     halves = full * _halves(family, np.full_like(full, BANK_WORDS), engines.word_bits)
     return halves + np.where(rest, _halves(family, np.maximum(rest, 1), engines.word_bits), 0)
 

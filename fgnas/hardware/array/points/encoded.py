@@ -13,7 +13,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
-from fgnas.hardware.array.engine import LANES, Engine, Mode, Neighbours, joined, most_of
+from fgnas.hardware.array.engine import LANES, Engine, Mode, Neighbours, joined, most_of, table_banks
 from fgnas.hardware.array.lowering import LEAST_PROGRAMME
 from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.points.fused import Fused, fused
@@ -137,7 +137,7 @@ def engine_of(plan: Lowering, beat_bits: int) -> Engine:
 
 def _whole(words: int, beat_bits: int) -> int:
     """Words of a table with as many in every bank."""
-    banks = beat_bits // (2 * wire.MEMORY_WORD_BITS)
+    banks = table_banks(beat_bits)
     return max(2, int(ceil_div(words, banks)) * banks)
 
 
