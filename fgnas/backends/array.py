@@ -54,7 +54,7 @@ SHARED = (
 )  # fmt: skip
 """Modules that the array shares with the pipeline."""
 MULTIPLIERS = ("fgnas_multiplier", "fgnas_multiplier_dsp", "fgnas_multiplier_fabric")
-"""Those of them that an array with two products in a slice does not have."""
+"""Those of them that an array does not have whose slices hold two products, or a product's sum."""
 SHARED_OF_SOFTMAX = ("fgnas_divider",)
 """Modules that it shares with the pipeline where it has attention."""
 RENDERED = ("array_issue", "array_sequencer", "array_unit", "array_unit_sums", "array_writeback")
@@ -72,6 +72,7 @@ OPTIONAL: dict[str, Callable[[Engine], bool]] = {
     "array_root": lambda engine: engine.neighbours is not None and engine.neighbours.root,
     "array_neighbours": lambda engine: engine.neighbours is not None,
     "array_multiplier_pair": lambda engine: engine.paired,
+    "array_multiplier_sum": lambda engine: engine.sliced,
 }
 """Modules that not every engine has, and which do."""
 OF_NEIGHBOURS = ("neighbours.h",)
@@ -367,19 +368,20 @@ def write_rtl(accelerator: AnyOnEngine, directory: Path) -> list[Path]:
     beat_bits = accelerator.engine.beat_bits
     files = [write_package(target, beat_bits, programme.ARGUMENT_REGISTERS), target / f"{PACKAGE}.sv"]
     softmax, neighbours = accelerator.engine.softmax, accelerator.engine.neighbours is not None
-    paired = accelerator.engine.paired
+    paired, sliced = accelerator.engine.paired, accelerator.engine.sliced
     package = package_text(beat_bits, accelerator.engine.bits, neighbours)
     files[-1].write_text(package, encoding="utf-8")
     left = {name for name, has in OPTIONAL.items() if not has(accelerator.engine)}
     own = sorted(source for source in (templates / "array").glob("*.sv") if source.stem not in left)
     shared = (*SHARED, *SHARED_OF_SOFTMAX) if softmax else SHARED
-    kept = [name for name in shared if not (paired and name in MULTIPLIERS)]
+    kept = [name for name in shared if not ((paired or sliced) and name in MULTIPLIERS)]
     for source in [*(templates / f"{name}.sv" for name in kept), *own]:
         files.append(target / source.name)
         shutil.copyfile(source, files[-1])
     for name in (*RENDERED, *(RENDERED_OF_SOFTMAX if softmax else ())):
         files.append(target / f"{name}.sv")
-        text = render(f"rtl/array/{name}.sv.j2", softmax=softmax, neighbours=neighbours, paired=paired)
+        text = render(f"rtl/array/{name}.sv.j2", softmax=softmax, neighbours=neighbours, paired=paired,
+                      sliced=sliced)  # fmt: skip
         files[-1].write_text(text, encoding="utf-8")
     files += [target / f"{KERNEL}.sv", target / f"{TOP}.v"]
     files[-2].write_text(_kernel(accelerator), encoding="utf-8")

@@ -95,9 +95,10 @@ PROOFS: tuple[Proof, ...] = (
     Proof("array_issue", parameters={
         "Units": 8, "Modes": 2, "LogK": 0x10, "LogN": 0x10, "WordBits": 4, "Together": 2, "Banks": 1, "Parts": 2}),
     Proof("array_table", ("fgnas_block_ram", "array_unit_bank"), {
-        "WordBits": 1, "TableWords": 8, "Readers": 2, "Banks": 4, "Loaded": 2, "Results": 2}),
+        "WordBits": 1, "TableWords": 8, "Readers": 2, "Banks": 4, "Written": 2}),
     Proof("array_writeback", parameters={
-        "Units": 4, "Modes": 2, "M": 0b010_100, "LogK": 0x10, "LogN": 0x00, "Bits": 2, "QueueWords": 16, "Results": 2}),
+        "Units": 4, "Modes": 2, "M": 0b010_100, "LogK": 0x10, "LogN": 0x00, "Bits": 2, "QueueWords": 16, "Results": 2,
+        "Banks": 2, "TableWords": 16}),
     Proof("array_sequencer", parameters={"Programme": 4}),
     Proof("array_multiplier_pair", parameters={"LeftBits": 4, "RightBits": 5, "PortBits": 11}),
     Proof("fgnas_reader", ("fgnas_fifo",), {"BufferBeats": 64}, SMALL_BUS),

@@ -13,8 +13,7 @@ module array_table_rules #(
   parameter int unsigned TableWords = 1024,
   parameter int unsigned Readers    = 2,
   parameter int unsigned Banks      = 4,
-  parameter int unsigned Loaded     = 1,
-  parameter int unsigned Results    = 1
+  parameter int unsigned Written    = 1
 ) (
   input wire                                            clk_i,
   input wire                                            rst_i,
@@ -23,23 +22,19 @@ module array_table_rules #(
   input wire [Readers-1:0][array_pkg::AddressBits-1:0]  address_i,
   /* verilator lint_off UNUSEDSIGNAL */  // what a proof alone looks at
   input wire [Readers-1:0][WordBits-1:0]                word_i,
-  input wire [array_pkg::AddressBits-1:0]               load_address_i,
-  input wire [$clog2(Loaded):0]                         load_count_i,
-  input wire [Loaded-1:0][WordBits-1:0]                 load_word_i,
-  input wire [Results-1:0][WordBits-1:0]                write_word_i,
+  input wire [Written-1:0][WordBits-1:0]                write_word_i,
   /* verilator lint_on UNUSEDSIGNAL */
   input wire                                            clash_i,
-  input wire                                            load_i,
-  input wire [Results-1:0]                              write_i,
-  input wire [Results-1:0][array_pkg::AddressBits-1:0]  write_address_i
+  input wire [Written-1:0]                              write_i,
+  input wire [Written-1:0][array_pkg::AddressBits-1:0]  write_address_i
 );
   logic seen_q = 1'b0;  // a reset
-  logic [Results-1:0] other_place;  // results that are not for the banks that take them; the first one may come alone
-  logic passes, clashes, clashes_q;
-  assign passes = load_i && 32'(load_address_i) % Loaded + 32'(load_count_i) > Loaded;
+  logic [Written-1:0] other_place, no_place;  // words that are not for the banks that take them, or for none
+  logic clashes, clashes_q;
   always_comb begin
-    for (int unsigned r = 0; r < Results; r++) begin
-      other_place[r] = write_i[r] && 32'(write_address_i[r]) % Results != r && (r != 0 || (write_i >> 1) != '0);
+    for (int unsigned j = 0; j < Written; j++) begin
+      other_place[j] = write_i[j] && 32'(write_address_i[j]) % Written != j;
+      no_place[j]    = write_i[j] && 32'(write_address_i[j]) >= TableWords;
     end
     clashes = 1'b0;
     for (int unsigned b = 0; b < Banks; b++) begin
@@ -55,9 +50,8 @@ module array_table_rules #(
     clashes_q <= clashes && valid_i && !rst_i;
     if (rst_i) seen_q <= 1'b1;
     if (seen_q && !rst_i) begin
-      own_banks: `FGNAS_TABLE_USER (other_place == '0) else $error("a result is not for the banks that may take it");
-      within_banks: `FGNAS_TABLE_USER (!passes) else $error("a load's words pass the last bank");
-      one_source: `FGNAS_TABLE_USER (!(load_i && write_i != '0)) else $error("a load meets results");
+      own_banks: `FGNAS_TABLE_USER (other_place == '0) else $error("a word is not for the banks that may take it");
+      has_place: `FGNAS_TABLE_USER (no_place == '0) else $error("a word is written behind the table's end");
       clash_told: assert (clash_i == clashes_q) else $error("a bank is asked for two words, and does not say so");
     end
   end
@@ -69,19 +63,11 @@ module array_table_rules #(
   logic [WordBits-1:0] value_q;  // what it is
   logic [1:0] expected_q;       // a reader asked for it, a cycle ago and before
   logic [1:0][WordBits-1:0] read_q;  // what it must get
-  logic [31:0] place;                   // of the word in a load
-  assign place = 32'(watch_q) - 32'(load_address_i);
-  logic [Results-1:0] behind;  // results that have no place
-  always_comb for (int unsigned r = 0; r < Results; r++) behind[r] = 32'(write_address_i[r]) >= TableWords;
   always_ff @(posedge clk_i) begin
-    if (load_i && 32'(load_address_i) + 32'(load_count_i) <= TableWords && place < 32'(load_count_i)) begin
-      known_q <= 1'b1;
-      value_q <= load_word_i[32'(watch_q)%Loaded];
-    end
-    for (int unsigned r = 0; r < Results; r++) begin
-      if (!load_i && write_i[r] && write_address_i[r] == watch_q) begin
+    for (int unsigned j = 0; j < Written; j++) begin
+      if (write_i[j] && write_address_i[j] == watch_q) begin
         known_q <= 1'b1;
-        value_q <= write_word_i[r];
+        value_q <= write_word_i[j];
       end
     end
     expected_q <= {expected_q[0], known_q && valid_i && !absent_i[0] && address_i[0] == watch_q && !clashes};
@@ -94,11 +80,11 @@ module array_table_rules #(
     if (!seen_q) begin
       begins_with_reset: assume (rst_i);
     end
-    in_table: assume (32'(watch_q) < TableWords && 32'(load_count_i) <= Loaded && behind == '0);
+    in_table: assume (32'(watch_q) < TableWords);
     if (seen_q && !rst_i) begin
       reads: assert (!expected_q[1] || word_i[0] == read_q[1]) else $error("a reader gets another word than it asks for");
       // What a proof must be able to reach, or it proves nothing: these must fail.
-      reach_read: assert (!(expected_q[1] && read_q[1][0] && !load_i));
+      reach_read: assert (!(expected_q[1] && read_q[1][0] && write_i == '0));
       reach_clash: assert (!clash_i);
     end
   end
@@ -106,11 +92,10 @@ module array_table_rules #(
 endmodule
 
 bind array_table array_table_rules #(
-  .WordBits(WordBits), .TableWords(TableWords), .Readers(Readers), .Banks(Banks), .Loaded(Loaded), .Results(Results)
+  .WordBits(WordBits), .TableWords(TableWords), .Readers(Readers), .Banks(Banks), .Written(Written)
 ) u_rules (
   .clk_i(clk_i), .rst_i(rst_i), .valid_i(valid_i), .absent_i(absent_i), .address_i(address_i), .word_i(word_o),
-  .clash_i(clash_o), .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i),
-  .load_word_i(load_word_i), .write_i(write_i), .write_address_i(write_address_i), .write_word_i(write_word_i)
+  .clash_i(clash_o), .write_i(write_i), .write_address_i(write_address_i), .write_word_i(write_word_i)
 );
 
 `default_nettype wire

@@ -11,7 +11,8 @@
 module array_writeback_rules #(
   parameter int unsigned Units      = 8,
   parameter int unsigned QueueWords = 32,
-  parameter int unsigned Results    = 1
+  parameter int unsigned Results    = 1,
+  parameter int unsigned Banks      = 1
 ) (
   input wire                                      clk_i,
   input wire                                      rst_i,
@@ -28,6 +29,13 @@ module array_writeback_rules #(
   input wire [Units-1:0]                          next_q_i,
   input wire [Results-1:0][Units-1:0]             shared_i,
   input wire [Results-1:0][Units-1:0]             turn_i,
+  input wire [Units-1:0]                          load_i,
+  input wire [array_pkg::AddressBits-1:0]         load_address_i,
+  input wire [$clog2(Banks):0]                    load_count_i,
+  input wire [Units-1:0]                          loaded_i,
+  input wire [Results-1:0]                        chosen_i,  // words of results that were chosen, a cycle ago
+  input wire [Results-1:0]                        result_i,  // and those that are on the bus
+  input wire [Results-1:0][array_pkg::AddressBits-1:0] address_i,
   input wire                                      to_table_i,
   input wire                                      to_logits_i,
   input wire [$clog2(QueueWords):0]               limit_i,
@@ -55,11 +63,15 @@ module array_writeback_rules #(
   end
 
   // At most one bit of a share is set.
-  logic [Results-1:0] several, strange;
+  logic [Results-1:0] several, strange, nowhere;
   always_comb begin
     for (int unsigned r = 0; r < Results; r++) begin
       several[r] = (turn_i[r] & (turn_i[r] - 1'b1)) != '0;
       strange[r] = (turn_i[r] & ~shared_i[r]) != '0;
+      nowhere[r] = result_i[r];  // no lane is for the bank of the word
+      for (int unsigned q = 0; q < Results; q++) begin
+        if (result_i[q] && address_i[q] == address_i[r] && 32'(address_i[r]) % Results == q) nowhere[r] = 1'b0;
+      end
     end
   end
 
@@ -84,6 +96,11 @@ module array_writeback_rules #(
     if (seen_q && !rst_i) begin
       reserves_room: `FGNAS_WRITEBACK_USER (!asks || room_i || roomed_q) else $error("a row is issued without room");
       results_counted: `FGNAS_WRITEBACK_USER ((waiting_i & none) == '0) else $error("a result of no row waits");
+      one_source: `FGNAS_WRITEBACK_USER (load_i == '0 || chosen_i == '0)
+      else $error("a load meets results");
+      within_banks: `FGNAS_WRITEBACK_USER (load_i == '0 || 32'(load_address_i) % Banks + 32'(load_count_i) <= Banks)
+      else $error("a load's words pass the last bank");
+      one_word: assert (loaded_i == '0 || result_i == '0) else $error("a word of a load meets a result on the bus");
       within_limit: assert (over == '0) else $error("more rows are on their way than a queue holds");
       room_is: assert (!room_i || full == '0) else $error("room is said to be where a queue is full");
       room_stays: assert (!roomed_q || full == '0) else $error("room that was seen is gone");
@@ -92,7 +109,9 @@ module array_writeback_rules #(
       waits: assert ((grant_i & ~waiting_i) == '0) else $error("a unit gives a word that it has not");
       in_order: assert (!to_logits_i || grant_i == '0 || grant_i == next_q_i) else $error("logits leave out of order");
       goes_on: assert (!to_table_i || (grant_i != '0) == (shared_i != '0)) else $error("a table waits for a word that is there");
-`ifdef PROVE_ARRAY_WRITEBACK
+`ifndef PROVE_ARRAY_WRITEBACK
+      for_a_bank: assert (nowhere == '0) else $error("a result is not for the banks that may take it");
+`else
       // What a proof must be able to reach, or it proves nothing: these must fail.
       reach_full: assert (full == '0 || !ends || 32'(limit_i) < QueueWords);
       reach_turns: assert (!(to_table_i && grant_i[Units-1] && count_q_i[0] != '0));
@@ -101,9 +120,13 @@ module array_writeback_rules #(
   end
 endmodule
 
-bind array_writeback array_writeback_rules #(.Units(Units), .QueueWords(QueueWords), .Results(Results)) u_rules (
+bind array_writeback array_writeback_rules #(
+  .Units(Units), .QueueWords(QueueWords), .Results(Results), .Banks(Banks)
+) u_rules (
   .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .d_i(d_i), .leads_i(leads), .reserve_i(reserve_i), .room_i(room_o),
   .waiting_i(waiting), .grant_i(grant), .tile_last_i(tile_last), .next_q_i(next_q), .shared_i(shared), .turn_i(turn),
+  .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i), .loaded_i(load_o),
+  .chosen_i(turn_valid_q), .result_i(bus_valid_q), .address_i(bus_address),
   .to_table_i(to_table), .to_logits_i(to_logits), .limit_i(limit), .count_q_i(count_q)
 );
 

@@ -33,7 +33,7 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES, WRITE_LATENCY
 
-RESULT_CYCLES = 11
+RESULT_CYCLES = 12
 """From the issue of a row's last entry to the cycle in which its result may leave the queue."""
 COEFFICIENT_CYCLES = 5
 """Extra cycles of every phase of an engine with attention, which computes each entry's coefficient."""

@@ -312,6 +312,12 @@ class Engine:
         return may_pair(self.bits, self.softmax) and self.neighbours is None
 
     @property
+    def sliced(self) -> bool:
+        """Whether a lane's sum is in its multiplier's DSP slice: it is one of one tile, and nothing but products meets
+        it."""
+        return self.tiles == 1 and not self.maximum and not self.paired and self.neighbours is None
+
+    @property
     def parts(self) -> int:
         """Cycles that the epilogue takes for a word of results."""
         return self.lanes // self.finished

@@ -8,8 +8,7 @@ module array_table #(
   parameter int unsigned TableWords = 1024,
   parameter int unsigned Readers    = 2,
   parameter int unsigned Banks      = 4,
-  parameter int unsigned Loaded     = 1,  // words that a load brings in a cycle, at most
-  parameter int unsigned Results    = 1   // words of H that are written in a cycle, of different banks
+  parameter int unsigned Written    = 1   // words that are written in a cycle, of different banks, at most
 ) (
   input  wire                                            clk_i,
   input  wire                                            rst_i,
@@ -18,54 +17,23 @@ module array_table #(
   input  wire  [Readers-1:0][array_pkg::AddressBits-1:0] address_i,
   output logic [Readers-1:0][WordBits-1:0]               word_o,    // two cycles later
   output logic                                           clash_o,   // a bank was asked for two words
-  input  wire                                            load_i,
-  input  wire  [array_pkg::AddressBits-1:0]              load_address_i,
-  input  wire  [$clog2(Loaded):0]                        load_count_i,
-  input  wire  [Loaded-1:0][WordBits-1:0]                load_word_i,
-  input  wire  [Results-1:0]                             write_i,
-  input  wire  [Results-1:0][array_pkg::AddressBits-1:0] write_address_i,
-  input  wire  [Results-1:0][WordBits-1:0]               write_word_i
+  input  wire  [Written-1:0]                             write_i,
+  input  wire  [Written-1:0][array_pkg::AddressBits-1:0] write_address_i,
+  input  wire  [Written-1:0][WordBits-1:0]               write_word_i
 );
   import array_pkg::*;
   localparam int unsigned LogBanks = $clog2(Banks);
   localparam int unsigned Words = TableWords / Banks;
   localparam int unsigned PlaceBits = (Words > 1) ? $clog2(Words) : 1;
 
-  // What is written must have a place; that the units say what has none is theirs.
-  logic over;
-  always_comb begin
-    over = load_i && 32'(load_address_i) + 32'(load_count_i) > TableWords;
-    for (int unsigned r = 0; r < Results; r++) begin
-      if (!load_i && write_i[r] && 32'(write_address_i[r]) >= TableWords) over = 1'b1;
-    end
-  end
-
-  // What may be written into each bank: the last bits of its number say which word of a load, or which result. The first
-  // result may be for any bank, where it comes alone.
-  logic [Results-1:0] own;
-  logic [Results-1:0][WordBits-1:0] result;
-  logic [Results-1:0][AddressBits-1:0] result_place;
-  for (genvar j = 0; j < Results; j++) begin : gen_result
-    assign own[j]          = write_i[j] && 32'(write_address_i[j] & AddressBits'(Results - 1)) == j;
-    assign result_place[j] = own[j] ? write_address_i[j] : write_address_i[0];
-    assign result[j]       = own[j] ? write_word_i[j] : write_word_i[0];
-  end
-  logic [Loaded-1:0][WordBits-1:0] stored;
-  for (genvar j = 0; j < Loaded; j++) begin : gen_stored
-    assign stored[j] = load_i ? load_word_i[j] : result[j%Results];
-  end
-
   logic [Banks-1:0][WordBits-1:0] read;
   for (genvar b = 0; b < Banks; b++) begin : gen_bank
-    logic [LogBanks-1:0] behind;  // banks from the load's first
+    localparam int unsigned Own = b % Written;  // the word that it may take
     /* verilator lint_off UNUSEDSIGNAL */  // the last bits name the bank; a memory may be small
-    logic [AddressBits-1:0] write_place, read_place;
+    logic [AddressBits-1:0] read_place;
     /* verilator lint_on UNUSEDSIGNAL */
     logic write;
-    assign behind      = LogBanks'(b) - load_address_i[LogBanks-1:0];
-    assign write       = load_i ? 32'(behind) < 32'(load_count_i)
-                                : (own[b%Results] || write_i[0]) && result_place[b%Results][LogBanks-1:0] == LogBanks'(b);
-    assign write_place = load_i ? load_address_i : result_place[b%Results];
+    assign write = write_i[Own] && write_address_i[Own][LogBanks-1:0] == LogBanks'(b);
     // All that ask for this bank ask for one word.
     always_comb begin
       read_place = '0;
@@ -74,8 +42,8 @@ module array_table #(
       end
     end
     array_unit_bank #(.Depth(Words), .Width(WordBits)) u_table (
-      .clk_i(clk_i), .write_i(write && !over), .write_address_i(PlaceBits'(write_place >> LogBanks)),
-      .write_data_i(stored[b%Loaded]), .read_address_i(PlaceBits'(read_place >> LogBanks)), .read_data_o(read[b])
+      .clk_i(clk_i), .write_i(write), .write_address_i(PlaceBits'(write_address_i[Own] >> LogBanks)),
+      .write_data_i(write_word_i[Own]), .read_address_i(PlaceBits'(read_place >> LogBanks)), .read_data_o(read[b])
     );
   end
 

@@ -1,4 +1,5 @@
-// The activation of finished lanes: none, the larger of a number and 0, or a table of codes. One cycle.
+// The activation of finished lanes: none, the larger of a number and 0, or a table of codes. Two cycles: a
+// table's word, and the code in it.
 
 `default_nettype none
 
@@ -26,7 +27,8 @@ module array_unit_activation #(
 );
   import array_pkg::*;
   logic load_codes;
-  logic [Finished-1:0][ResultWidth-1:0] z_d;
+  logic [Finished-1:0][ResultWidth-1:0] lanes_q, z_d;  // as they are, and with a table's codes
+  logic valid_q;
   assign load_codes = load_i && d_i.target == 3'(TargetActivation);
   assign over_o     = load_codes && 32'(load_address_i) + 1 > ActivationWords;
   if (ActivationWords > 0) begin : gen_table
@@ -37,31 +39,24 @@ module array_unit_activation #(
     end
     for (genvar l = 0; l < Finished; l++) begin : gen_lookup
       logic [ResultWidth-1:0] place;
-      logic [WordBits-1:0] word;
-      logic signed [Bits-1:0] code;
+      logic [Lanes-1:0][Bits-1:0] word_q;
+      logic [$clog2(Lanes)-1:0] code_q;  // of the word
       assign place = lanes_i[l] & {largest_i[ResultWidth-2:0], 1'b1};
-      assign word  = codes[ActivationBits'(d_i.activation_base) + ActivationBits'(place >> $clog2(Lanes))];
-      always_comb begin
-        code = '0;
-        for (int unsigned c = 0; c < Lanes; c++) begin
-          if (32'(place[$clog2(Lanes)-1:0]) == c) code = word[c*Bits+:Bits];
-        end
+      always_ff @(posedge clk_i) begin
+        word_q <= codes[ActivationBits'(d_i.activation_base) + ActivationBits'(place >> $clog2(Lanes))];
+        code_q <= place[$clog2(Lanes)-1:0];
       end
-      always_comb begin
-        unique case (d_i.activation)
-          2'(ActivationRelu):  z_d[l] = lanes_i[l][ResultWidth-1] ? '0 : lanes_i[l];
-          2'(ActivationTable): z_d[l] = ResultWidth'(code);
-          default:             z_d[l] = lanes_i[l];
-        endcase
-      end
+      assign z_d[l] = (d_i.activation == 2'(ActivationTable)) ? ResultWidth'(signed'(word_q[code_q])) : lanes_q[l];
     end
-  end else begin : gen_relu
-    for (genvar l = 0; l < Finished; l++) begin : gen_lookup
-      assign z_d[l] = (d_i.activation == 2'(ActivationRelu) && lanes_i[l][ResultWidth-1]) ? '0 : lanes_i[l];
-    end
+  end else begin : gen_no_table
+    assign z_d = lanes_q;
   end
   always_ff @(posedge clk_i) begin
-    valid_o <= valid_i && !rst_i;
+    for (int unsigned l = 0; l < Finished; l++) begin
+      lanes_q[l] <= (d_i.activation == 2'(ActivationRelu) && lanes_i[l][ResultWidth-1]) ? '0 : lanes_i[l];
+    end
+    valid_q <= valid_i && !rst_i;
+    valid_o <= valid_q && !rst_i;
     lanes_o <= z_d;
   end
 endmodule
