@@ -2,12 +2,14 @@
 
 Engines are drawn as networks on arrays need them, for graphs of several sizes. A module is synthesised by itself, with
 the parameters that the kernel of its engine gives it. A module whose source is the one that the shipped table was
-measured on keeps its entry and is not measured again. The points of a batch are behind ports of one width.
+measured on keeps its entry and is not measured again. The points of a batch are behind ports of one width, and their
+modules are rendered alike.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,6 +49,7 @@ from fgnas.hardware.array.area import (
     SEQUENCER,
     SHARED_ISSUE,
     SHARED_KERNEL,
+    SLICED,
     TABLE,
     UNIT,
     WIDE,
@@ -106,8 +109,8 @@ POINTS = {"array_unit": 48, "array_writeback": 24, "array_issue": 40, "array_gat
           "fixed": 6, ATTENTION: 35, ISSUED: 12, SEQUENCED: 6, DOT: 8, RESIDUAL: 8, PARTIAL: 8, WIDE: 6,
           TABLE: 17, OWN_TABLE: 12, SHARED_ISSUE: 8, SHARED_KERNEL: 8, CHAIN: 16, DISTANCE: 10, ROOT: 10, INDICES: 10,
           NEAREST: 12, NEAREST_ISSUE: 5, NEAREST_WRITEBACK: 5, NEAREST_SEQUENCER: 4, NEAREST_KERNEL: 2,
-          PAIR: PAIRED_BITS}  # fmt: skip
-OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3, CHAIN: 3, NEAREST: 3, PAIR: PAIRED_BITS}
+          PAIR: PAIRED_BITS, SLICED: 8}  # fmt: skip
+OTHER_POINTS = {"array_unit": 9, "fixed": 6, TABLE: 3, CHAIN: 3, NEAREST: 3, PAIR: PAIRED_BITS, SLICED: 8}
 """Points of another family than the first, where memories count most: logic alone maps identically."""
 WRITEBACK = "array_writeback"
 ALIKE = ("array_unit", "array_sequencer")
@@ -443,12 +446,12 @@ def _size_below(modules: dict[str, Any], top: str, counted: Collection[str]) -> 
     return {name: sum(size[name] for size in sizes) for name in ("lut", "ff")}
 
 
-DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION), PAIR: PAIR,
+DRAWN_FOR = {**dict.fromkeys((ATTENTION, *OPTIONS), ATTENTION), PAIR: PAIR, SLICED: SLICED,
              **dict.fromkeys((TABLE, OWN_TABLE, SHARED_ISSUE, SHARED_KERNEL), TABLE),
              **dict.fromkeys((CHAIN, DISTANCE, ROOT, INDICES, NEAREST, NEAREST_ISSUE, NEAREST_WRITEBACK,
                               NEAREST_SEQUENCER, NEAREST_KERNEL), ROOT)}  # fmt: skip
-"""Modules whose sources are those of an engine with attention, of one with two products in a slice, of one whose units
-share tables, or of one that finds nearest points."""
+"""Modules whose sources are those of an engine with attention, of one with two products or a sum in a slice, of one
+whose units share tables, or of one that finds nearest points."""
 IN_PROPORTION = (TABLE,)
 """Entries whose largest point has a hundred times the LUTs of the smallest."""
 BEYOND = {
@@ -470,6 +473,9 @@ GIVEN: dict[str, Callable[[Engine], dict[str, int]]] = {
     ROOT: lambda engine: {"DistanceBits": _distance_bits(engine), "SumBits": engine.sum_bits},
     INDICES: lambda engine: {"Units": engine.units, "Words": _finder(engine).words},
     PAIR: lambda engine: {"LeftBits": engine.bits, "RightBits": engine.entry.place("value")[1]},
+    SLICED: lambda engine: {
+        "LeftBits": engine.bits, "RightBits": engine.entry.place("value")[1], "SumBits": engine.sum_bits,
+    },
 }  # fmt: skip
 """The parameters of modules that are a unit's."""
 MEASURES = {"fixed": _fixed, NEAREST_KERNEL: _fixed, ATTENTION: _attention, **dict.fromkeys(OPTIONS, _option),
@@ -542,6 +548,10 @@ def draw_points() -> dict[str, list[AnyOnEngine]]:
     for name in (one for one in POINTS if DRAWN_FOR.get(one) == ROOT):
         chosen[name] = [*(rooted if name == ROOT else finders)[: POINTS[name]]]
     narrow = {array.engine.bits: array for array in reversed(arrays) if array.engine.may_pair}
+    sums: dict[tuple[int, int], AnyOnEngine] = {
+        (array.engine.bits, array.engine.sum_bits): array for array in arrays if array.engine.sliced
+    }
+    chosen[SLICED] = [sums[key] for key in sorted(sums)][:: max(1, len(sums) // POINTS[SLICED])][: POINTS[SLICED]]
     chosen[PAIR] = [replace(narrow[bits], engine=replace(narrow[bits].engine, paired=True)) for bits in sorted(narrow)]
     readers = np.random.default_rng(SHARING_SEED)
     chosen[TABLE] = [draw_table(readers, number) for number in range(POINTS[TABLE])]
@@ -558,7 +568,8 @@ def waiting(family: str, folder: Path, most: int | None = None) -> Iterator[Batc
             continue
         known = [Engine.of(row["engine"]) for row in rows]
         missing = [array for array in arrays if array.engine not in known]
-        behind = [[array for array in missing if array.engine.beat_bits == bits] for bits in PORT_WIDTHS]
+        alike = itertools.product(PORT_WIDTHS, (False, True))  # whose modules are rendered alike
+        behind = [[array for array in missing if (array.engine.beat_bits, array.engine.sliced) == one] for one in alike]
         together = SMALL_BATCH if module in GIVEN else BATCH
         for start in range(0, max(map(len, behind)), together):
             yield from (Batch(module, tuple(own[start : start + together])) for own in behind if own[start:])
@@ -576,9 +587,7 @@ def source_digest(module: str) -> str:
                ROOT: (ROOT, *WITHIN[ROOT])}  # fmt: skip
     own = (others | of_options).get(module, (module,))
     found = sorted((templates_directory() / "rtl" / "array").glob(f"{UNIT}_*")) if UNIT in own else []
-    parts = {path.name.partition(".")[0]: path for path in found}
-    code = [*(texts[name] for name in own),
-            *(texts.get(name) or path.read_text(encoding="utf-8") for name, path in parts.items())]
+    code = [*(texts[name] for name in own), *(path.read_text(encoding="utf-8") for path in found)]
     return code_digest([*named_of([texts[name] for name in ("fgnas_pkg", "array_pkg")], code), *code])
 
 

@@ -447,8 +447,8 @@ def test_a_result_for_another_bank_is_found(tmp_path: Path) -> None:
     write_project(fit(source, data, Arrangement(4, (1,), beat_bits=256, results=2)), data, tmp_path)
     path = tmp_path / "rtl" / "array_writeback.sv"
     text = path.read_text(encoding="utf-8")
-    assert text.count("!(Even && side_by_side) || Here") == 1
-    path.write_text(text.replace("!(Even && side_by_side) || Here", "!Even || Here"), encoding="utf-8")
+    assert text.count("(Even && side_by_side) ? Here") == 1
+    path.write_text(text.replace("(Even && side_by_side) ? Here", "Even ? Here"), encoding="utf-8")
     with pytest.raises(CheckFailed, match="a result is not for the banks that may take it"):
         run_simulation(tmp_path)
 

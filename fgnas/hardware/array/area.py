@@ -70,6 +70,8 @@ CHAIN, DISTANCE, ROOT, INDICES = "array_chain", "array_distance", "array_root", 
 engine takes any, and the addresses of a gather without the memory of indices."""
 PAIR = "array_multiplier_pair"
 """Two products that share a DSP slice."""
+SLICED = "array_multiplier_sum"
+"""A product and its sum in a DSP slice."""
 NEAREST = "nearest points in array_unit"
 """The cost of nearest points in a unit beside their own modules: differences, and results that are negated or
 subtracted."""
@@ -146,6 +148,12 @@ class EngineColumns:
     def finds(self) -> Ints:
         """1 where nearest points are found."""
         return (np.asarray(self.places) > 0).astype(np.int64)
+
+    @property
+    def sliced(self) -> Ints:
+        """1 where a lane's sum is in its multiplier's slice, see `Engine.sliced`."""
+        apart = (np.asarray(self.maximum) > 0) | (np.asarray(self.paired) > 0) | (self.finds > 0)
+        return ((np.asarray(self.tiles) == 1) & ~apart).astype(np.int64)
 
     @property
     def banks(self) -> Ints:
@@ -310,7 +318,8 @@ def _unit(e: EngineColumns, family: str) -> Terms:
     return {
         "luts of memories": luts,
         "sum bits": e.sum_bits,
-        "(one tile) * sum bits": (1 - several) * e.sum_bits,
+        "(sums in LUTs) * sum bits": (1 - e.sliced) * e.sum_bits,
+        "(one sum in LUTs) * sum bits": (1 - e.sliced) * (1 - several) * e.sum_bits,
         "(maximum) * sum bits": e.maximum * e.sum_bits,
         "finished": f,
         "finished * y bits": f * y,
@@ -360,6 +369,10 @@ def _pair(e: EngineColumns, family: str) -> Terms:
     return {"bits": e.bits, **is_one_of("bits", e.bits, PAIRED_BITS - 1, PAIRED_BITS)}  # of these, products meet
 
 
+def _sliced(e: EngineColumns, family: str) -> Terms:
+    return {"sum bits": e.sum_bits, "product bits": e.bits + e.value_bits}
+
+
 def _partial(e: EngineColumns, family: str) -> Terms:
     return {
         "bits of totals": LANES * e.sum_bits + e.denominator_bits,
@@ -368,7 +381,7 @@ def _partial(e: EngineColumns, family: str) -> Terms:
 
 
 def _table(e: EngineColumns, family: str) -> Terms:
-    readers, banks, loaded = np.asarray(e.shared), e.copy_banks, e.banks * e.word_bits
+    readers, banks = np.asarray(e.shared), e.copy_banks
     return {
         # A reader's word is chosen among the banks: a LUT takes three more. Of 32 banks Yosys finds no such tree.
         "readers * word bits * luts of a choice": readers * e.word_bits * ceil_div(banks - 1, 3),
@@ -377,10 +390,6 @@ def _table(e: EngineColumns, family: str) -> Terms:
         "banks * place bits": banks * e.place_bits,
         "banks * readers": banks * readers,
         "readers * log2 banks": readers * ceil_log2(banks),
-        # A word that is written is one of a load, or of the results.
-        "loaded word bits": loaded,
-        "loaded word bits * (banks of a port = 4)": loaded * (e.banks == 4),
-        "loaded word bits * log2 results": loaded * ceil_log2(e.results),
         **_slices(banks, e),
     }
 
@@ -390,7 +399,6 @@ def _own_table(e: EngineColumns, family: str) -> Terms:
         "word bits": e.word_bits,
         "word bits * (banks > 1)": e.word_bits * (e.banks > 1),
         "word bits * (banks = 4)": e.word_bits * (e.banks == 4),
-        "word bits * (results = 4)": e.word_bits * (e.results == 4),
         "log2 banks": ceil_log2(e.banks),
         **_slices(e.banks, e),
     }
@@ -530,6 +538,10 @@ def _most(columns: Sequence[NDArray[Any]]) -> Ints:
     return functools.reduce(np.maximum, columns)
 
 
+def _least(columns: Sequence[NDArray[Any]]) -> Ints:
+    return functools.reduce(np.minimum, columns)
+
+
 def _modes(e: EngineColumns) -> Ints:
     """[n] modes that differ."""
     return _sum([mode.used for mode in e.modes])
@@ -537,24 +549,37 @@ def _modes(e: EngineColumns) -> Ints:
 
 def _writeback(e: EngineColumns, family: str) -> Terms:
     columns, modes = _most([mode.used * mode.n for mode in e.modes]), _modes(e)
+    period, banks = _most([mode.used * mode.k * mode.n for mode in e.modes]), e.banks
+    given, later = _given(e, columns, 1), _given(e, columns, e.results)
     together = e.by_beat(lambda bits: bits // RESULT_BITS)
     # A word of results is chosen among the units for each column and each place of a beat. Behind the first word of a
     # cycle, and the first of a beat, only some units can give one.
     return {
         "units": e.units,
         "units * word bits": e.units * e.word_bits,
-        "columns * word bits": columns * e.word_bits,
-        "columns * word bits * luts of a choice": columns * e.word_bits * _choice(e.units),
-        "(results - 1) * columns * word bits * luts of a choice":
-            (e.results - 1) * columns * e.word_bits * _choice(ceil_div(e.units, e.results)),
-        "log2 columns * columns * word bits": ceil_log2(columns) * columns * e.word_bits,
+        "word bits * luts of choices": e.word_bits * given,
+        "(results - 1) * word bits * luts of choices": (e.results - 1) * e.word_bits * later,
         "(results - 1) * columns * word bits": (e.results - 1) * columns * e.word_bits,
+        # A word is registered for each bank and each unit of a group: one of a load, or of the results of a column.
+        "places * banks * word bits": period * banks * e.word_bits,
+        "places * banks * word bits * log2 columns": period * banks * e.word_bits * ceil_log2(columns),
+        "units * banks": e.units * banks,
         "(results - 1) * units": (e.results - 1) * e.units,
         "units * (modes - 1)": e.units * (modes - 1),
         "result bits * luts of a choice": RESULT_BITS * _choice(e.units),
         "(words of a beat - 1) * result bits * luts of a choice":
             (together - 1) * RESULT_BITS * _choice(ceil_div(e.units, together)),
     }
+
+
+def _given(e: EngineColumns, columns: Ints, results: Ints | int) -> Ints:
+    """LUTs of a bit of a word of results, summed over its columns: it comes from one of the units that begin a group
+    with such a column, in any mode, or of every so many of them."""
+    found = np.zeros(len(e.units), np.int64)
+    for column in (0, *(1 << power for power in range(int(ceil_log2(columns.max()))))):  # with as many as are alike
+        places = _least([np.where(mode.used * (mode.n > column), mode.k * mode.n, e.units) for mode in e.modes])
+        found += max(1, column) * (columns > column) * _choice(ceil_div(e.units // places, results))
+    return found
 
 
 def _choice(words: Ints) -> Ints:
@@ -581,7 +606,7 @@ another family than the first would leave more terms open."""
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
         "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
-        "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)", "log2 bias words",
+        "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
         "(own rows in block RAM)", "chosen word bits", "banks * log2 slices", "(tables) * finished",
         "(tables) * finished * bits",
         "(tables) * finished * word bits * (banks of codes - 1)",
@@ -591,20 +616,20 @@ LOGIC: dict[str, tuple[str, ...]] = {
         "units / k * sum bits * (k - 2)",
     ),
     "array_writeback": (
-        "columns * word bits * luts of a choice", "(results - 1) * columns * word bits * luts of a choice",
-        "log2 columns * columns * word bits", "units * (modes - 1)", "result bits * luts of a choice",
+        "word bits * luts of choices", "(results - 1) * word bits * luts of choices",
+        "(results - 1) * columns * word bits", "places * banks * word bits * log2 columns", "units * banks",
+        "units * (modes - 1)", "result bits * luts of a choice",
         "(words of a beat - 1) * result bits * luts of a choice",
     ),
     SEQUENCER: ("programme.luts",),
     PARTIAL: ("(maximum) * sum bits",),
     TABLE: (
         "readers * word bits * luts of a choice", "readers * word bits * (readers = 16)", "banks * place bits",
-        "banks * readers", "loaded word bits", "loaded word bits * (banks of a port = 4)",
-        "loaded word bits * log2 results", "chosen word bits", "banks * log2 slices",
+        "banks * readers", "chosen word bits", "banks * log2 slices",
     ),
     OWN_TABLE: (
-        "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "word bits * (results = 4)",
-        "chosen word bits", "banks * log2 slices",
+        "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "chosen word bits",
+        "banks * log2 slices",
     ),
     NEAREST: ("right shifts", "(root) * sum bits"),
     NEAREST_SEQUENCER: ("programme.luts",),
@@ -618,6 +643,7 @@ TERMS: dict[str, Callable[[EngineColumns, str], Terms]] = {
     RESIDUAL: _residual,
     PARTIAL: _partial,
     PAIR: _pair,
+    SLICED: _sliced,
     ISSUED: _issued,
     SEQUENCED: _sequenced,
     WIDE: _wide_issue,
@@ -662,8 +688,8 @@ def lut_ff(e: EngineColumns, family: str = DEFAULT_FAMILY) -> tuple[Ints, Ints]:
     total: NDArray[Any] = np.zeros((2, len(e.units)))
     often = {
         UNIT: e.units, ATTENTION: e.units * e.attends, DOT: e.units * e.dot, RESIDUAL: e.units * e.residual,
-        PARTIAL: e.units * _keeps(e), PAIR: e.units * (LANES // 2) * e.paired, ISSUED: e.attends,
-        SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
+        PARTIAL: e.units * _keeps(e), PAIR: e.units * (LANES // 2) * e.paired, SLICED: e.units * LANES * e.sliced,
+        ISSUED: e.attends, SEQUENCED: np.minimum(1, e.attends + e.residual + _keeps(e)), WIDE: e.wide,
         TABLE: e.shares * e.units // e.shared, OWN_TABLE: -e.shares * e.units, SHARED_ISSUE: e.shares,
         SHARED_KERNEL: e.shares, ROOT: e.units * e.root,
         **dict.fromkeys((CHAIN, DISTANCE, INDICES, NEAREST), e.units * e.finds),
@@ -692,7 +718,7 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
         + _rows(e.own_words, e.word_bits, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + _stored_indices(e, shared, family)
-        + LANES * _product(e, shared, family) * (1 - np.asarray(e.paired))
+        + LANES * _product(e, shared, family) * (1 - np.asarray(e.paired)) * (1 - e.sliced)
     )
 
 
