@@ -13,6 +13,7 @@ from fgnas import array_sizes
 from fgnas.design import Array
 from fgnas.errors import UserError
 from fgnas.hardware.array import engine, programme
+from fgnas.hardware.array.area import engine_columns
 from fgnas.hardware.array.engine import Engine, Mode
 from fgnas.hardware.array.programme import DESCRIPTOR, Descriptor, values_of
 from fgnas.hardware.wire import Layout
@@ -102,3 +103,9 @@ def test_a_design_names_the_sizes_of_an_engine() -> None:
     assert fields["units"]["maximum"] == engine.LARGEST_UNITS == array_sizes.LARGEST_UNITS
     offered = {"beat_bits": programme.PORT_WIDTHS, "results": engine.RESULTS, "shared": engine.SHARED}
     assert {name: tuple(fields[name]["enum"]) for name in offered} == offered
+
+
+def test_a_sum_is_in_its_slice_where_products_alone_meet_it() -> None:
+    """One tile, no maximum, no second product in the slice; columns of engines say the same."""
+    engines = [made(), made(tiles=2), made(maximum=True), made(paired=True)]
+    assert [one.sliced for one in engines] == engine_columns(engines).sliced.tolist() == [True, False, False, False]
