@@ -64,6 +64,7 @@ RENDERED_OF_SOFTMAX = ("array_exponential", "array_coefficient")
 OPTIONAL: dict[str, Callable[[Engine], bool]] = {
     "array_table": lambda engine: engine.shared > 1,
     "array_unit_partial": lambda engine: engine.partial_words > 0,
+    "array_unit_rows": lambda engine: engine.partial_words > 0,
     "array_unit_parts": lambda engine: engine.parts > 1,
     "array_unit_collect": lambda engine: engine.parts > 1,
     "array_unit_residual": lambda engine: engine.residual,

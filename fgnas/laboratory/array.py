@@ -54,8 +54,8 @@ from fgnas.hardware.array.area import (
     UNIT,
     WIDE,
     EngineColumns,
-    bank_registers,
     engine_columns,
+    registers_of,
     sizes_of,
     terms,
 )
@@ -462,7 +462,8 @@ BEYOND = {
 MODULES = {WIDE: ISSUE, NEAREST: UNIT, NEAREST_ISSUE: ISSUE, NEAREST_WRITEBACK: WRITEBACK, NEAREST_SEQUENCER: SEQUENCER}
 """The modules that entries of other names measure by themselves."""
 WITH_TABLE = (UNIT, ATTENTION, NEAREST, TABLE, OWN_TABLE)
-"""Entries whose points hold a table's registers, which are counted."""
+WITH_OWN_ROWS = (UNIT, ATTENTION, NEAREST)
+"""Entries whose points hold the registers of a table, or of own rows, which are counted."""
 WITHIN = {ROOT: ("fgnas_multiplier", "fgnas_multiplier_fabric")}
 """Modules below one that count with it."""
 GIVEN: dict[str, Callable[[Engine], dict[str, int]]] = {
@@ -613,8 +614,8 @@ def fitted(family: str, folder: Path) -> dict[str, Any]:
             engines = engine_columns([Engine.of(row["engine"]) for row in rows])
             found = terms(module, engines, family)
             if module in WITH_TABLE:
-                rows = [row | {"ff": row["ff"] - counted} for row, counted in
-                        zip(rows, (engines.copy_banks * bank_registers(engines)).tolist(), strict=True)]  # fmt: skip
+                counted = registers_of(engines, module in WITH_OWN_ROWS)
+                rows = [row | {"ff": row["ff"] - less} for row, less in zip(rows, counted.tolist(), strict=True)]
             if module in BEYOND:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)
             if module in IN_PROPORTION:

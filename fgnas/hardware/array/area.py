@@ -171,18 +171,6 @@ class EngineColumns:
         return np.asarray(self.table_words) // self.copy_banks
 
     @property
-    def bank_memories(self) -> tuple[Ints, Ints]:
-        """Block RAMs of BANK_WORDS in a bank of a table, and the words of a smaller one behind them, or 0."""
-        full, rest = np.divmod(self.bank_words, BANK_WORDS)
-        return full, rest
-
-    @property
-    def bank_slices(self) -> Ints:
-        """Block RAMs with a register behind each that a bank of a table has."""
-        full, rest = self.bank_memories
-        return full + (rest > 0)
-
-    @property
     def shares(self) -> Ints:
         """1 where units share tables."""
         return (np.asarray(self.shared) > 1).astype(np.int64)
@@ -328,6 +316,8 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "(parts)": parted,
         **{f"(parts = {LANES // one}) * sum bits": (f == one) * e.sum_bits for one in FINISHED if one < LANES},
         **_own_table(e, family),
+        "(own rows in block RAM) * word bits * luts of a choice of slices":
+            in_block_ram(e.own_words) * e.word_bits * ceil_div(slices_of(e.own_words) - 1, 3),
         "log2 tiles": ceil_log2(e.tiles),
         "log2 bias words": ceil_log2(e.bias_words),
         "(own rows in block RAM)": in_block_ram(e.own_words).astype(np.int64),
@@ -407,8 +397,8 @@ def _own_table(e: EngineColumns, family: str) -> Terms:
 def _slices(banks: Ints, e: EngineColumns) -> Terms:
     # A word is chosen among those of its bank.
     return {
-        "chosen word bits": banks * (e.bank_slices > 1) * e.word_bits,
-        "banks * log2 slices": banks * ceil_log2(e.bank_slices),
+        "word bits * luts of a choice of slices": banks * e.word_bits * ceil_div(slices_of(e.bank_words) - 1, 3),
+        "banks * log2 slices": banks * ceil_log2(slices_of(e.bank_words)),
     }
 
 
@@ -607,7 +597,8 @@ LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
         "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
-        "(own rows in block RAM)", "chosen word bits", "banks * log2 slices", "(tables) * finished",
+        "(own rows in block RAM)", "(own rows in block RAM) * word bits * luts of a choice of slices",
+        "word bits * luts of a choice of slices", "banks * log2 slices", "(tables) * finished",
         "(tables) * finished * bits",
         "(tables) * finished * word bits * (banks of codes - 1)",
     ),
@@ -625,11 +616,11 @@ LOGIC: dict[str, tuple[str, ...]] = {
     PARTIAL: ("(maximum) * sum bits",),
     TABLE: (
         "readers * word bits * luts of a choice", "readers * word bits * (readers = 16)", "banks * place bits",
-        "banks * readers", "chosen word bits", "banks * log2 slices",
+        "banks * readers", "word bits * luts of a choice of slices", "banks * log2 slices",
     ),
     OWN_TABLE: (
-        "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)", "chosen word bits",
-        "banks * log2 slices",
+        "1", "word bits", "word bits * (banks > 1)", "word bits * (banks = 4)",
+        "word bits * luts of a choice of slices", "banks * log2 slices",
     ),
     NEAREST: ("right shifts", "(root) * sum bits"),
     NEAREST_SEQUENCER: ("programme.luts",),
@@ -714,34 +705,64 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     that of nearest points' indices, and its products."""
     shared = characterisation(family)
     return (
-        e.copy_banks // e.shared * _bank(e, shared, family)
-        + _rows(e.own_words, e.word_bits, shared, family)
+        e.copy_banks // e.shared * _bank(e.bank_words, e, shared, family)
+        + _own_rows(e, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + _stored_indices(e, shared, family)
         + LANES * _product(e, shared, family) * (1 - np.asarray(e.paired)) * (1 - e.sliced)
     )
 
 
-def _bank(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of the block RAMs of a bank of a table, and its `bank_registers`."""
-    full, rest = e.bank_memories
+def _bank(words: Ints, e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of the block RAMs of a bank of so many words, and its `bank_registers`."""
+    full, rest = bank_memories(words)
     deep, last = (
-        _module("fgnas_block_ram", {"Depth": words, "Width": e.word_bits}, shared, family)
-        for words in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
+        _module("fgnas_block_ram", {"Depth": depth, "Width": e.word_bits}, shared, family)
+        for depth in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
     )
-    registers = np.stack([np.zeros_like(full), UNITS * bank_registers(e)])
+    registers = np.stack([np.zeros_like(full), UNITS * bank_registers(words, e.word_bits)])
     return full * deep + (rest > 0) * last + registers
 
 
-def bank_registers(e: EngineColumns) -> Ints:
-    """[n] flip-flops of a bank of a table, which are counted and not fitted: the register behind each block RAM, and
-    the number of the one that is read, for two cycles."""
-    found: Ints = e.bank_slices * e.word_bits + 2 * ceil_log2(e.bank_slices)
+def bank_memories(words: Ints) -> tuple[Ints, Ints]:
+    """[n] block RAMs of BANK_WORDS in a bank of so many words, and [n] the words of a smaller one behind, or 0."""
+    full, rest = np.divmod(np.asarray(words), BANK_WORDS)
+    return full, rest
+
+
+def slices_of(words: Ints) -> Ints:
+    """[n] block RAMs with a register behind each that a bank of so many words has."""
+    full, rest = bank_memories(words)
+    found: Ints = full + (rest > 0)
     return found
 
 
+def bank_registers(words: Ints, word_bits: Ints) -> Ints:
+    """[n] flip-flops of a bank: the register behind each block RAM, and the number of the one that is read, for two
+    cycles."""
+    found: Ints = slices_of(words) * word_bits + 2 * ceil_log2(slices_of(words))
+    return found
+
+
+def registers_of(e: EngineColumns, own_rows: bool) -> Ints:
+    """[n] flip-flops of a table, and of own rows, which are counted and not fitted."""
+    rows = np.where(in_block_ram(e.own_words), bank_registers(e.own_words, e.word_bits), e.word_bits)
+    found: Ints = e.copy_banks * bank_registers(e.bank_words, e.word_bits) + own_rows * rows
+    return found
+
+
+def _own_rows(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
+    """[2, n] LUTs and FFs of the memory of own rows, with the registers behind it."""
+    memory = {"Depth": e.own_words, "Width": e.word_bits}
+    registers = np.stack([np.zeros_like(e.own_words), UNITS * e.word_bits])
+    return np.where(
+        in_block_ram(e.own_words), _bank(e.own_words, e, shared, family),
+        _module("fgnas_distributed_ram", memory, shared, family) + registers,
+    )  # fmt: skip
+
+
 def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of a memory of own rows or of partial sums."""
+    """[2, n] LUTs and FFs of a memory of partial sums."""
     memory = {"Depth": words, "Width": width}
     return np.where(
         in_block_ram(words), _module("fgnas_block_ram", memory, shared, family),

@@ -534,7 +534,7 @@ def even_place(words: Any) -> Any:
     return ceil_div(words, MOST_BANKS) * MOST_BANKS
 
 
-BANK_WORDS = 4096
+BANK_WORDS = 2048
 """Words of a block RAM with a register behind it: a bank of more has several, and a choice among their registers.
 Block RAMs of so many words stand side by side on most devices, with few multiplexers before the register or none."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.hardware import wire
-from fgnas.hardware.array.area import EngineColumns, engine_columns, lut_ff
+from fgnas.hardware.array.area import EngineColumns, bank_memories, engine_columns, lut_ff
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import BANK_WORDS, LANES, Engine, Softmax, in_block_ram
 from fgnas.hardware.memories import BLOCK, build
@@ -68,19 +68,20 @@ def block_rams(
     The depths are those that are built.
     """
     banks = engines.copy_banks
-    tables = engines.units // engines.shared * banks * _bank_halves(family, engines)
-    rows = _row_halves(family, engines.own_words, engines.word_bits)
+    tables = engines.units // engines.shared * banks * _bank_halves(family, engines.bank_words, engines.word_bits)
+    own = in_block_ram(engines.own_words)
+    rows = np.where(own, _bank_halves(family, engines.own_words, engines.word_bits), 0)
     rows += _row_halves(family, engines.partial_words, LANES * engines.sum_bits)
     indices = np.where(engines.indices, _halves(family, np.maximum(engines.indices, 2), engines.index_bits), 0)
     buffer = _halves(family, np.full_like(engines.beat_bits, reader_buffer().of(0).depth), engines.beat_bits)
     return (tables + engines.units * (rows + exponentials + indices) + buffer) / 2
 
 
-def _bank_halves(family: str, engines: EngineColumns) -> Ints:
-    """RAMB18s of a bank of a table."""
-    full, rest = engines.bank_memories
-    halves = full * _halves(family, np.full_like(full, BANK_WORDS), engines.word_bits)
-    return halves + np.where(rest, _halves(family, np.maximum(rest, 1), engines.word_bits), 0)
+def _bank_halves(family: str, words: Ints, width: Ints) -> Ints:
+    """RAMB18s of a bank of a table, or of own rows."""
+    full, rest = bank_memories(words)
+    halves = full * _halves(family, np.full_like(full, BANK_WORDS), width)
+    return halves + np.where(rest, _halves(family, np.maximum(rest, 1), width), 0)
 
 
 def _row_halves(family: str, words: Any, width: Any) -> Ints:

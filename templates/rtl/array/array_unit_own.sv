@@ -73,7 +73,7 @@ module array_unit_own #(
     end
   end
 
-  logic [WordBits-1:0] own_data, read;
+  logic [WordBits-1:0] own_data;
   logic own_enable;
   logic [OwnBits-1:0] own_to, own_from, own_read;
   if (Softmax) begin : gen_own_loads
@@ -119,11 +119,19 @@ module array_unit_own #(
     assign own_from   = OwnBits'(own_address_i);
   end
   assign own_read = adds_i ? OwnBits'(added_address_i) : own_from;
-  array_unit_rows #(.Depth(OwnWords), .Width(WordBits), .Block(Block)) u_rows (
-    .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
-    .read_address_i(own_read), .read_data_o(read)
-  );
-  always_ff @(posedge clk_i) word_o <= read;
+  if (Block) begin : gen_block
+    array_unit_bank #(.Depth(OwnWords), .Width(WordBits)) u_rows (
+      .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
+      .read_address_i(own_read), .read_data_o(word_o)
+    );
+  end else begin : gen_distributed
+    logic [WordBits-1:0] read;
+    fgnas_distributed_ram #(.Depth(OwnWords), .Width(WordBits)) u_rows (
+      .clk_i(clk_i), .write_i(own_enable), .write_address_i(own_to), .write_data_i(own_data),
+      .read_address_i(own_read), .read_data_o(read)
+    );
+    always_ff @(posedge clk_i) word_o <= read;
+  end
 endmodule
 
 `default_nettype wire

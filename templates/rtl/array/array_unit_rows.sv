@@ -1,4 +1,4 @@
-// A memory of a unit's rows, in block RAM or in LUTRAM. Reading takes a cycle.
+// A memory of a unit's partial sums, in block RAM or in LUTRAM. Reading takes a cycle.
 
 `default_nettype none
 
