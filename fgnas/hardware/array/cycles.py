@@ -95,7 +95,7 @@ def result_cycles(
     through a queue before. Integers, or arrays of them."""
     quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
     further = softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + partial * PARTIAL_CYCLES
-    return RESULT_CYCLES + further + messages * quotient + parts * (parts > 1)
+    return RESULT_CYCLES + further + messages * quotient + (parts + 1) * (parts > 1)
 
 
 def stream_of(descriptor: Descriptor, engine: Engine) -> Stream:

@@ -1,5 +1,5 @@
-// Totals whose lanes are finished part by part: they wait for their turn in a queue. The issue keeps a place for every
-// row: it never overflows.
+// Totals whose lanes are finished part by part: they wait for their turn in a queue, and a part leaves by a register. The
+// issue keeps a place for every row: it never overflows.
 
 `default_nettype none
 
@@ -37,19 +37,20 @@ module array_unit_parts #(
   logic [QueueBits:0] waiting_q;
   logic [TileBits-1:0] at_q;
   logic [PartBits-1:0] part_q;
-  logic done;
-  assign oldest  = totals[from_q];
-  assign lanes_o = oldest[part_q];
-  assign valid_o = waiting_q != '0;
-  assign tile_o  = at_q;
-  assign part_o  = part_q;
-  assign done    = valid_o && 32'(part_q) == Parts - 1;
+  logic waits, done;
+  assign oldest = totals[from_q];
+  assign waits  = waiting_q != '0;
+  assign done   = waits && 32'(part_q) == Parts - 1;
   always_ff @(posedge clk_i) begin
+    lanes_o <= oldest[part_q];
+    valid_o <= waits && !rst_i;
+    tile_o  <= at_q;
+    part_o  <= part_q;
     if (valid_i) totals[to_q] <= total_i;
     if (valid_i) to_q <= to_q + 1'b1;
     if (done) from_q <= from_q + 1'b1;
     if (done) at_q <= (at_q == d_i.tiles - 1'b1) ? '0 : at_q + 1'b1;
-    if (valid_o) part_q <= part_q + 1'b1;
+    if (waits) part_q <= part_q + 1'b1;
     waiting_q <= waiting_q + (QueueBits + 1)'(valid_i) - (QueueBits + 1)'(done);
     if (start_i) at_q <= '0;
     if (rst_i) begin
@@ -63,8 +64,8 @@ module array_unit_parts #(
     (* ram_style = "distributed" *) logic [DenominatorBits-1:0] divisors[QueueWords];
     logic [QueueBits-1:0] divisor_to_q, divisor_from_q;
     logic divisor_valid_q;
-    assign divisor_o = divisors[divisor_from_q];
     always_ff @(posedge clk_i) begin
+      divisor_o <= divisors[divisor_from_q];
       if (divisor_valid_q) divisors[divisor_to_q] <= divisor_i;
       divisor_valid_q <= valid_i && !rst_i;
       divisor_to_q    <= to_q;
