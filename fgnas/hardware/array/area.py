@@ -314,6 +314,7 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "finished * right shifts": f * e.right_shifts,
         "finished * bits shifted out": f * e.shifted_out,
         "(parts)": parted,
+        "(parts) * finished * sum bits": parted * f * e.sum_bits,
         **{f"(parts = {LANES // one}) * sum bits": (f == one) * e.sum_bits for one in FINISHED if one < LANES},
         **_own_table(e, family),
         "(own rows in block RAM) * word bits * luts of a choice of slices":
@@ -323,6 +324,7 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "(own rows in block RAM)": in_block_ram(e.own_words).astype(np.int64),
         "(tables) * finished": tables * f,
         "(tables) * finished * bits": tables * f * e.bits,
+        "(tables) * finished * word bits": tables * f * e.word_bits,
         "(tables) * finished * word bits * (banks of codes - 1)": tables * f * e.word_bits * (codes.banks - 1),
     }
 
@@ -595,7 +597,7 @@ another family than the first would leave more terms open."""
 
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
-        "luts of memories", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
+        "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
         "(own rows in block RAM)", "(own rows in block RAM) * word bits * luts of a choice of slices",
         "word bits * luts of a choice of slices", "banks * log2 slices", "(tables) * finished",
