@@ -55,8 +55,9 @@ from fgnas.hardware.array.area import (
     WIDE,
     EngineColumns,
     engine_columns,
-    registers_of,
+    own_registers,
     sizes_of,
+    table_registers,
     terms,
 )
 from fgnas.hardware.array.arrangement import Arrangement
@@ -614,7 +615,7 @@ def fitted(family: str, folder: Path) -> dict[str, Any]:
             engines = engine_columns([Engine.of(row["engine"]) for row in rows])
             found = terms(module, engines, family)
             if module in WITH_TABLE:
-                counted = registers_of(engines, module in WITH_OWN_ROWS)
+                counted = table_registers(engines) + (own_registers(engines) if module in WITH_OWN_ROWS else 0)
                 rows = [row | {"ff": row["ff"] - less} for row, less in zip(rows, counted.tolist(), strict=True)]
             if module in BEYOND:
                 rows = _beyond(rows, engines, BEYOND[module], modules, family)

@@ -1,4 +1,4 @@
-"""A product and its sum in a DSP slice: against a sum in Python, what synthesis makes of it, and the files of projects."""
+"""A product and its sum in a DSP slice: against a sum in Python, what synthesis makes of it, and files of projects."""
 
 import subprocess
 from pathlib import Path

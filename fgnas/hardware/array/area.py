@@ -597,7 +597,8 @@ another family than the first would leave more terms open."""
 
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
-        "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * right shifts", "finished * bits shifted out",
+        "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * right shifts",
+        "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
         "(own rows in block RAM)", "(own rows in block RAM) * word bits * luts of a choice of slices",
         "word bits * luts of a choice of slices", "banks * log2 slices", "(tables) * finished",
@@ -708,6 +709,7 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
     shared = characterisation(family)
     return (
         e.copy_banks // e.shared * _bank(e.bank_words, e, shared, family)
+        + _flip_flops(table_registers(e) / np.asarray(e.shared))
         + _own_rows(e, shared, family)
         + _keeps(e) * _rows(np.maximum(e.partial_words, 2), LANES * e.sum_bits, shared, family)
         + _stored_indices(e, shared, family)
@@ -716,14 +718,18 @@ def _shared(e: EngineColumns, family: str) -> NDArray[np.float64]:
 
 
 def _bank(words: Ints, e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
-    """[2, n] LUTs and FFs of the block RAMs of a bank of so many words, and its `bank_registers`."""
+    """[2, n] LUTs and FFs of the block RAMs of a bank of so many words."""
     full, rest = bank_memories(words)
     deep, last = (
         _module("fgnas_block_ram", {"Depth": depth, "Width": e.word_bits}, shared, family)
         for depth in (np.full_like(full, BANK_WORDS), np.maximum(rest, 2))
     )
-    registers = np.stack([np.zeros_like(full), UNITS * bank_registers(words, e.word_bits)])
-    return full * deep + (rest > 0) * last + registers
+    return full * deep + (rest > 0) * last
+
+
+def _flip_flops(count: Any) -> NDArray[np.float64]:
+    """[2, n] no LUTs, and so many FFs, in ten-thousandths."""
+    return np.stack([np.zeros(len(count)), UNITS * count])
 
 
 def bank_memories(words: Ints) -> tuple[Ints, Ints]:
@@ -739,28 +745,30 @@ def slices_of(words: Ints) -> Ints:
     return found
 
 
-def bank_registers(words: Ints, word_bits: Ints) -> Ints:
-    """[n] flip-flops of a bank: the register behind each block RAM, and the number of the one that is read, for two
-    cycles."""
-    found: Ints = slices_of(words) * word_bits + 2 * ceil_log2(slices_of(words))
+def table_registers(e: EngineColumns) -> Ints:
+    """[n] flip-flops of a table, which are counted and not fitted: the register behind each block RAM, and the number
+    of the one that is read, for two cycles; it is the same in all banks of a unit's own table."""
+    slices = slices_of(e.bank_words)
+    numbers = np.where(np.asarray(e.shared) > 1, e.copy_banks, 1) * ceil_log2(slices)
+    found: Ints = e.copy_banks * slices * e.word_bits + 2 * numbers
     return found
 
 
-def registers_of(e: EngineColumns, own_rows: bool) -> Ints:
-    """[n] flip-flops of a table, and of own rows, which are counted and not fitted."""
-    rows = np.where(in_block_ram(e.own_words), bank_registers(e.own_words, e.word_bits), e.word_bits)
-    found: Ints = e.copy_banks * bank_registers(e.bank_words, e.word_bits) + own_rows * rows
+def own_registers(e: EngineColumns) -> Ints:
+    """[n] flip-flops behind the memory of own rows, which are counted as those of a table are."""
+    slices = np.where(in_block_ram(e.own_words), slices_of(e.own_words), 1)
+    found: Ints = slices * e.word_bits + 2 * ceil_log2(slices)
     return found
 
 
 def _own_rows(e: EngineColumns, shared: Characterisation, family: str) -> NDArray[np.float64]:
     """[2, n] LUTs and FFs of the memory of own rows, with the registers behind it."""
     memory = {"Depth": e.own_words, "Width": e.word_bits}
-    registers = np.stack([np.zeros_like(e.own_words), UNITS * e.word_bits])
-    return np.where(
+    found = np.where(
         in_block_ram(e.own_words), _bank(e.own_words, e, shared, family),
-        _module("fgnas_distributed_ram", memory, shared, family) + registers,
+        _module("fgnas_distributed_ram", memory, shared, family),
     )  # fmt: skip
+    return found + _flip_flops(own_registers(e))
 
 
 def _rows(words: Ints, width: Ints, shared: Characterisation, family: str) -> NDArray[np.float64]:

@@ -1,5 +1,5 @@
-// A bank of a table, or own rows: block RAMs of so many words at most, each with a register behind it, so that no choice
-// among deep memories follows one without. Reading takes two cycles.
+// A bank of a table, or own rows: block RAMs of so many words at most, each with a register behind it, so that no
+// choice among deep memories follows one without. Reading takes two cycles.
 
 `default_nettype none
 

@@ -282,7 +282,7 @@ def test_what_equal_groups_do_not_hold_nothing_holds(attentions: tuple[str, ...]
 
 def test_the_fastest_is_no_slower_than_any() -> None:
     """Where a doubling of lanes that are finished in a cycle saves as much as it must."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(4)
     data = random_data(rng)
     source = random_source(rng, 2, data, ("add",))
     best = fastest(source, data, Room(64))
@@ -318,9 +318,9 @@ def test_few_block_rams_are_kept_by_passes() -> None:
 
 
 def test_few_luts_take_more_block_rams() -> None:
-    """The smallest memory for 2,200 words needs multiplexers in LUTs; with few LUTs it has 4,096 words instead."""
+    """The smallest memory for 1,400 words needs multiplexers in LUTs; with few LUTs it has 2,048 words instead."""
     rng = np.random.default_rng(8)
-    data = random_graph(rng, 900, 1_300, 5, 1_500)
+    data = random_graph(rng, 600, 800, 5, 1_000)
     source = random_source_of(rng, wide_design(rng, 8), data)
     free = fastest(source, data, Room(8))
     tight = fastest(source, data, Room(8, limits={"lut": engine_resources(free.engine)["lut"] - 1}))
