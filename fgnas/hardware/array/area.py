@@ -97,7 +97,7 @@ class EngineColumns:
     """The parameters of n engines, [n] each, with the names of `Engine`.
 
     Attributes:
-        right_shifts: number of the shifts to the right, which round.
+        shifts: number of the shifts. right_shifts: those to the right, which round.
         shifted_out: bits behind the first that leave to the right, summed over the shifts.
         most_left: the largest left shift.
         finished: lanes of a total that a unit's epilogue finishes in a cycle.
@@ -119,6 +119,7 @@ class EngineColumns:
     own_words: Ints
     bias_words: Ints
     activation_words: Ints
+    shifts: Ints
     right_shifts: Ints
     shifted_out: Ints
     most_left: Ints
@@ -238,6 +239,7 @@ def shift_columns(shifts: Sequence[Ints]) -> dict[str, Ints]:
     first = np.ones(ordered.shape, bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return {
+        "shifts": first.sum(axis=0),
         "right_shifts": (first & (ordered > 0)).sum(axis=0),
         "shifted_out": (first * np.maximum(0, ordered - 1)).sum(axis=0),
         "most_left": np.maximum(0, -ordered[0]),
@@ -311,6 +313,8 @@ def _unit(e: EngineColumns, family: str) -> Terms:
         "(maximum) * sum bits": e.maximum * e.sum_bits,
         "finished": f,
         "finished * y bits": f * y,
+        "finished * y bits * (shifts - 1)": f * y * (e.shifts - 1),
+        "finished * y bits * (shifts > 2)": f * y * (e.shifts > 2),
         "finished * right shifts": f * e.right_shifts,
         "finished * bits shifted out": f * e.shifted_out,
         "(parts)": parted,
@@ -544,6 +548,8 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
     period, banks = _most([mode.used * mode.k * mode.n for mode in e.modes]), e.banks
     given, later = _given(e, columns, 1), _given(e, columns, e.results)
     together = e.by_beat(lambda bits: bits // RESULT_BITS)
+    # A beat has several words where the groups of a mode come out even.
+    even = _most([mode.used * (e.units // np.maximum(1, mode.k * mode.n) % together == 0) for mode in e.modes])
     # A word of results is chosen among the units for each column and each place of a beat. Behind the first word of a
     # cycle, and the first of a beat, only some units can give one.
     return {
@@ -555,12 +561,11 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
         # A word is registered for each bank and each unit of a group: one of a load, or of the results of a column.
         "places * banks * word bits": period * banks * e.word_bits,
         "places * banks * word bits * log2 columns": period * banks * e.word_bits * ceil_log2(columns),
-        "units * banks": e.units * banks,
         "(results - 1) * units": (e.results - 1) * e.units,
         "units * (modes - 1)": e.units * (modes - 1),
         "result bits * luts of a choice": RESULT_BITS * _choice(e.units),
         "(words of a beat - 1) * result bits * luts of a choice":
-            (together - 1) * RESULT_BITS * _choice(ceil_div(e.units, together)),
+            even * (together - 1) * RESULT_BITS * _choice(ceil_div(e.units, together)),
     }
 
 
@@ -597,7 +602,8 @@ another family than the first would leave more terms open."""
 
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
-        "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * right shifts",
+        "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * y bits * (shifts - 1)",
+        "finished * y bits * (shifts > 2)", "finished * right shifts",
         "finished * bits shifted out",
         "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
         "(own rows in block RAM)", "(own rows in block RAM) * word bits * luts of a choice of slices",
@@ -611,7 +617,7 @@ LOGIC: dict[str, tuple[str, ...]] = {
     ),
     "array_writeback": (
         "word bits * luts of choices", "(results - 1) * word bits * luts of choices",
-        "(results - 1) * columns * word bits", "places * banks * word bits * log2 columns", "units * banks",
+        "(results - 1) * columns * word bits", "places * banks * word bits * log2 columns",
         "units * (modes - 1)", "result bits * luts of a choice",
         "(words of a beat - 1) * result bits * luts of a choice",
     ),
