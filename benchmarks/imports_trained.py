@@ -320,7 +320,8 @@ def page(results: dict[str, Any]) -> str:
              ("molecule ", "nodes ", "graphs ")}  # fmt: skip
     return render(f"{NAME}.md", molecules=named["molecule "], nodes=grouped(named["nodes "], "graph"),
                   graphs=grouped(named["graphs "], "data"), published=PUBLISHED, clock=CLOCK_MHZ, timed=TIMED,
-                  count=MOLECULES, missing=missing(results), note=results.get("note"))  # fmt: skip
+                  count=MOLECULES, missing=missing(results), note=results.get("note"),
+                  nodes_note=results.get("nodes_note"))  # fmt: skip
 
 
 def missing(results: dict[str, Any]) -> dict[str, int]:
