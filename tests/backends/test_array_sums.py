@@ -16,7 +16,8 @@ from fgnas.tools.verilator import tools_on_path
 
 MODULE = "array_multiplier_sum"
 SOURCE = templates_directory() / "rtl" / "array" / f"{MODULE}.sv"
-BITS, SUM_BITS, STEPS = (8, 11), 27, 4000
+BITS, STEPS = (8, 11), 4000
+"""Bits of the operands, and cycles."""
 BENCH = """
 module bench;
   logic clk = 0, valid, first;

@@ -30,6 +30,7 @@ from fgnas.hardware.array.engine import (
     Softmax,
     copy_banks,
     in_block_ram,
+    sums_in_slices,
     table_banks,
     words_loaded_together,
 )
@@ -153,8 +154,8 @@ class EngineColumns:
     @property
     def sliced(self) -> Ints:
         """1 where a lane's sum is in its multiplier's slice, see `Engine.sliced`."""
-        apart = (np.asarray(self.maximum) > 0) | (np.asarray(self.paired) > 0) | (self.finds > 0)
-        return ((np.asarray(self.tiles) == 1) & ~apart).astype(np.int64)
+        found: Ints = sums_in_slices(self.tiles, self.maximum, self.paired, self.finds)
+        return found
 
     @property
     def banks(self) -> Ints:
@@ -546,7 +547,10 @@ def _modes(e: EngineColumns) -> Ints:
 def _writeback(e: EngineColumns, family: str) -> Terms:
     columns, modes = _most([mode.used * mode.n for mode in e.modes]), _modes(e)
     period, banks = _most([mode.used * mode.k * mode.n for mode in e.modes]), e.banks
-    given, later = _given(e, columns, 1), _given(e, columns, e.results)
+    givers = _givers(e, columns)
+    given, later = (
+        _sum([alike * _choice(ceil_div(units, results)) for alike, units in givers]) for results in (1, e.results)
+    )
     together = e.by_beat(lambda bits: bits // RESULT_BITS)
     # A beat has several words where the groups of a mode come out even.
     even = _most([mode.used * (e.units // np.maximum(1, mode.k * mode.n) % together == 0) for mode in e.modes])
@@ -569,13 +573,13 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
     }
 
 
-def _given(e: EngineColumns, columns: Ints, results: Ints | int) -> Ints:
-    """LUTs of a bit of a word of results, summed over its columns: it comes from one of the units that begin a group
-    with such a column, in any mode, or of every so many of them."""
-    found = np.zeros(len(e.units), np.int64)
-    for column in (0, *(1 << power for power in range(int(ceil_log2(columns.max()))))):  # with as many as are alike
+def _givers(e: EngineColumns, columns: Ints) -> list[tuple[Ints, Ints]]:
+    """[n] columns of a word of results that are alike, and [n] the units that such a column may come from: those that
+    begin a group with it, in any mode."""
+    found = []
+    for column in (0, *(1 << power for power in range(int(ceil_log2(columns.max()))))):
         places = _least([np.where(mode.used * (mode.n > column), mode.k * mode.n, e.units) for mode in e.modes])
-        found += max(1, column) * (columns > column) * _choice(ceil_div(e.units // places, results))
+        found.append((max(1, column) * (columns > column), e.units // places))
     return found
 
 
@@ -603,12 +607,10 @@ another family than the first would leave more terms open."""
 LOGIC: dict[str, tuple[str, ...]] = {
     UNIT: (
         "luts of memories", "(one sum in LUTs) * sum bits", "(maximum) * sum bits", "finished * y bits * (shifts - 1)",
-        "finished * y bits * (shifts > 2)", "finished * right shifts",
-        "finished * bits shifted out",
-        "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words",
-        "(own rows in block RAM)", "(own rows in block RAM) * word bits * luts of a choice of slices",
-        "word bits * luts of a choice of slices", "banks * log2 slices", "(tables) * finished",
-        "(tables) * finished * bits",
+        "finished * y bits * (shifts > 2)", "finished * right shifts", "finished * bits shifted out",
+        "word bits * (banks > 1)", "word bits * (banks = 4)", "log2 bias words", "(own rows in block RAM)",
+        "(own rows in block RAM) * word bits * luts of a choice of slices", "word bits * luts of a choice of slices",
+        "banks * log2 slices", "(tables) * finished", "(tables) * finished * bits",
         "(tables) * finished * word bits * (banks of codes - 1)",
     ),
     "array_gather": (
@@ -746,9 +748,7 @@ def bank_memories(words: Ints) -> tuple[Ints, Ints]:
 
 def slices_of(words: Ints) -> Ints:
     """[n] block RAMs with a register behind each that a bank of so many words has."""
-    full, rest = bank_memories(words)
-    found: Ints = full + (rest > 0)
-    return found
+    return ceil_div(words, BANK_WORDS)
 
 
 def table_registers(e: EngineColumns) -> Ints:

@@ -315,7 +315,7 @@ class Engine:
     def sliced(self) -> bool:
         """Whether a lane's sum is in its multiplier's DSP slice: it is one of one tile, and nothing but products meets
         it."""
-        return self.tiles == 1 and not self.maximum and not self.paired and self.neighbours is None
+        return bool(sums_in_slices(self.tiles, self.maximum, self.paired, self.neighbours is not None))
 
     @property
     def parts(self) -> int:
@@ -493,6 +493,12 @@ def check_may_pair(engine: Engine) -> None:
 def dsps_of(multipliers: Any, paired: Any = False) -> Any:
     """DSP slices of so many multipliers, whose products may share them in pairs. Integers, or arrays of them."""
     return DSPS_OF_MULTIPLIER * multipliers // (1 + paired)
+
+
+def sums_in_slices(tiles: Any, maximum: Any, paired: Any, nearest: Any) -> Any:
+    """Whether an engine with so many tiles, with or without maxima, paired products and nearest points has its sums in
+    the multipliers' DSP slices. Integers, or arrays of them."""
+    return (tiles == 1) * (1 - maximum) * (1 - paired) * (1 - nearest)
 
 
 def multipliers_within(dsp: int, paired: bool = False) -> int:
