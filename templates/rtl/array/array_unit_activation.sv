@@ -1,5 +1,5 @@
-// The activation of finished lanes: none, the larger of a number and 0, or a table of codes. Two cycles: a table's word,
-// and the code in it.
+// The activation of finished lanes: none, the larger of a number and 0, or a table of codes. Two cycles: a table's
+// word, and the code in it.
 
 `default_nettype none
 
