@@ -35,10 +35,13 @@ from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CY
 
 RESULT_CYCLES = 12
 """From the issue of a row's last entry to the cycle in which its result may leave the queue."""
-COEFFICIENT_CYCLES = 5
-"""Extra cycles of every phase of an engine with attention, which computes each entry's coefficient."""
+COEFFICIENT_CYCLES = 6
+"""Extra cycles of every phase of an engine with attention, which computes each entry's coefficient, and chooses between
+products and scores."""
 QUOTIENT_CYCLES = 3
 """Cycles of a quotient beyond one for each of its bits."""
+CHOICE_CYCLES = 1
+"""Extra cycles of every phase of an engine with attention, where quotients meet numbers that are not divided."""
 GATHER_CYCLES = 3
 """Extra cycles of a nearest point's address, compared with that of an entry of a stream."""
 SAMPLE_CYCLES = 9
@@ -94,7 +97,7 @@ def result_cycles(
     so many bits; messages that are weighted by scores are divided, and a word that is finished in several parts goes
     through a queue before. Integers, or arrays of them."""
     quotient = bits + wire.LOGIT_EXTRA_BITS + QUOTIENT_CYCLES
-    further = softmax * COEFFICIENT_CYCLES + residual * RESIDUAL_CYCLES + partial * PARTIAL_CYCLES
+    further = softmax * (COEFFICIENT_CYCLES + CHOICE_CYCLES) + residual * RESIDUAL_CYCLES + partial * PARTIAL_CYCLES
     return RESULT_CYCLES + further + messages * quotient + (parts + 1) * (parts > 1)
 
 

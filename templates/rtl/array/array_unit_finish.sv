@@ -1,5 +1,5 @@
 // Finishes lanes of a total: they are shifted in the first cycle, messages are divided by the row's coefficients, and a
-// cycle later the bias is added and the sum saturates to the descriptor's width.
+// cycle later (with attention two) the bias is added and the sum saturates to the descriptor's width.
 
 `default_nettype none
 
@@ -94,23 +94,24 @@ module array_unit_finish #(
     u_valid_q <= quotient_valid && !rst_i;
   end
 
-  // Messages are divided by the row's coefficients; the bias waits.
+  // Messages are divided by the row's coefficients; the bias waits. Quotients and numbers that are not divided meet in
+  // a register, so that no choice lies before the bias's adder.
   logic [Finished-1:0][YBits-1:0] quotient;
   if (Softmax) begin : gen_divide
     localparam int unsigned QuotientBits = Bits + Fine;
     localparam int unsigned Divides = QuotientBits + 3;
     logic [Divides-1:0] divided_q;
-    logic [Divides-1:0][TileBits-1:0] waiting_q;
-    logic [Divides-1:0][PartBits-1:0] part_q;
+    logic [Divides:0][TileBits-1:0] waiting_q;
+    logic [Divides:0][PartBits-1:0] part_q;
     always_ff @(posedge clk_i) begin
       divided_q <= rst_i ? '0 : {divided_q[Divides-2:0], y_valid_q && messages_i};
-      waiting_q <= {waiting_q[Divides-2:0], tile_i};
-      part_q    <= {part_q[Divides-2:0], part_i};
+      waiting_q <= {waiting_q[Divides-1:0], tile_i};
+      part_q    <= {part_q[Divides-1:0], part_i};
+      quotient_valid <= next_o && !rst_i;
     end
-    assign bias_tile      = messages_i ? waiting_q[Divides-1] : tile_i;
-    assign bias_part      = messages_i ? part_q[Divides-1] : part_i;
-    assign quotient_valid = messages_i ? divided_q[Divides-1] : y_valid_q;
-    assign next_o         = messages_i ? divided_q[Divides-2] : valid_i;
+    assign bias_tile = messages_i ? waiting_q[Divides] : waiting_q[0];
+    assign bias_part = messages_i ? part_q[Divides] : part_q[0];
+    assign next_o    = messages_i ? divided_q[Divides-1] : y_valid_q;
     for (genvar l = 0; l < Finished; l++) begin : gen_quotient
       logic signed [QuotientBits:0] found;
       fgnas_divider #(
@@ -118,7 +119,7 @@ module array_unit_finish #(
       ) u_divider (
         .clk_i(clk_i), .numerator_i(y_q[l]), .denominator_i(divisor_i), .quotient_o(found)
       );
-      assign quotient[l] = messages_i ? YBits'(found) : y_q[l];
+      always_ff @(posedge clk_i) quotient[l] <= messages_i ? YBits'(found) : y_q[l];
     end
   end else begin : gen_undivided
     assign bias_tile      = tile_i;
