@@ -42,11 +42,11 @@ QUOTIENT_CYCLES = 3
 """Cycles of a quotient beyond one for each of its bits."""
 CHOICE_CYCLES = 1
 """Extra cycles of every phase of an engine with attention, where quotients meet numbers that are not divided."""
-GATHER_CYCLES = 3
+GATHER_CYCLES = 4
 """Extra cycles of a nearest point's address, compared with that of an entry of a stream."""
-SAMPLE_CYCLES = 9
+SAMPLE_CYCLES = 11
 """From the issue of a row's last word of differences to the first of its indices."""
-ROOT_CYCLES = 4
+ROOT_CYCLES = 5
 """Cycles of a distance beyond one for each bit of its root."""
 RESIDUAL_CYCLES = 1
 """Extra cycles of every phase of an engine that adds own rows."""

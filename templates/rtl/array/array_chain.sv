@@ -1,6 +1,6 @@
-// The nearest points of one row: a place each, sorted by the key {squared distance, index}, which a point's distance and
-// its index make. No two keys are equal, so that the order of arrival does not matter. At the row's end the indices leave, one a cycle, the nearest first, while the next row runs:
-// a row takes as many cycles at least.
+// The nearest points of one row: a place each, sorted by the key {squared distance, index}, which a point's distance
+// and its index make. No two keys are equal, so that the order of arrival does not matter. At the row's end the indices
+// leave, one a cycle, the nearest first, while the next row runs: a row takes as many cycles at least.
 
 `default_nettype none
 
@@ -22,37 +22,48 @@ module array_chain #(
   import array_pkg::*;
   localparam int unsigned KeyBits = DistanceBits + IndexBits;
 
-  logic sorted_q;
+  logic sorted_q, valid_q, last_q;
   logic [IndexBits-1:0] index_q;
   always_ff @(posedge clk_i) begin
     if (valid_i) index_q <= last_i ? '0 : index_q + 1'b1;
     if (start_i) index_q <= '0;
-    sorted_q <= valid_i && last_i && !rst_i;
+    valid_q  <= valid_i && !rst_i;
+    last_q   <= last_i;
+    sorted_q <= valid_q && last_q && !rst_i;
   end
 
-  // Every place keeps its key, takes the new one, or takes its neighbour's. A row begins with no key at all.
-  logic [KeyBits-1:0] key;
+  // A key is compared with those of all places, and with the key before it, which takes its place in the same cycle.
+  logic [KeyBits-1:0] key, key_q;
   logic [Places-1:0][KeyBits-1:0] place_q;
-  logic [Places-1:0] held_q, nearer;  // nearer: the new key comes before that of the place
-  logic fresh_q;
+  logic [Places-1:0] nearer, nearer_q, moved_q;  // the key comes before that of the place; what was there moved on
+  logic nearer_last_q;
   assign key = {distance_i, index_q};
-  for (genvar p = 0; p < Places; p++) begin : gen_place
-    logic taken;  // the place before this one has a key that moves here
-    assign nearer[p] = !held_q[p] || fresh_q || key < place_q[p];
-    if (p == 0) begin : gen_nearest
-      assign taken = 1'b0;
-      always_ff @(posedge clk_i) if (valid_i) held_q[p] <= 1'b1;
-    end else begin : gen_further
-      assign taken = nearer[p-1];
-      always_ff @(posedge clk_i) if (valid_i) held_q[p] <= held_q[p-1] && !fresh_q;
-    end
-    always_ff @(posedge clk_i) begin
-      if (valid_i && nearer[p]) place_q[p] <= taken ? place_q[p == 0 ? 0 : p-1] : key;
-    end
-  end
   always_ff @(posedge clk_i) begin
-    if (valid_i) fresh_q <= last_i;
-    if (start_i) fresh_q <= 1'b1;
+    key_q         <= key;
+    nearer_last_q <= key < key_q;
+    moved_q       <= valid_q ? nearer : '0;
+  end
+
+  // Then every place keeps its key, takes the new one, or takes its neighbour's. A row begins with no key at all.
+  logic [Places-1:0] open_q;  // no key of this row is there
+  for (genvar p = 0; p < Places; p++) begin : gen_place
+    always_ff @(posedge clk_i) nearer_q[p] <= key < place_q[p];
+    if (p == 0) begin : gen_nearest
+      assign nearer[p] = open_q[p] || (moved_q[p] ? nearer_last_q : nearer_q[p]);
+      always_ff @(posedge clk_i) begin
+        if (valid_q && nearer[p]) place_q[p] <= key_q;
+        if (valid_q) open_q[p] <= last_q;
+        if (start_i) open_q[p] <= 1'b1;
+      end
+    end else begin : gen_further
+      assign nearer[p] = open_q[p] ||
+                         (!moved_q[p] ? nearer_q[p] : moved_q[p-1] ? nearer_q[p-1] : nearer_last_q);
+      always_ff @(posedge clk_i) begin
+        if (valid_q && nearer[p]) place_q[p] <= nearer[p-1] ? place_q[p-1] : key_q;
+        if (valid_q) open_q[p] <= last_q || open_q[p-1];
+        if (start_i) open_q[p] <= 1'b1;
+      end
+    end
   end
 
   // The indices leave.

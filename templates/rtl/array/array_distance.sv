@@ -1,4 +1,4 @@
-// Squared distances between rows: the squares of a word's lanes are added, then the words of a row. Two cycles.
+// Squared distances between rows: the squares of a word's lanes are added, then the words of a row. Three cycles.
 
 `default_nettype none
 
@@ -19,21 +19,23 @@ module array_distance #(
   output logic                               last_o
 );
   import array_pkg::*;
-  logic [DistanceBits-1:0] sum, sum_q;
-  logic added_q, added_first_q, added_ends_q, added_last_q;
+  logic [1:0][DistanceBits-1:0] half, half_q;
+  logic [DistanceBits-1:0] sum_q;
+  logic [1:0] added_q, added_first_q, added_ends_q, added_last_q;
   always_comb begin
-    sum = '0;
-    for (int unsigned l = 0; l < Lanes; l++) sum = sum + DistanceBits'(square_i[l]);
+    half = '0;
+    for (int unsigned l = 0; l < Lanes; l++) half[l % 2] = half[l % 2] + DistanceBits'(square_i[l]);
   end
   always_ff @(posedge clk_i) begin
-    sum_q         <= sum;
-    added_first_q <= first_i;
-    added_ends_q  <= ends_i;
-    added_last_q  <= last_i;
-    if (added_q) distance_o <= (added_first_q ? '0 : distance_o) + sum_q;
-    last_o        <= added_last_q;
-    added_q       <= valid_i && !rst_i;
-    valid_o       <= added_q && added_ends_q && !rst_i;
+    half_q        <= half;
+    sum_q         <= half_q[0] + half_q[1];
+    added_first_q <= {added_first_q[0], first_i};
+    added_ends_q  <= {added_ends_q[0], ends_i};
+    added_last_q  <= {added_last_q[0], last_i};
+    added_q       <= rst_i ? '0 : {added_q[0], valid_i};
+    if (added_q[1]) distance_o <= (added_first_q[1] ? '0 : distance_o) + sum_q;
+    last_o        <= added_last_q[1];
+    valid_o       <= added_q[1] && added_ends_q[1] && !rst_i;
   end
 endmodule
 

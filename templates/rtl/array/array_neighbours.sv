@@ -1,5 +1,5 @@
 // The neighbours of a unit's rows: a memory of indices, which its chain fills and a gather reads. A gather's entries
-// come from here and not from a stream: an index for each, its word's address three cycles later. All else passes.
+// come from here and not from a stream: an index for each, its word's address four cycles later. All else passes.
 // The next index to read has left the memory before its entry comes: a block RAM's output is late in its cycle.
 
 `default_nettype none
@@ -38,7 +38,7 @@ module array_neighbours #(
   output logic                               over_o     // an index has no place
 );
   import array_pkg::*;
-  localparam int unsigned Wait = 3;  // cycles that an address takes
+  localparam int unsigned Wait = 4;  // cycles that an address takes
   localparam int unsigned PlaceBits = (Words > 1) ? $clog2(Words) : 1;
 
   logic gathers, samples;
@@ -46,14 +46,20 @@ module array_neighbours #(
   assign samples = d_i.operation == 2'(OperationDense) && d_i.sample != '0;
 
   // Indices are written one after the other, and read one after the other.
-  logic entry_ends;
+  logic entry_ends, own_q;
+  logic [TileBits-1:0] last_tile_q;  // a fact of the descriptor, which is there before it begins
+  logic [Wait-1:0] valid_q, first_q, last_q;
+  logic [Wait-1:0][TileBits-1:0] tile_q;
+  logic [Wait-1:0][ValueBits-1:0] value_q;
   logic [AddressBits:0] write_q, read_q, read_next;
   logic [CountBits-1:0] rows_q;
   logic [IndexBits-1:0] read;
-  assign entry_ends = valid_i && gathers && !own_i && tile_i == d_i.tiles - 1'b1;
+  assign entry_ends = valid_q[0] && !own_q && tile_q[0] == last_tile_q;
   assign busy_o     = rows_q != '0;
   assign read_next  = start_i ? '0 : read_q + (AddressBits + 1)'(entry_ends);
   always_ff @(posedge clk_i) begin
+    last_tile_q <= d_i.tiles - 1'b1;
+    own_q       <= own_i;
     if (index_valid_i) write_q <= write_q + 1'b1;
     read_q <= read_next;
     if (index_valid_i && row_done_i) rows_q <= rows_q - 1'b1;
@@ -69,15 +75,12 @@ module array_neighbours #(
     .write_data_i(index_i), .read_address_i(PlaceBits'(read_next)), .read_data_o(read)
   );
 
-  // An index times the words of a row, from the first row on: the multiples for the lower and for the upper bits of that
-  // number are added apart. The row's own index is that of its place.
+  // An index times the words of a row, from the first row on: the multiples for the lower and for the upper bits of
+  // that number are added apart. The row's own index is that of its place.
   localparam int unsigned LowBits = TileBits / 2;
   logic [IndexBits-1:0] row_q, index_q;
   logic [1:0][AddressBits-1:0] first_word, first_word_q;
   logic [AddressBits-1:0] base_q, address_q;
-  logic [Wait-1:0] valid_q, first_q, last_q;
-  logic [Wait-1:0][TileBits-1:0] tile_q;
-  logic [Wait-1:0][ValueBits-1:0] value_q;
   always_comb begin
     first_word = '0;
     for (int unsigned b = 0; b < TileBits; b++) begin
@@ -91,11 +94,11 @@ module array_neighbours #(
     last_q  <= {last_q[Wait-2:0], last_i};
     tile_q  <= {tile_q[Wait-2:0], tile_i};
     value_q <= {value_q[Wait-2:0], value_i};
-    index_q <= own_i ? row_q : read;
-    if (valid_i && gathers && last_i && tile_i == d_i.tiles - 1'b1) row_q <= row_q + IndexBits'(Units);
+    index_q <= own_q ? row_q : read;
+    if (valid_q[0] && last_q[0] && tile_q[0] == last_tile_q) row_q <= row_q + IndexBits'(Units);
     if (start_i) row_q <= IndexBits'(Unit);
     first_word_q <= first_word;
-    base_q       <= d_i.table_base + AddressBits'(tile_q[0]);
+    base_q       <= d_i.table_base + AddressBits'(tile_q[1]);
     address_q    <= base_q + first_word_q[0] + first_word_q[1];
   end
   assign valid_o   = gathers ? valid_q[Wait-1] : valid_i;

@@ -1,5 +1,5 @@
-// Totals whose lanes are finished part by part: they wait for their turn in a queue, and a part leaves by a register. The
-// issue keeps a place for every row: it never overflows.
+// Totals whose lanes are finished part by part: they wait for their turn in a queue, and a part leaves by a register.
+// The issue keeps a place for every row: it never overflows.
 
 `default_nettype none
 
