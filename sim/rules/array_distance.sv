@@ -20,7 +20,7 @@ module array_distance_rules #(
 endmodule
 
 bind array_distance array_distance_rules #(.DistanceBits(DistanceBits)) u_rules (
-  .clk_i(clk_i), .rst_i(rst_i), .added_i(added_q), .first_i(added_first_q), .sum_i(sum_q), .distance_i(distance_o)
+  .clk_i(clk_i), .rst_i(rst_i), .added_i(added_q[1]), .first_i(added_first_q[1]), .sum_i(sum_q), .distance_i(distance_o)
 );
 
 `default_nettype wire
