@@ -38,7 +38,7 @@ from fgnas.tools.simulate import run_simulation
 NAME = "multiplier-array-random"
 BUILD = Path(__file__).parent.parent / "build" / "array-random"
 SEED = 2025
-ENGINES = 40
+ENGINES = 44
 MOST_CYCLES = 40_000
 """Limit of the cycles of a run; a longer one is drawn again."""
 LEAST_DIFFERENT = 10
