@@ -26,7 +26,7 @@ from predictors import FIRST, MIDDLE, SECOND, device
 import fgnas
 from fgnas import searchers
 from fgnas.api import Run
-from fgnas.api.rankings import RESULTS, correlations, uniform
+from fgnas.api.rankings import rank
 from fgnas.engine.contracts import Composition
 from fgnas.engine.jobs import Workers, process_pool
 from fgnas.engine.run import Plan, configuration
@@ -211,27 +211,13 @@ def compared_methods(method: str, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rank_run(supernet: str) -> Run:
-    """A short search with a supernet, whose scores are ranked."""
-    return search(f"rank-{supernet}", method="random", supernet=supernet, children=20, leaders=1, retrain_seeds=1)
-
-
 def ranked(supernet: str) -> dict[str, Any]:
-    """Kendall's tau of a supernet's scores. The first supernet's networks are those of every other, whose trainings
-    alone do not depend on a supernet."""
-    first = rank_run(SUPERNETS[0])
-    found = first.rank(RANKED, RANK_SEEDS)
-    if supernet == SUPERNETS[0]:
-        return found
-    lines = map(json.loads, (first.folder / RESULTS).read_text(encoding="utf-8").splitlines())
-    alone = {one["hash"]: one["alone"] for one in lines}
-    store = rank_run(supernet).store
-    parts = compose(Options(**store.config()["options"]))
-    networks = uniform(parts, RANKED, first.store.config()["options"]["seed"])
-    with Workers(process_pool(1)) as workers:
-        parts.trainer.prepare(store, workers)
-        scores = [one.values["val"] for one in parts.trainer.score(networks, workers)]
-    return correlations(np.array(scores), np.array([alone[one.hash] for one in networks]).T)
+    """Kendall's tau of a supernet's scores. Trainings alone do not depend on a supernet: the first one's serve all."""
+    first, own = (
+        search(f"rank-{kind}", method="random", supernet=kind, children=20, leaders=1, retrain_seeds=1)
+        for kind in (SUPERNETS[0], supernet)
+    )
+    return rank(own.store, process_pool(1), RANKED, RANK_SEEDS, first.store)
 
 
 class TimedTarget(MeasuredTarget):

@@ -26,11 +26,14 @@ TOGETHER = 20
 RESULTS = "rank.jsonl"
 
 
-def rank(store: RunStore, factory: Callable[[], Executor], networks: int, seeds: int) -> dict[str, Any]:
+def rank(
+    store: RunStore, factory: Callable[[], Executor], networks: int, seeds: int, trained: RunStore | None = None
+) -> dict[str, Any]:
     """Rank correlations of a run's scores over uniform networks within its limits; see `correlations`.
 
-    Each network is scored as in the run, and trained alone with fresh seeds as a leader is. Measurements are kept in
-    the run's folder, so that a later call continues.
+    Each network is scored as in the run, and trained alone with fresh seeds as a leader is; or it has the results of
+    `trained`, a run that ranked it with as many seeds and differs in nothing that a training alone depends on.
+    Measurements are kept in the run's folder, so that a later call continues.
     """
     from fgnas.engine.jobs import Workers
     from fgnas.engine.run import check_resumable, configuration
@@ -51,7 +54,7 @@ def rank(store: RunStore, factory: Callable[[], Executor], networks: int, seeds:
             candidates = uniform(parts, networks, options.seed)
         with progress.step("prepare what every score needs"):
             parts.trainer.prepare(store, workers)
-        found = measured(store, parts.trainer, workers, candidates, seeds)
+        found = measured(store, parts.trainer, workers, candidates, seeds, trained)
     scores = np.array([one["score"] for one in found])
     return {"run": store.name, **correlations(scores, np.array([one["alone"] for one in found]).T)}
 
@@ -70,25 +73,39 @@ def uniform(parts: Composition, count: int, seed: int) -> list[Candidate]:
     raise UserError(f"the space has no {count} different networks: ask for {len(found)}")
 
 
+Known = dict[tuple[str, int], dict[str, Any]]
+"""(hash, number of seeds) -> what was measured of a network."""
+
+
+def known_of(store: RunStore) -> Known:
+    """What a run has measured."""
+    path = store.folder / RESULTS
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.is_file() else [])
+    return {(one["hash"], len(one["alone"])): one for one in lines}
+
+
 def measured(
-    store: RunStore, trainer: Trainer, workers: Workers, candidates: Sequence[Candidate], seeds: int
-) -> list[dict[str, Any]]:
-    """The score of each candidate, and its scores when it is trained alone with each seed."""
-    path, name = store.folder / RESULTS, trainer.scores[0].name
-    known: dict[tuple[str, int], dict[str, Any]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-        one = json.loads(line)
-        known[one["hash"], len(one["alone"])] = one
+    store: RunStore, trainer: Trainer, workers: Workers, candidates: Sequence[Candidate], seeds: int,
+    trained: RunStore | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The score of each candidate, and its scores when it is trained alone with each seed, see `rank`."""
+    name, known = trainer.scores[0].name, known_of(store)
+    others = known_of(trained) if trained else Known()
+    alone = {digest: one["alone"] for (digest, count), one in others.items() if count == seeds}
     missing = [candidate for candidate in candidates if (candidate.hash, seeds) not in known]
     for first in range(0, len(missing), TOGETHER):
         part = missing[first : first + TOGETHER]
         with _shown(workers, len(candidates) - len(missing) + first, len(candidates)):
             scores = trainer.score(part, workers)
-            alone = [trainer.retrain(part, repetition, workers) for repetition in range(1, seeds + 1)]
-        for place, (candidate, score) in enumerate(zip(part, scores, strict=True)):
-            values = [outcomes[place].scores[name] for outcomes in alone]
-            known[candidate.hash, seeds] = {"hash": candidate.hash, "score": score.values[name], "alone": values}
-        replace_file(path, "".join(f"{canonical_json(one)}\n" for one in known.values()).encode())
+            new = [candidate for candidate in part if candidate.hash not in alone]
+            outcomes = [trainer.retrain(new, repetition, workers) for repetition in range(1, seeds + 1) if new]
+        for place, candidate in enumerate(new):
+            alone[candidate.hash] = [outcome[place].scores[name] for outcome in outcomes]
+        for candidate, score in zip(part, scores, strict=True):
+            one = {"hash": candidate.hash, "score": score.values[name], "alone": alone[candidate.hash]}
+            known[candidate.hash, seeds] = one
+        content = "".join(f"{canonical_json(one)}\n" for one in known.values())
+        replace_file(store.folder / RESULTS, content.encode())
     return [known[candidate.hash, seeds] for candidate in candidates]
 
 

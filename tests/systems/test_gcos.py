@@ -18,11 +18,13 @@ from support import random_graph, random_network
 import fgnas
 from fgnas import systems
 from fgnas.activations import NAMES
-from fgnas.api.rankings import correlations
+from fgnas.api.rankings import correlations, rank
 from fgnas.backends.array import price
 from fgnas.cli import main
 from fgnas.costs import feasible
 from fgnas.design import Aggregation
+from fgnas.engine.jobs import process_pool
+from fgnas.engine.store import RunStore
 from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.designs import BUILDABLE, array_of
@@ -211,8 +213,20 @@ def assert_ranked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rank", "whole", "--networks", "4", "--workers", "1", "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out) == first
     assert Path("runs/whole/rank.jsonl").read_text().splitlines() == lines and len(lines) == 4
+    assert_trainings_are_taken(lines)
     assert main(["rank", "whole", "--seeds", "1"]) == 2
     assert "two seeds at least" in capsys.readouterr().err
+
+
+def assert_trainings_are_taken(lines: list[str]) -> None:
+    """Of a run that ranked the same networks with as many seeds; scores are those of the run itself."""
+    ranked, other = (RunStore(Path("runs") / name) for name in ("whole", "cut"))
+    changed = [json.loads(line) | {"alone": [0.5, place / 8]} for place, line in enumerate(lines)]
+    place = ranked.folder / "rank.jsonl"
+    place.write_text("".join(f"{json.dumps(one | {'score': 9.0})}\n" for one in changed))
+    rank(other, process_pool(1), 4, 2, ranked)
+    assert [json.loads(line) for line in (other.folder / "rank.jsonl").read_text().splitlines()] == changed
+    place.write_text("".join(f"{line}\n" for line in lines))
 
 
 def test_tau_by_hand() -> None:
