@@ -141,7 +141,7 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     # All that wait behind the last turn give a word.
     ("array_writeback", "later[r] & (~later[r] + 1'b1)", "later[r]", "one_of_a_share"),
     # Logits leave in a beat although a part of it is not there.
-    ("array_writeback", "(to_logits && ready_to_write_i && complete)", "(to_logits && ready_to_write_i)", "waits"),
+    ("array_writeback", "sends    = to_logits && complete &&", "sends    = to_logits &&", "waits"),
     # The last descriptor is followed by another one.
     ("array_sequencer", "<= (32'(place_q) == descriptors_i) ? Done : Decode;", "<= Decode;", "left_some"),
     # A beat of the programme is fetched again and again.

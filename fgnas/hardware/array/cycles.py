@@ -54,7 +54,7 @@ PARTIAL_CYCLES = 1
 """Extra cycles of every phase of an engine that keeps partial sums."""
 DECODE_CYCLES = 3
 """From the end of a phase to the first cycle of the next."""
-END_CYCLES = {Target.TABLE: 3, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 3, Target.PARTIAL: 1}
+END_CYCLES = {Target.TABLE: 3, Target.OWN: 1, Target.LOGITS: WRITE_LATENCY + 4, Target.PARTIAL: 1}
 """From the cycle in which the last result leaves to the end of the phase."""
 FINISH_CYCLES = 2
 """From the end of the last phase to the interrupt."""

@@ -42,8 +42,11 @@ module array_neighbours #(
   localparam int unsigned PlaceBits = (Words > 1) ? $clog2(Words) : 1;
 
   logic gathers, samples;
-  assign gathers = d_i.operation == 2'(OperationSparse) && d_i.region == 2'(RegionNeighbours);
-  assign samples = d_i.operation == 2'(OperationDense) && d_i.sample != '0;
+  // Facts of the descriptor, which are there before it begins.
+  always_ff @(posedge clk_i) begin
+    gathers <= d_i.operation == 2'(OperationSparse) && d_i.region == 2'(RegionNeighbours);
+    samples <= d_i.operation == 2'(OperationDense) && d_i.sample != '0;
+  end
 
   // Indices are written one after the other, and read one after the other.
   logic entry_ends, own_q;

@@ -27,6 +27,9 @@ module array_unit_activation #(
 );
   import array_pkg::*;
   logic load_codes;
+  // Facts of the descriptor, which are there before it begins.
+  logic relu_q;
+  always_ff @(posedge clk_i) relu_q <= d_i.activation == 2'(ActivationRelu);
   logic [Finished-1:0][ResultWidth-1:0] lanes_q, z_d;  // as they are, and with a table's codes
   logic valid_q;
   assign load_codes = load_i && d_i.target == 3'(TargetActivation);
@@ -37,23 +40,29 @@ module array_unit_activation #(
     always_ff @(posedge clk_i) begin
       if (load_codes) codes[ActivationBits'(load_address_i)] <= load_word_i;
     end
+    logic table_q;
+    logic [ActivationBits-1:0] base_q;
+    always_ff @(posedge clk_i) begin
+      table_q <= d_i.activation == 2'(ActivationTable);
+      base_q  <= ActivationBits'(d_i.activation_base);
+    end
     for (genvar l = 0; l < Finished; l++) begin : gen_lookup
       logic [ResultWidth-1:0] place;
       logic [Lanes-1:0][Bits-1:0] word_q;
       logic [$clog2(Lanes)-1:0] code_q;  // of the word
       assign place = lanes_i[l] & {largest_i[ResultWidth-2:0], 1'b1};
       always_ff @(posedge clk_i) begin
-        word_q <= codes[ActivationBits'(d_i.activation_base) + ActivationBits'(place >> $clog2(Lanes))];
+        word_q <= codes[base_q + ActivationBits'(place >> $clog2(Lanes))];
         code_q <= place[$clog2(Lanes)-1:0];
       end
-      assign z_d[l] = (d_i.activation == 2'(ActivationTable)) ? ResultWidth'(signed'(word_q[code_q])) : lanes_q[l];
+      assign z_d[l] = table_q ? ResultWidth'(signed'(word_q[code_q])) : lanes_q[l];
     end
   end else begin : gen_no_table
     assign z_d = lanes_q;
   end
   always_ff @(posedge clk_i) begin
     for (int unsigned l = 0; l < Finished; l++) begin
-      lanes_q[l] <= (d_i.activation == 2'(ActivationRelu) && lanes_i[l][ResultWidth-1]) ? '0 : lanes_i[l];
+      lanes_q[l] <= (relu_q && lanes_i[l][ResultWidth-1]) ? '0 : lanes_i[l];
     end
     valid_q <= valid_i && !rst_i;
     valid_o <= valid_q && !rst_i;

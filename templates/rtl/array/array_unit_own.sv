@@ -83,7 +83,7 @@ module array_unit_own #(
       logic row_ends, of_edges;
       logic [OwnBits-1:0] vector_at;
       assign of_edges = dots_i && scores_i;
-      assign row_ends = of_edges ? ends_i : valid_i && last_i && tile_i == d_i.tiles - 1'b1;
+      assign row_ends = of_edges ? ends_i : valid_i && last_i && tile_i == last_tile_q;
       always_ff @(posedge clk_i) begin
         if (row_ends) row_at_q <= row_at_q + (of_edges ? AddressBits'(d_i.entries) : AddressBits'(1));
         // The largest scores lie behind those of all slot rows.
@@ -104,7 +104,7 @@ module array_unit_own #(
       end
     end else begin : gen_rows
       always_ff @(posedge clk_i) begin
-        if (valid_i && last_i && tile_i == d_i.tiles - 1'b1) row_at_q <= row_at_q + 1'b1;
+        if (valid_i && last_i && tile_i == last_tile_q) row_at_q <= row_at_q + 1'b1;
         if (start_i) row_at_q <= d_i.own_base;
       end
       assign own_from = messages_i ? OwnBits'(row_at_q) : OwnBits'(own_address_i);

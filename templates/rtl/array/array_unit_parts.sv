@@ -38,6 +38,7 @@ module array_unit_parts #(
   logic [TileBits-1:0] at_q;
   logic [PartBits-1:0] part_q;
   logic waits, done;
+  logic [TileBits-1:0] last_tile_q;  // a fact of the descriptor, which is there before it begins
   assign oldest = totals[from_q];
   assign waits  = waiting_q != '0;
   assign done   = waits && 32'(part_q) == Parts - 1;
@@ -49,7 +50,8 @@ module array_unit_parts #(
     if (valid_i) totals[to_q] <= total_i;
     if (valid_i) to_q <= to_q + 1'b1;
     if (done) from_q <= from_q + 1'b1;
-    if (done) at_q <= (at_q == d_i.tiles - 1'b1) ? '0 : at_q + 1'b1;
+    last_tile_q <= d_i.tiles - 1'b1;
+    if (done) at_q <= (at_q == last_tile_q) ? '0 : at_q + 1'b1;
     if (waits) part_q <= part_q + 1'b1;
     waiting_q <= waiting_q + (QueueBits + 1)'(valid_i) - (QueueBits + 1)'(done);
     if (start_i) at_q <= '0;

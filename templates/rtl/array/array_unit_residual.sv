@@ -35,10 +35,17 @@ module array_unit_residual #(
   logic [Lanes-1:0][YBits-1:0] own_d, own_q;
   logic [Lanes-1:0][ResultWidth-1:0] result_q;
   localparam int unsigned NumberBits = (Shifts > 1) ? $clog2(Shifts) : 1;
-  logic [NumberBits-1:0] number_q;  // of the descriptor's shift
-  always_ff @(posedge clk_i) number_q <= NumberBits'(d_i.residual_shift);
-  assign adds      = d_i.residual != '0;
-  assign row_ends  = at_tile_q == d_i.tiles - 1'b1;
+  // Facts of the descriptor, which are there before it begins.
+  logic [NumberBits-1:0] number_q;  // of its shift
+  logic [TileBits-1:0] last_tile_q;
+  logic [AddressBits-1:0] step_q;   // from a row's last word to the next row
+  always_ff @(posedge clk_i) begin
+    number_q    <= NumberBits'(d_i.residual_shift);
+    adds        <= d_i.residual != '0;
+    last_tile_q <= d_i.tiles - 1'b1;
+    step_q      <= AddressBits'(d_i.target_tiles - d_i.tiles) + 1'b1;
+  end
+  assign row_ends  = at_tile_q == last_tile_q;
   assign adds_o    = adds;
   assign address_o = own_at_q;
   assign over_o    = adds && next_i && 32'(own_at_q) >= OwnWords;
@@ -47,7 +54,7 @@ module array_unit_residual #(
   always_ff @(posedge clk_i) begin
     if (next_i) begin
       at_tile_q <= row_ends ? '0 : at_tile_q + 1'b1;
-      own_at_q  <= own_at_q + (row_ends ? AddressBits'(d_i.target_tiles - d_i.tiles) : '0) + 1'b1;
+      own_at_q  <= own_at_q + (row_ends ? step_q : AddressBits'(1));
     end
     if (start_i) begin
       at_tile_q <= '0;
