@@ -29,7 +29,7 @@ endmodule
 
 bind array_neighbours array_neighbours_rules u_rules (
   .clk_i(clk_i), .rst_i(rst_i), .gathers_i(gathers), .index_valid_i(index_valid_i), .busy_i(busy_o), .read_q_i(read_q),
-  .write_q_i(write_q), .entry_ends_i(entry_ends), .valid_i(valid_i)
+  .write_q_i(write_q), .entry_ends_i(ends_q), .valid_i(valid_i)
 );
 
 `default_nettype wire

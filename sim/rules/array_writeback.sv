@@ -36,6 +36,8 @@ module array_writeback_rules #(
   input wire [Results-1:0]                        chosen_i,  // words of results that were chosen, a cycle ago
   input wire [Results-1:0]                        result_i,  // and those that are on the bus
   input wire [Results-1:0][array_pkg::AddressBits-1:0] address_i,
+  input wire                                      front_i,   // a beat of logits waits for the writer
+  input wire                                      behind_i,  // and one behind it
   input wire                                      to_table_i,
   input wire                                      to_logits_i,
   input wire [$clog2(QueueWords):0]               limit_i,
@@ -108,6 +110,8 @@ module array_writeback_rules #(
       of_the_share: assert (strange == '0) else $error("a unit gives the word of another share");
       waits: assert ((grant_i & ~waiting_i) == '0) else $error("a unit gives a word that it has not");
       in_order: assert (!to_logits_i || grant_i == '0 || grant_i == next_q_i) else $error("logits leave out of order");
+      in_front: assert (!behind_i || front_i) else $error("a beat of logits waits behind none");
+      a_place: assert (!to_logits_i || grant_i == '0 || !behind_i) else $error("a beat of logits leaves that has no place");
       goes_on: assert (!to_table_i || (grant_i != '0) == (shared_i != '0)) else $error("a table waits for a word that is there");
 `ifndef PROVE_ARRAY_WRITEBACK
       for_a_bank: assert (nowhere == '0) else $error("a result is not for the banks that may take it");
@@ -126,8 +130,8 @@ bind array_writeback array_writeback_rules #(
   .clk_i(clk_i), .rst_i(rst_i), .start_i(start_i), .d_i(d_i), .leads_i(leads), .reserve_i(reserve_i), .room_i(room_o),
   .waiting_i(waiting), .grant_i(grant), .tile_last_i(tile_last), .next_q_i(next_q), .shared_i(shared), .turn_i(turn),
   .load_i(load_i), .load_address_i(load_address_i), .load_count_i(load_count_i), .loaded_i(load_o),
-  .chosen_i(turn_valid_q), .result_i(bus_valid_q), .address_i(bus_address),
-  .to_table_i(to_table), .to_logits_i(to_logits), .limit_i(limit), .count_q_i(count_q)
+  .chosen_i(turn_valid_q), .result_i(bus_valid_q), .address_i(bus_address), .front_i(valid_o),
+  .behind_i(behind_valid_q), .to_table_i(to_table), .to_logits_i(to_logits), .limit_i(limit), .count_q_i(count_q)
 );
 
 `default_nettype wire

@@ -142,6 +142,8 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     ("array_writeback", "later[r] & (~later[r] + 1'b1)", "later[r]", "one_of_a_share"),
     # Logits leave in a beat although a part of it is not there.
     ("array_writeback", "sends    = to_logits && complete &&", "sends    = to_logits &&", "waits"),
+    # A beat of logits leaves although two wait for the writer.
+    ("array_writeback", " && !none_left_q && !behind_valid_q;", " && !none_left_q;", "a_place"),
     # The last descriptor is followed by another one.
     ("array_sequencer", "<= (32'(place_q) == descriptors_i) ? Done : Decode;", "<= Decode;", "left_some"),
     # A beat of the programme is fetched again and again.

@@ -49,29 +49,31 @@ module array_neighbours #(
   end
 
   // Indices are written one after the other, and read one after the other.
-  logic entry_ends, own_q;
+  logic ends_q, row_ends_q, own_q;   // the last word of an entry that an index names, and of a row
   logic [TileBits-1:0] last_tile_q;  // a fact of the descriptor, which is there before it begins
   logic [Wait-1:0] valid_q, first_q, last_q;
   logic [Wait-1:0][TileBits-1:0] tile_q;
   logic [Wait-1:0][ValueBits-1:0] value_q;
-  logic [AddressBits:0] write_q, read_q, read_next;
+  logic [AddressBits:0] write_q, read_q, following_q, read_next;
   logic [CountBits-1:0] rows_q;
   logic [IndexBits-1:0] read;
-  assign entry_ends = valid_q[0] && !own_q && tile_q[0] == last_tile_q;
-  assign busy_o     = rows_q != '0;
-  assign read_next  = start_i ? '0 : read_q + (AddressBits + 1)'(entry_ends);
+  assign busy_o    = rows_q != '0;
+  assign read_next = start_i ? '0 : ends_q ? following_q : read_q;
   always_ff @(posedge clk_i) begin
     last_tile_q <= d_i.tiles - 1'b1;
     own_q       <= own_i;
     if (index_valid_i) write_q <= write_q + 1'b1;
-    read_q <= read_next;
+    ends_q      <= valid_i && gathers && !own_i && tile_i == last_tile_q && !rst_i;
+    row_ends_q  <= valid_i && gathers && last_i && tile_i == last_tile_q && !rst_i;
+    read_q      <= read_next;
+    following_q <= start_i ? (AddressBits + 1)'(1) : following_q + (AddressBits + 1)'(ends_q);
     if (index_valid_i && row_done_i) rows_q <= rows_q - 1'b1;
     if (start_i) begin
       write_q <= '0;
       rows_q  <= samples ? d_i.count : '0;
     end
     if (rst_i) rows_q <= '0;
-    over_o <= !rst_i && ((index_valid_i && 32'(write_q) >= Words) || (entry_ends && 32'(read_q) >= Words));
+    over_o <= !rst_i && ((index_valid_i && 32'(write_q) >= Words) || (ends_q && 32'(read_q) >= Words));
   end
   fgnas_block_ram #(.Depth(Words), .Width(IndexBits)) u_memory (
     .clk_i(clk_i), .write_i(index_valid_i && 32'(write_q) < Words), .write_address_i(PlaceBits'(write_q)),
@@ -98,7 +100,7 @@ module array_neighbours #(
     tile_q  <= {tile_q[Wait-2:0], tile_i};
     value_q <= {value_q[Wait-2:0], value_i};
     index_q <= own_q ? row_q : read;
-    if (valid_q[0] && last_q[0] && tile_q[0] == last_tile_q) row_q <= row_q + IndexBits'(Units);
+    if (row_ends_q) row_q <= row_q + IndexBits'(Units);
     if (start_i) row_q <= IndexBits'(Unit);
     first_word_q <= first_word;
     base_q       <= d_i.table_base + AddressBits'(tile_q[1]);
