@@ -42,7 +42,8 @@ from fgnas.hardware.array.operations import Described, OperationNetwork, halves_
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import given_of, imported, proven
-from fgnas.networks.imported.quantising import Seen, built, formats_for, formats_in_order, quantised
+from fgnas.networks.imported.improving import quantised
+from fgnas.networks.imported.quantising import Seen, built, formats_for, formats_in_order
 from fgnas.networks.imported.reading import traced
 from fgnas.tasks.collection import Collection, metric
 from fgnas.tasks.sources import load
@@ -145,7 +146,9 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
     model = Molecule(kind, data.features.shape[1], data.targets.shape[1])
     known = data.targets[data.train]
     centre, scale = (float(np.nanmean(known)), float(np.nanstd(known))) if data.kind == "values" else (0.0, 1.0)
-    epoch = trained(model, data, seed, epochs, partial(loss_of, model, centre=centre, scale=scale))
+    kept = BUILD / f"{name}-{kind}-{seed}-{epochs}.pt"
+    loss = partial(loss_of, model, centre=centre, scale=scale)
+    epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
     with torch.no_grad():  # the last layer says the targets themselves
         last = model.head[-1]
         last.weight.mul_(scale)
@@ -154,6 +157,19 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
     return {"data": name, "model": kind, "seed": seed, "molecules": data.rows, "epochs": epochs, "epoch": epoch,
             "float": found.accuracy["float"]["test"], "bits_8": found.accuracy["quantised"]["test"],
             "seconds": round(time.monotonic() - begun)}  # fmt: skip
+
+
+def once(model: nn.Module, kept: Path, train: Callable[[], int]) -> int:
+    """Train a model unless the file `kept` has its weights, which then holds them: formats change, weights do not.
+    Returns the epoch that they are of."""
+    if kept.exists():
+        found = torch.load(kept, weights_only=True)
+        model.load_state_dict(found["state"])
+        return int(found["epoch"])
+    epoch = train()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({"state": model.state_dict(), "epoch": epoch}, kept)
+    return epoch
 
 
 def trained(model: nn.Module, data: Collection, seed: int, epochs: int, loss: Callable[[Collection], Tensor]) -> int:
@@ -202,7 +218,7 @@ def molecules(kind: str, units: int) -> dict[str, Any]:
     model = Molecule(kind, data.features.shape[1], 1).eval()
     run = partial(traced, model)
     _, calibrating, _ = proven(run, data.part(np.flatnonzero(data.train)[:64]))
-    known = formats_in_order(calibrating.nodes, quantised(calibrating, 8, 0)[1])
+    known = formats_in_order(calibrating.nodes, quantised(calibrating, 8, data.kind, 0)[1])
     sizes = np.bincount(data.graph)
     median = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
 

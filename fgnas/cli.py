@@ -530,6 +530,7 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
             ("Main memory, bytes an inference", "memory_bytes"), ("Main memory, mean MB/s", "memory_mb_s"),
             ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"), ("Multipliers", "multipliers"),
             ("Multiplications that the network needs", "multiplications"), ("Share of multiplier cycles", "busy"),
+            ("Calls", "calls"),
         ) if name in prices
     ]  # fmt: skip
     _show_table("Traffic", ("", "Used"), rows)

@@ -141,7 +141,8 @@ class ImportedNetwork:
             return found.on(with_room_within(found.engine, room)) if flexible else found
 
     def price(self, **limits: Any) -> dict[str, Any]:
-        """Cycles of every call and resources of the fastest array; `limits` as `specification` takes them."""
+        """Cycles of every call, their number and the resources of the fastest array; `limits` as `specification` takes
+        them."""
         from fgnas.api.pricing import specification
 
         return self._priced(specification(**limits))
@@ -150,7 +151,8 @@ class ImportedNetwork:
     def _priced(self, wanted: Specification) -> dict[str, Any]:
         from fgnas.backends.array import price_calls
 
-        return price_calls(list(self.fitted(wanted).laid_out()), wanted)
+        calls = list(self.fitted(wanted).laid_out())
+        return {"calls": len(calls), **price_calls(calls, wanted)}
 
     def write(
         self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None,

@@ -14,6 +14,7 @@ import torch
 
 from fgnas.errors import UserError
 from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.improving import PASSES, quantised
 from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread
 from fgnas.networks.imported.quantising import (
     Bits,
@@ -23,7 +24,6 @@ from fgnas.networks.imported.quantising import (
     built,
     formats_for,
     formats_in_order,
-    quantised,
 )
 from fgnas.networks.imported.tracing import Given, Traced, reals_of
 from fgnas.networks.narrowing import narrowest
@@ -105,8 +105,10 @@ def imported(run: Run, data: Collection, bits: int, kept: int = KEPT, loss: floa
     if loss is not None:
         rows = np.flatnonzero(data.val)
         goal = Goal(data.label, data.kind, data.targets[rows], own[rows], loss)
-        chosen = narrowest_bits(goal, seen, bits, lambda one: quantised(seen, *one)[0].values()[rows])
-    found, _ = quantised(seen, *chosen)
+        chosen = narrowest_bits(
+            goal, seen, bits, lambda one: quantised(seen, one.bits, data.kind, one.passes)[0].values()[rows]
+        )
+    found, _ = quantised(seen, chosen.bits, data.kind, chosen.passes)
     accuracy = {"float": scores(data, own), "quantised": scores(data, found.values())}
     return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, apart)
 
@@ -115,7 +117,7 @@ class Chosen(NamedTuple):
     """The bits of numbers, and the passes that improve their scales."""
 
     bits: Bits
-    passes: int = 1
+    passes: int = PASSES
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +152,7 @@ def narrowest_bits(goal: Goal, seen: Seen, bits: int, values: Callable[[Chosen],
     if found is None:
         raise UserError(f"--loss is {goal.loss:g}, but numbers of {bits} bits lose {lost([bits] * len(places)):.2f}: "
                         f"allow more, or more --bits")  # fmt: skip
-    improved = Chosen(named(found), 1)
+    improved = Chosen(named(found))
     return improved if goal.lost(values(improved)) <= goal.loss else Chosen(named(found), 0)
 
 
@@ -159,9 +161,9 @@ def _of_graphs(run: Run, data: Collection, bits: int, kept: int, loss: float | N
     for name in ("train", "test"):
         if not getattr(data, name).any():
             raise UserError(f"no graph of {data.label} is in its {name} part: give masks or --split that have some")
-    _, calibrating, first = proven(run, data.part(np.flatnonzero(data.train)[:CALIBRATED_ON]))
+    _, calibrating, first = proven(run, data.part(calibrated_on(data)))
     chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss)
-    known = formats_in_order(calibrating.nodes, quantised(calibrating, *chosen)[1])
+    known = formats_in_order(calibrating.nodes, quantised(calibrating, chosen.bits, data.kind, chosen.passes)[1])
     results = {kind: np.full((data.rows, data.outputs), np.nan) for kind in ("float", "quantised")}
     for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test)):
         results["float"][rows] = own
@@ -172,6 +174,15 @@ def _of_graphs(run: Run, data: Collection, bits: int, kept: int, loss: float | N
     return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, max(first, apart))
 
 
+def calibrated_on(data: Collection, count: int = CALIBRATED_ON) -> Ints:
+    """The graphs that choose formats, in order: of those that train as many of each size as there are, the smallest
+    and the largest among them. Sums grow with a graph, and those of large ones must not saturate."""
+    assert data.graph is not None
+    rows = np.flatnonzero(data.train)
+    by_size = rows[np.argsort(np.bincount(data.graph, minlength=data.rows)[rows], kind="stable")]
+    return np.sort(by_size[np.unique(np.linspace(0, len(rows) - 1, count).round().astype(np.int64))])
+
+
 def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: float) -> Chosen:
     """The fewest bits of every module by the first graphs that validate."""
     parts = list(_parts(run, data, np.flatnonzero(data.val)[:JUDGED_ON]))
@@ -179,7 +190,7 @@ def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: floa
     own = np.concatenate([part[2] for part in parts]) if parts else np.zeros((0, data.outputs))
 
     def values(chosen: Chosen) -> Reals:
-        known = formats_in_order(calibrating.nodes, quantised(calibrating, *chosen)[1])
+        known = formats_in_order(calibrating.nodes, quantised(calibrating, chosen.bits, data.kind, chosen.passes)[1])
         each = [built(seen, formats_for(seen.nodes, known), chosen.bits) for _, seen, _ in parts]
         return np.concatenate([one.values() for one in each])
 

@@ -1,7 +1,7 @@
 """Nodes as an integer network: formats that the user's data choose, codes of weights, and matrices of the graph.
 
-Every value has a power-of-two scale of its own, with the smallest squared error on the data; then each is changed by
-one as long as that brings the results closer to those in real numbers. No labels are used.
+Every value has a power-of-two scale of its own: first that with the smallest squared error on the data, which
+`improving` changes as long as the results come closer to those in real numbers. No labels are used.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.stats import rankdata
 
 from fgnas.design import TABLE_BITS
 from fgnas.errors import UserError
@@ -43,6 +44,7 @@ from fgnas.networks.imported.nodes import (
     ordered,
     result,
 )
+from fgnas.tasks.collection import Kind
 
 SCALES = range(-12, 28)
 """Fraction bits that a value may have."""
@@ -53,20 +55,33 @@ SCORE_BITS = NARROW_BITS - 1
 SCORE_FRACTION = wire.COEFFICIENT_FRACTION_BITS + 1
 """Fraction bits of a score at most: a finer step moves no exponential by more than half a step of its own, but makes
 the table of exponentials longer, which all layers share."""
+HEADROOM = 2
+"""Logits that are so many times larger than those of the data saturate."""
+TINY = 1e-30
+"""A variance that is no less than this one."""
 LOST = 2
 """Bits that coefficients may have fewer than an entry holds, so that those of several values meet in a row."""
 
 
 @dataclass
 class Formats:
-    """The formats of nodes, by id: of their results, and of what their functions read."""
+    """The formats of nodes, by id: of their results, and of what their functions read.
+
+    Attributes:
+        biases: [columns] of nodes that get another bias than their own, by id.
+    """
 
     results: dict[int, FixedPoint] = field(default_factory=dict)
     arguments: dict[int, FixedPoint] = field(default_factory=dict)
+    biases: dict[int, Reals] = field(default_factory=dict)
 
     def copy(self) -> Formats:
         """Formats that can be changed."""
-        return Formats(dict(self.results), dict(self.arguments))
+        return Formats(dict(self.results), dict(self.arguments), dict(self.biases))
+
+    def around(self, node: Node) -> tuple[FixedPoint, ...]:
+        """The formats that a node's steps depend on: of its results, of what its function reads, of its inputs."""
+        return self.results[id(node)], self.arguments[id(node)], *(self.results[id(one)] for one in node.inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,29 +138,15 @@ def bits_of(bits: Bits, node: Node) -> int:
     return bits if isinstance(bits, int) else bits[node.place]
 
 
-def quantised(seen: Seen, bits: Bits, passes: int = 1) -> tuple[Quantised, Formats]:
-    """The integers of nodes in formats of so many bits, whose scales are changed in so many passes; and the formats."""
-    formats = first_formats(seen, bits)
-    found = built(seen, formats, bits)
-    least = distance(found.values(), seen.output)
-    for node in list(seen.nodes[:-1]) * passes:
-        for step in (-1, 1):
-            moved = formats.copy()
-            _move(moved, node, step)
-            settle(seen.nodes, moved)
-            other = built(seen, moved, bits)
-            if (apart := distance(other.values(), seen.output)) < least:
-                found, least, formats = other, apart, moved
-    return found, formats
-
-
-InOrder = list[tuple[FixedPoint, FixedPoint]]
-"""The formats of nodes in order: of results, and of what functions read."""
+InOrder = list[tuple[FixedPoint, FixedPoint, Reals | None]]
+"""The formats of nodes in order: of results, and of what functions read; with the bias [columns] that replaces a node's
+own."""
 
 
 def formats_in_order(nodes: Sequence[Node], formats: Formats) -> InOrder:
     """The formats of nodes in order, for the same network on another graph."""
-    return [(formats.results[id(one)], formats.arguments[id(one)]) for one in nodes if not _is_padding(one)]
+    return [(formats.results[id(one)], formats.arguments[id(one)], formats.biases.get(id(one)))
+            for one in nodes if not _is_padding(one)]  # fmt: skip
 
 
 def formats_for(nodes: Sequence[Node], known: InOrder) -> Formats:
@@ -155,8 +156,10 @@ def formats_for(nodes: Sequence[Node], known: InOrder) -> Formats:
         raise UserError(f"the model has {len(known)} operations on some graphs, and {len(own)} on others: give graphs "
                         f"on which it does the same")  # fmt: skip
     found = Formats()
-    for node, (result_format, argument_format) in zip(own, known, strict=True):
+    for node, (result_format, argument_format, bias) in zip(own, known, strict=True):
         found.results[id(node)], found.arguments[id(node)] = result_format, argument_format
+        if bias is not None:
+            found.biases[id(node)] = bias
     for node in nodes:
         if _is_padding(node):
             found.results[id(node)] = found.arguments[id(node)] = found.results[id(node.inputs[0])]
@@ -171,14 +174,31 @@ def _is_padding(node: Node) -> bool:
     )
 
 
-def distance(found: Reals, wanted: Reals) -> float:
-    """How far results are from those that are wanted: of several columns the cross entropy of the classes that they
-    say, of one the mean squared error."""
-    if found.shape[1] == 1:
-        return float(((found - wanted) ** 2).mean())
+Distance = Callable[[Reals, Reals], float]
+"""How far results [rows, columns] are from those that are wanted."""
+
+
+def of_classes(found: Reals, wanted: Reals) -> float:
+    """The mean divergence of the classes that results say, a logit in each column, from those that are wanted."""
     p, q = (one - one.max(axis=1, keepdims=True) for one in (wanted, found))
     p, q = (one - np.log(np.exp(one).sum(axis=1, keepdims=True)) for one in (p, q))
     return float((np.exp(p) * (p - q)).sum(axis=1).mean())
+
+
+def of_numbers(found: Reals, wanted: Reals) -> float:
+    """The mean squared error, each column's relative to what varies in it."""
+    return float((((found - wanted) ** 2).mean(axis=0) / (wanted.var(axis=0) + TINY)).mean())
+
+
+def of_labels(found: Reals, wanted: Reals) -> float:
+    """The mean squared difference of ranks, as shares of all, in each column: the area under the ROC curve depends on
+    the order of a label's logits alone."""
+    ranks = (rankdata(one, axis=0) / len(one) for one in (found, wanted))
+    return float(np.square(next(ranks) - next(ranks)).mean())
+
+
+DISTANCES: Mapping[Kind, Distance] = {"classes": of_classes, "values": of_numbers, "labels": of_labels}
+"""How far results are from those that are wanted, by the kind of targets."""
 
 
 def chosen(values: Reals, bits: int) -> FixedPoint:
@@ -201,8 +221,18 @@ def first_formats(seen: Seen, bits: Bits) -> Formats:
         formats.results[id(node)] = formats.arguments[id(node)] = number
         if needs_table(node.function):
             formats.arguments[id(node)] = chosen(seen.arguments[id(node)], min(own, TABLE_BITS))
+    last = seen.nodes[-1]
+    if last.function is None:
+        formats.results[id(last)] = formats.arguments[id(last)] = logits_of(seen.output, bits_of(bits, last))
     settle(seen.nodes, formats)
     return formats
+
+
+def logits_of(values: Reals, bits: int) -> FixedPoint:
+    """The finest format of biases of so many bits whose logits hold HEADROOM times the largest of these values."""
+    largest = HEADROOM * max(float(np.abs(values).max(initial=0.0)), 2.0 ** -SCALES.stop)
+    most = int(np.floor(np.log2(((1 << (wire.LOGIT_BITS - 1)) - 1) / largest))) - wire.logit_extra_bits(bits)
+    return FixedPoint(bits, min(most, SCALES.stop - 1))
 
 
 def needs_table(function: Function | None) -> bool:
@@ -210,7 +240,7 @@ def needs_table(function: Function | None) -> bool:
     return function is not None and function.name != "relu"
 
 
-def _move(formats: Formats, node: Node, step: int) -> None:
+def move(formats: Formats, node: Node, step: int) -> None:
     """Change the scale of a node's results; what a table reads keeps its own."""
     formats.results[id(node)] = _finer(formats.results[id(node)], step)
     if not needs_table(node.function):
@@ -223,10 +253,10 @@ def _finer(number: FixedPoint, bits: int) -> FixedPoint:
 
 def settle(nodes: Sequence[Node], formats: Formats) -> None:
     """Make scales coarser until values fit where they meet: in the rows of a sparse matrix, in a quotient, and with the
-    bias that is added to them."""
+    bias that is added to them; and logits, until they are at most LOGIT_EXTRA_BITS finer than their sums."""
     for node in nodes:
         number = formats.arguments[id(node)]
-        if number.fraction_bits > (most := _bias_bits(node, number.width)):
+        if number.fraction_bits > (most := _bias_bits(node.bias, number.width)):
             formats.arguments[id(node)] = FixedPoint(number.width, most)
             if not needs_table(node.function):
                 formats.results[id(node)] = formats.arguments[id(node)]
@@ -237,13 +267,29 @@ def settle(nodes: Sequence[Node], formats: Formats) -> None:
             for given, most in _most(node, formats):
                 number = formats.results[id(given)]
                 if number.fraction_bits > most:
-                    _move(formats, given, most - number.fraction_bits)
+                    move(formats, given, most - number.fraction_bits)
                     changed = True
+    last = nodes[-1]
+    if last.function is None and not isinstance(last, Input):
+        number = formats.results[id(last)]
+        most = _sum_bits(last, formats) + wire.LOGIT_EXTRA_BITS - wire.logit_extra_bits(number.width)
+        if number.fraction_bits > most:
+            move(formats, last, most - number.fraction_bits)
 
 
-def _bias_bits(node: Node, width: int) -> int:
+def _sum_bits(node: Node, formats: Formats) -> int:
+    """The fraction bits of what a node adds up, in front of its bias."""
+    own = [formats.results[id(one)].fraction_bits for one in node.inputs]
+    if isinstance(node, Merge):
+        return _product_bits(node.weights, own, formats.results[id(node)].width)
+    if isinstance(node, Spread):
+        return min(one + _coefficient_bits(part)[1] for one, part in zip(own, blocks(node), strict=True))
+    return own[0] + own[1] if isinstance(node, EdgeProducts) else own[0]
+
+
+def _bias_bits(bias: Reals | None, width: int) -> int:
     """The most fraction bits with which a bias is a number of so many bits."""
-    largest = 0.0 if node.bias is None else float(np.abs(node.bias).max(initial=0.0))
+    largest = 0.0 if bias is None else float(np.abs(bias).max(initial=0.0))
     return SCALES.stop if largest == 0 else int(np.floor(np.log2(((1 << (width - 1)) - 1) / largest)))
 
 
@@ -321,6 +367,15 @@ def _weighted(pairs: Sequence[tuple[Reals, int]], part: Callable[[Reals, int], R
     return sum(float((part(one, fraction) ** 2).sum()) * 4.0**-fraction for one, fraction in pairs)
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a node became: its steps and the graphs that they add, and the formats that these depend on."""
+
+    formats: tuple[FixedPoint, ...]
+    steps: tuple[Step, ...]
+    graphs: tuple[IntegerGraph, ...]
+
+
 @dataclass
 class Builder:
     """Appends the steps of nodes.
@@ -356,28 +411,42 @@ class Builder:
         self.graphs.append(IntegerGraph(features, indptr.astype(np.int64), sources.astype(np.int64), coefficients))
         return len(self.graphs) - 1
 
-    def node(self, node: Node, last: bool) -> None:
-        """The steps of a node."""
-        target = self.formats.arguments[id(node)]
-        extra = wire.logit_extra_bits(target.width) if last and node.function is None else 0
-        fraction = target.fraction_bits + extra
-        name = f"{len(self.names)}"
+    def node(self, node: Node, last: bool) -> Part:
+        """Append the steps of a node, and return them."""
+        steps, graphs, name = len(self.steps), len(self.graphs), f"{len(self.names)}"
+        fraction = self.formats.arguments[id(node)].fraction_bits + self._extra(node, last)
         make = {Merge: self._merge, Spread: self._spread, EdgeProducts: self._products, Attend: self._attend}
         made = make[type(node)](name, node, fraction)  # type: ignore[operator]
-        logits = FixedPoint(wire.LOGIT_BITS, fraction) if last and node.function is None else target
-        self.names[id(node)] = self.add(f"{name}.result", self._behind(node, target, logits, extra), [made])
+        self.names[id(node)] = self.add(f"{name}.result", self.behind(node, last), [made])
+        return Part(self.formats.around(node), tuple(self.steps[steps:]), tuple(self.graphs[graphs:]))
 
-    def _behind(self, node: Node, number: FixedPoint, output: FixedPoint, extra: int) -> Apply:
+    def _extra(self, node: Node, last: bool) -> int:
+        """Fraction bits that a node's results have beyond its format: none but those of logits."""
+        logits = last and node.function is None
+        return wire.logit_extra_bits(self.formats.arguments[id(node)].width) if logits else 0
+
+    def again(self, node: Node, part: Part) -> Part:
+        """Append the steps that a node became in the same formats, in the same place; returns them."""
+        self.steps += part.steps
+        self.graphs += part.graphs
+        self.names[id(node)] = part.steps[-1].name
+        return part
+
+    def behind(self, node: Node, last: bool) -> Apply:
         """Bias and function of a node."""
-        bias = np.zeros(node.columns) if node.bias is None else node.bias
-        codes, wanted = number.quantise(bias), self.format(node)
+        number, wanted, extra = self.formats.arguments[id(node)], self.format(node), self._extra(node, last)
+        bias = self.formats.biases.get(id(node), np.zeros(node.columns) if node.bias is None else node.bias)
         if node.function is None:
-            return Apply(codes, extra, output, "linear", None, output)
+            output = FixedPoint(wire.LOGIT_BITS, number.fraction_bits + extra) if last else number
+            if _bias_bits(bias, number.width) >= output.fraction_bits:  # a small bias has the logits' own step
+                number, extra = _finer(number, extra), 0
+            return Apply(number.quantise(bias), extra, output, "linear", None, output)
         place = np.arange(1 << number.width)
         signed = np.where(place > number.maximum, place - (1 << number.width), place)
         with np.errstate(all="ignore"):
             table = wanted.quantise(np.nan_to_num(node.function.of(number.value(signed))))
-        return Apply(codes, 0, number, "relu" if not needs_table(node.function) else "linear", table, wanted)
+        name = "linear" if needs_table(node.function) else "relu"
+        return Apply(number.quantise(bias), 0, number, name, table, wanted)
 
     def _merge(self, name: str, node: Merge, fraction: int) -> str:
         own = [self.format(one).fraction_bits for one in node.given]
@@ -391,7 +460,7 @@ class Builder:
     def _spread(self, name: str, node: Spread, fraction: int) -> str:
         parts = blocks(node)
         own = [self.format(one).fraction_bits for one in node.given]
-        together = min(one + _coefficient_bits(part)[1] for one, part in zip(own, parts, strict=True))
+        together = _sum_bits(node, self.formats)
         bits = tuple(together - one for one in own)
         if node.reduce == "max":  # a value that adds nothing keeps its entry
             matrix, columns = node.matrix, np.repeat(bits, [one.rows for one in node.given])
@@ -423,17 +492,29 @@ class Builder:
         return self.add(f"{name}.attend", attend, [self.name(node.value), fivefold], graph)
 
 
-def built(seen: Seen, formats: Formats, bits: Bits) -> Quantised:
-    """The integer network of nodes in formats."""
+def begun(seen: Seen, formats: Formats, bits: Bits) -> Builder:
+    """A builder that has the features in their format, and no steps yet."""
     builder = Builder(bits, formats)
-    features = next(node for node in seen.nodes if isinstance(node, Input))
+    features = features_of(seen)
     number = formats.results[id(features)]
     x = sp.csr_matrix(seen.features)
     codes = sp.csr_matrix((number.quantise(x.data), x.indices, x.indptr), shape=x.shape)
     alone = rows_alone(IntegerGraph(codes, np.arange(x.shape[0] + 1), np.zeros(0, np.int64), np.zeros(0, np.int64)))
     builder.graphs.append(alone)
     builder.names[id(features)] = FEATURES
+    return builder
+
+
+def features_of(seen: Seen) -> Node:
+    """The node of the features."""
+    return next(node for node in seen.nodes if isinstance(node, Input))
+
+
+def built(seen: Seen, formats: Formats, bits: Bits) -> Quantised:
+    """The integer network of nodes in formats."""
+    builder, features = begun(seen, formats, bits), features_of(seen)
     for node in seen.nodes:
         if node is not features:
             builder.node(node, node is seen.nodes[-1])
-    return Quantised(IntegerNetwork(x.shape[1], number, tuple(builder.steps)), tuple(builder.graphs))
+    number = formats.results[id(features)]
+    return Quantised(IntegerNetwork(seen.features.shape[1], number, tuple(builder.steps)), tuple(builder.graphs))

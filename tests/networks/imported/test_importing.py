@@ -17,7 +17,7 @@ from fgnas.backends.project import rows_of
 from fgnas.cli import main
 from fgnas.hardware.integer import interpreter, stored
 from fgnas.networks.imported.fusing import fused
-from fgnas.networks.imported.importing import imported
+from fgnas.networks.imported.importing import calibrated_on, imported
 from fgnas.networks.imported.nodes import Merge, ordered
 from fgnas.networks.imported.reading import traced
 from fgnas.networks.imported.tracing import Given, trace_module
@@ -63,7 +63,9 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     shown = capsys.readouterr().out
     assert "next: fgnas hls Net.json" in shown and f"{found['cycles']:,} cycles" in shown
     assert main(["price", "Net.json", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["latency_cycles"] == found["cycles"]
+    price = json.loads(capsys.readouterr().out)
+    assert price["latency_cycles"] == found["cycles"]
+    assert f" cycles in {price['calls']} calls, " in shown
     assert main(["hls", "Net.json"]) == 0
     assert capsys.readouterr().err.startswith("next: fgnas csim hls/Net, fgnas sim hls/Net\n")
     assert main(["hls", "hls/Net"]) == main(["csim", "Net.json"]) == main(["sim", "Net.json"]) == 2
@@ -74,7 +76,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     network = ImportedNetwork.load("Net.json")
     assert (network.hash, network.logits().shape) == (found["network_hash"], (NODES, CLASSES))
     listed = json.loads((tmp_path / "hls" / "Net" / "report" / "calls.json").read_text())["calls"]
-    assert sum(one["cycles"] for one in listed) == found["cycles"]
+    assert (len(listed), sum(one["cycles"] for one in listed)) == (price["calls"], found["cycles"])
     assert main(["hls", "Net.json", "--flexible", "--out", "hls/roomy", "--multipliers", "16"]) == 0
     capsys.readouterr()
     assert main(["encode", "Net.json", "--on", "hls/roomy", "--json"]) == 0
@@ -174,6 +176,18 @@ def test_graphs_of_a_file(kept: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(network.logits() * network.logit_step, own, atol=0.08 * np.abs(own).max())
     assert rows_of(network.write(tmp_path / "p").directory) == "graphs"
     assert network.content["float"]["test"] == pytest.approx(network.content["quantised"]["test"], rel=0.05)
+
+
+def test_graphs_of_every_size_choose_formats(tmp_path: Path) -> None:
+    """The smallest and the largest of those that train, and as many of each size as there are."""
+    torch.save([ring(3 + place % 30, 0.0) for place in range(90)], tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    sizes, train = np.bincount(data.graph), np.flatnonzero(data.train)
+    np.testing.assert_array_equal(calibrated_on(data), train)
+    few = calibrated_on(data, 10)
+    assert len(few) == 10 and np.isin(few, train).all() and (np.diff(few) > 0).all()
+    assert {sizes[train].min(), sizes[train].max()} <= set(sizes[few])
+    assert abs(np.median(sizes[few]) - np.median(sizes[train])) <= 3
 
 
 def given(part):
