@@ -7,6 +7,8 @@ time, and many in a start, beside PyG on this processor.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import inspect
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -146,7 +148,7 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
     model = Molecule(kind, data.features.shape[1], data.targets.shape[1])
     known = data.targets[data.train]
     centre, scale = (float(np.nanmean(known)), float(np.nanstd(known))) if data.kind == "values" else (0.0, 1.0)
-    kept = BUILD / f"{name}-{kind}-{seed}-{epochs}.pt"
+    kept = BUILD / f"{name}-{kind}-{seed}-{epochs}-{training_digest()}.pt"
     loss = partial(loss_of, model, centre=centre, scale=scale)
     epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
     with torch.no_grad():  # the last layer says the targets themselves
@@ -157,6 +159,12 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
     return {"data": name, "model": kind, "seed": seed, "molecules": data.rows, "epochs": epochs, "epoch": epoch,
             "float": found.accuracy["float"]["test"], "bits_8": found.accuracy["quantised"]["test"],
             "seconds": round(time.monotonic() - begun)}  # fmt: skip
+
+
+def training_digest() -> str:
+    """Eight hexadecimal digits of the code that weights depend on."""
+    code = "".join(map(inspect.getsource, (Molecule, trained, loss_of)))
+    return hashlib.sha256(code.encode()).hexdigest()[:8]
 
 
 def once(model: nn.Module, kept: Path, train: Callable[[], int]) -> int:
