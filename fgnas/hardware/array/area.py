@@ -570,6 +570,8 @@ def _writeback(e: EngineColumns, family: str) -> Terms:
         "result bits * luts of a choice": RESULT_BITS * _choice(e.units),
         "(words of a beat - 1) * result bits * luts of a choice":
             even * (together - 1) * RESULT_BITS * _choice(ceil_div(e.units, together)),
+        # Beats of logits wait for the writer.
+        "result bits * words of a beat": RESULT_BITS * (1 + even * (together - 1)),
     }
 
 

@@ -163,7 +163,7 @@ def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Gen
         project = written(design, data, rng)
         names = ("latency_cycles", "latency_ms", "lut", "ff", "dsp", "bram36", "multipliers", "multiplications")
         assert {name: row[name] for name in names} == {name: project[name] for name in names}, design.to_json()
-        assert row["busy"] == round(project["busy"], 4)
+        assert row["busy"] == np.round(project["busy"], 4)
         assert row["beat_bits"] == design.array.beat_bits and not row["violations"]
         built.append(design)
     return built
