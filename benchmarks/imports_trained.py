@@ -348,7 +348,7 @@ def page(results: dict[str, Any]) -> str:
     return render(f"{NAME}.md", molecules=named["molecule "], nodes=grouped(named["nodes "], "graph"),
                   graphs=grouped(named["graphs "], "data"), published=PUBLISHED, clock=CLOCK_MHZ, timed=TIMED,
                   count=MOLECULES, missing=missing(results), note=results.get("note"),
-                  nodes_note=results.get("nodes_note"))  # fmt: skip
+                  nodes_note=results.get("nodes_note"), graphs_note=results.get("graphs_note"))  # fmt: skip
 
 
 def missing(results: dict[str, Any]) -> dict[str, int]:
