@@ -517,7 +517,7 @@ def test_shared_tables_on_cora(cora: GraphData, tmp_path: Path) -> None:
     write_array(source, cora, tmp_path, multipliers=128, beat_bits=512, bram36=60)
     engine = json.loads((tmp_path / "report" / "accelerator.json").read_text())["engine"]
     price = json.loads((tmp_path / "report" / "price.json").read_text())
-    assert (engine["shared"], engine["units"], price["bram36"], price["latency_cycles"]) == (8, 16, 55.5, 12_128)
+    assert (engine["shared"], engine["units"], price["bram36"], price["latency_cycles"]) == (8, 16, 55.5, 12_315)
     assert price["lut"] > 128 * 100 and price["ff"] > 128 * 50
     report = run_simulation(tmp_path)
     assert (report["mismatches"], report["cycle_difference"], report["phase_differences"]) == (0, 0, 0), report
