@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
+import io
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ from torch_geometric.nn import (
 )
 
 from fgnas.backends.array import write_calls
+from fgnas.files import replace_file
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.calls import CalledArray, calls_engine, filled, laid_out
 from fgnas.hardware.array.cycles import total_cycles
@@ -176,7 +178,9 @@ def once(model: nn.Module, kept: Path, train: Callable[[], int]) -> int:
         return int(found["epoch"])
     epoch = train()
     kept.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({"state": model.state_dict(), "epoch": epoch}, kept)
+    buffer = io.BytesIO()
+    torch.save({"state": model.state_dict(), "epoch": epoch}, buffer)
+    replace_file(kept, buffer.getvalue())
     return epoch
 
 
