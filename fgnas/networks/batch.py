@@ -9,15 +9,17 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels
-from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, keep_mask
+from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, keep_mask, random_bits
 
 Reals = NDArray[np.float32]
 COMPILED = ("constant", "gcn", "gat")
@@ -92,47 +94,75 @@ def layout_of(architectures: Sequence[Architecture], place: int, classes: int) -
 
 
 class Csr:
-    """A sparse matrix and its transpose as plain arrays."""
+    """A sparse matrix as plain arrays: indptr, indices, and values in the order of the rows."""
 
-    def __init__(self, matrix: SparseMatrix) -> None:
-        self._matrix, self.forward = matrix, _arrays(matrix.csr)
+    def __init__(self, indptr: NDArray[Any], indices: NDArray[Any], values: Reals) -> None:
+        self.indptr, self.indices, self.values = indptr, indices, values
 
-    @functools.cached_property
-    def backward(self) -> tuple[NDArray[Any], ...]:
-        """The transpose."""
-        return _arrays(self._matrix.transposed)
+    @classmethod
+    def of(cls, matrix: SparseMatrix) -> Csr:
+        """Those of a matrix, which it shares."""
+        csr = matrix.csr
+        return cls(csr.crow_indices().numpy(), csr.col_indices().numpy(), csr.values().numpy())
 
     @functools.cached_property
     def _kept(self) -> Reals:
-        return np.empty_like(self.forward[2])
+        return np.empty_like(self.values)
 
-    @functools.cached_property
-    def _turned(self) -> Reals:
-        return np.empty_like(self.forward[2])
+    def refilled(self, values: Reals) -> Csr:
+        """The same structure with other values."""
+        return Csr(self.indptr, self.indices, values)
 
     def dropped(self, rng: np.random.Generator, dropout: float) -> Csr:
         """The same with random values dropped, until the next call: fresh memory each time would take longer."""
-        keep_mask(rng, self._kept.shape, dropout, self._kept)
-        self._kept *= self.forward[2]
+        drop(rng, self.values, dropout, self._kept)
         return self.refilled(self._kept)
 
-    def refilled(self, values: Reals) -> Csr:
-        """The same structure with other values, [non-zeros] in the order of the rows, until the next call."""
-        other = object.__new__(Csr)
-        other._matrix, other.forward = self._matrix, (*self.forward[:2], values)
-        # No place is out of range.
-        np.take(values, self._matrix.order.numpy(), out=self._turned, mode="clip")
-        other.backward = (*self.backward[:2], self._turned)
-        return other
+    def multiply(self, dense: Reals, out: Reals, first: int, end: int) -> None:
+        """The columns first to end of out = matrix @ dense; threads share the rows."""
+        each = [(self.indptr[rows.start : rows.stop + 1], self.indices, self.values, dense, out[rows], first, end)
+                for rows in self._shares(len(out), end - first)]  # fmt: skip
+        run_all(kernels.multiply, each)
+
+    def multiply_transposed(self, dense: Reals, out: Reals, first: int, end: int) -> None:
+        """The columns first to end of out = matrix.T @ dense; threads share the columns."""
+        arrays = (self.indptr, self.indices, self.values, dense, out)
+        each = [(*arrays, first + columns.start, first + columns.stop)
+                for columns in self._shares(end - first, end - first)]  # fmt: skip
+        run_all(kernels.multiply_transposed, each)
+
+    def _shares(self, count: int, width: int) -> list[slice]:
+        """`count` things, shared among as many threads as torch has, where the product is worth more than one."""
+        threads = max(1, min(torch.get_num_threads() if len(self.values) * width >= MANY_PRODUCTS else 1, count))
+        bounds = [count * one // threads for one in range(threads + 1)]
+        return [slice(*pair) for pair in itertools.pairwise(bounds)]
 
 
-def _arrays(csr: Any) -> tuple[NDArray[Any], ...]:
-    return csr.crow_indices().numpy(), csr.col_indices().numpy(), csr.values().numpy()
+MANY_PRODUCTS = 1 << 22
+"""Multiplications from which threads share a product: some milliseconds."""
+
+
+def run_all(kernel: Any, each: Sequence[tuple[Any, ...]]) -> None:
+    """Run a kernel that needs no lock with each of these arguments, at the same time."""
+    if len(each) == 1:
+        kernel(*each[0])
+        return
+    with ThreadPoolExecutor(len(each)) as pool:
+        list(pool.map(lambda arguments: kernel(*arguments), each))
+
+
+def drop(rng: np.random.Generator, values: Reals, dropout: float, out: Reals) -> None:
+    """out = values, of which random ones are 0, and the others are divided by 1 - `dropout`."""
+    if dropout == 0.5:  # one random bit per value, as `keep_mask` has them
+        kernels.half_of(random_bits(rng, len(values)), values, out)
+    else:
+        keep_mask(rng, values.shape, dropout, out)
+        out *= values
 
 
 @functools.lru_cache(maxsize=64)
 def _csr(block: Block, attention: str, aggregation: str) -> Csr:
-    return Csr(block.matrix(attention, aggregation))
+    return Csr.of(block.matrix(attention, aggregation))
 
 
 @dataclass(eq=False)
@@ -291,8 +321,8 @@ class Aggregated:
                 kernels.maximum(*block.edges(group.attention), h, self.y, winner, group.first, group.end)
                 self._saved.append((winner,))
             else:
-                matrix = _csr(block, group.attention, group.aggregation).forward
-                kernels.multiply(*matrix, h, self.y, group.first, group.end)
+                matrix = _csr(block, group.attention, group.aggregation)
+                matrix.multiply(h, self.y, group.first, group.end)
                 self._saved.append(())
 
     def _attend(self, group: Group) -> tuple[NDArray[Any], ...]:
@@ -326,8 +356,8 @@ class Aggregated:
                 edges = self.block.edges(group.attention)[1:]
                 kernels.maximum_backward(*edges, saved[0], gradient, of_h, group.first, group.end)
             else:
-                matrix = _csr(self.block, group.attention, group.aggregation).backward
-                kernels.multiply(*matrix, gradient, of_h, group.first, group.end)
+                matrix = _csr(self.block, group.attention, group.aggregation)
+                matrix.multiply_transposed(gradient, of_h, group.first, group.end)
         return of_h
 
     def _attend_backward(
@@ -371,7 +401,7 @@ class Pass:
         self.between: list[dict[int, Reals]] = []
         parameters = batch.parameters
         h = np.empty((field.features.csr.shape[0], batch.layouts[0].width), np.float32)
-        kernels.multiply(*features.forward, parameters.inputs, h, 0, h.shape[1])
+        features.multiply(parameters.inputs, h, 0, h.shape[1])
         for place, (layout, block) in enumerate(zip(batch.layouts, field.blocks, strict=True)):
             if place:
                 h = self._linear(place)
@@ -452,7 +482,7 @@ class Pass:
                 columns = batch.layouts[place - 1].columns[n]
                 of_y[:, columns] = self._second_backward(place - 1, n, _copied(of_y, columns))
         of_h = self.aggregated[0].backward(of_y, into.vectors[0])
-        kernels.multiply(*self.features.backward, of_h, into.inputs, 0, of_h.shape[1])
+        self.features.multiply_transposed(of_h, into.inputs, 0, of_h.shape[1])
 
     def _hidden_backward(self, place: int, of_h: Reals) -> Reals:
         """The gradient of Y one layer below, from that of H; writes that of the weights between them."""

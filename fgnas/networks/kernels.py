@@ -18,11 +18,12 @@ NEGATIVE_SLOPE = 0.2
 """Slope of the LeakyReLU on scores, as in PyG's GATConv."""
 
 compiled: Any = numba.njit(cache=True)
+compiled_for_threads: Any = numba.njit(cache=True, nogil=True)
 compiled_with_any_order_of_sums: Any = numba.njit(cache=True, fastmath={"reassoc"})
 """Dot products may use vector instructions; the order of their sums depends on their length and the processor alone."""
 
 
-@compiled
+@compiled_for_threads
 def multiply(indptr: Any, indices: Any, values: Any, dense: Any, out: Any, first: int, end: int) -> None:
     """The columns first to end of out = matrix @ dense, for a matrix in CSR form."""
     total = np.empty(end - first, out.dtype)
@@ -33,6 +34,30 @@ def multiply(indptr: Any, indices: Any, values: Any, dense: Any, out: Any, first
             for f in range(total.size):
                 total[f] += value * row[f]
         out[i, first:end] = total
+
+
+@compiled_for_threads
+def multiply_transposed(indptr: Any, indices: Any, values: Any, dense: Any, out: Any, first: int, end: int) -> None:
+    """The columns first to end of out = matrix.T @ dense, for a matrix in CSR form; sums run in the order of its rows.
+
+    It reads the matrix row by row, which takes less time than its transpose does, and no memory for that.
+    """
+    out[:, first:end] = 0
+    for i in range(len(indptr) - 1):
+        row = dense[i, first:end]
+        for place in range(indptr[i], indptr[i + 1]):
+            value, total = values[place], out[indices[place], first:end]
+            for f in range(row.size):
+                total[f] += value * row[f]
+
+
+@compiled
+def half_of(bits: Any, values: Any, out: Any) -> None:
+    """out = twice the value where its bit is set, else 0; eight bits a byte, the first the highest."""
+    zero, two = out.dtype.type(0), out.dtype.type(2)
+    for place in range(values.size):
+        kept = bits[place >> 3] >> (7 - (place & 7)) & 1
+        out[place] = two * values[place] if kept else zero
 
 
 @compiled

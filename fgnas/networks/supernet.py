@@ -219,7 +219,7 @@ class _State:
 def _training(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Csr]:
     """The receptive field of the training nodes and its features, where layers keep these shares of the edges."""
     field = Field(data, np.flatnonzero(data.train), len(rates), rates=rates)
-    return field, Csr(field.features)
+    return field, Csr.of(field.features)
 
 
 def _gradient_of_all(

@@ -149,7 +149,7 @@ def _trained_together(
     rngs = [np.random.default_rng(seed) for seed in seeds]
     children = [Child(one, data.width_in, data.classes, rng) for one, rng in zip(architectures, rngs, strict=True)]
     batch = Batch(children)
-    features, val_features = Csr(train_field.features), Csr(val_field.features)
+    features, val_features = Csr.of(train_field.features), Csr.of(val_field.features)
     labels, wanted = train_labels.numpy(), val_labels.numpy()
     # Never the stream of a network with the same number.
     inputs = np.random.default_rng([input_seed, 1])

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fgnas.activations import NAMES
+from fgnas.networks import batch as of_batches
 from fgnas.networks import model
 from fgnas.networks.batch import Batch, Csr, Pass, _tensors
-from fgnas.networks.model import Child, Field
+from fgnas.networks.model import Child, Field, keep_mask
 from fgnas.networks.training import Recipe, train, train_many
 
 LAYER = st.fixed_dictionaries(
@@ -64,14 +66,14 @@ def test_logits_and_gradients_are_those_of_torch(four_nodes, field, architecture
         for tensor in in_order(child):
             tensor.data += 0.3 * torch.from_numpy(rng.standard_normal(tensor.shape).astype(np.float32))
     own = field[len(architectures[0])]
-    batch, features = Batch(children), Csr(own.features)
-    kept = rng.integers(0, 2, len(features.forward[2])).astype(np.float32) * 2
+    batch, features = Batch(children), Csr.of(own.features)
+    kept = rng.integers(0, 2, len(features.values)).astype(np.float32) * 2
     rows = [len(block.target_degrees) for block in own.blocks[:-1]]
     masks = [
         rng.integers(0, 2, (count, layout.width)).astype(np.float32) * 2
         for count, layout in zip(rows, batch.layouts, strict=False)
     ]
-    whole = Pass(batch, own, features.refilled(features.forward[2] * kept), masks)
+    whole = Pass(batch, own, features.refilled(features.values * kept), masks)
     gradient = np.empty_like(whole.logits)
     expected = []
     for n, child in enumerate(children):
@@ -131,3 +133,40 @@ def test_wide_networks_on_cora_are_trained_as_if_they_were_alone(cora):
     together = train_many(cora, architectures, [1, 2, 3], recipe, 9)
     for architecture, seed, one in zip(architectures, (1, 2, 3), together, strict=True):
         assert one.network.to_bytes() == train(cora, architecture, seed, recipe, 9).network.to_bytes()
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=st.integers(1, 9), columns=st.integers(1, 9), width=st.integers(1, 5), threads=st.integers(1, 3),
+       seed=st.integers(0, 1000))  # fmt: skip
+def test_threads_share_a_product_and_change_no_bit(rows, columns, width, threads, seed):
+    rng = np.random.default_rng(seed)
+    matrix = sp.random(rows, columns, 0.5, "csr", np.float32, rng)
+    csr = Csr(matrix.indptr, matrix.indices, matrix.data)
+    found = []
+    for shared in (threads, 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(of_batches, "MANY_PRODUCTS", 0)
+            patch.setattr(torch, "get_num_threads", lambda shared=shared: shared)
+            forward, backward = np.zeros((rows, width + 1), np.float32), np.ones((columns, width + 1), np.float32)
+            given = np.random.default_rng(seed)
+            csr.multiply(given.standard_normal((columns, width + 1), np.float32), forward, 1, width + 1)
+            csr.multiply_transposed(given.standard_normal((rows, width + 1), np.float32), backward, 0, width)
+        found.append((forward, backward))
+    for alone, together in zip(*found, strict=True):
+        assert np.array_equal(alone, together)
+    given = np.random.default_rng(seed)
+    forward, backward = found[0]
+    assert forward[:, 1:] == pytest.approx(
+        (matrix @ given.standard_normal((columns, width + 1), np.float32))[:, 1:], rel=1e-5, abs=1e-6)  # fmt: skip
+    assert backward[:, :width] == pytest.approx(
+        (matrix.T @ given.standard_normal((rows, width + 1), np.float32))[:, :width], rel=1e-5, abs=1e-6)  # fmt: skip
+    assert not forward[:, 0].any()
+    assert (backward[:, width] == 1).all()
+
+
+@pytest.mark.parametrize("dropout", [0.5, 0.3])
+def test_values_are_dropped_as_the_mask_says(dropout):
+    values = np.random.default_rng(3).standard_normal(77).astype(np.float32)
+    out = np.empty_like(values)
+    of_batches.drop(np.random.default_rng(5), values, dropout, out)
+    assert np.array_equal(out, values * keep_mask(np.random.default_rng(5), values.shape, dropout))

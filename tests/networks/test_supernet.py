@@ -96,7 +96,7 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
     field, labels = Field(data, np.flatnonzero(data.train), 2), data.labels[data.train]
     recipe, rng = SupernetRecipe(dropout=0.0), np.random.default_rng(0)
     paths = PATHS + EVERY_ACTIVATION + WITH_MLP * mlp
-    found = supernet._gradient(whole, paths, field, Csr(field.features), labels, recipe, rng)
+    found = supernet._gradient(whole, paths, field, Csr.of(field.features), labels, recipe, rng)
     wanted = Supernet(bounds)
     for path in paths:
         child = child_of(whole, path)
@@ -126,10 +126,10 @@ def test_the_gradient_of_paths_that_see_other_edges(data: GraphData, bounds: Bou
     for path in paths:
         field = Field(data, np.flatnonzero(data.train), 2, rates=rates_of(path))
         rng = np.random.default_rng(0)
-        wanted += supernet._gradient(whole, [path], field, Csr(field.features), data.labels[data.train], recipe, rng)
+        wanted += supernet._gradient(whole, [path], field, Csr.of(field.features), data.labels[data.train], recipe, rng)
     np.testing.assert_allclose(found, wanted, atol=2e-6)
     same = Field(data, np.flatnonzero(data.train), 2)
-    arguments = (Csr(same.features), data.labels[data.train], recipe)
+    arguments = (Csr.of(same.features), data.labels[data.train], recipe)
     plain = supernet._gradient(whole, PATHS, same, *arguments, np.random.default_rng(3))
     assert np.array_equal(supernet._gradient_of_all(whole, PATHS, data, recipe, np.random.default_rng(3)), plain)
 
