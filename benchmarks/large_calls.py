@@ -1,5 +1,5 @@
-"""A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's; and what
-its price and its project take for a graph ten times as large."""
+"""A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's; what its
+price and its project take for a graph ten times as large; and its price on a graph of Reddit's published size."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ LARGEST, LARGEST_EDGES = 1_000_000, 5_000_000
 """A graph whose project is written and not simulated."""
 EXPONENT = 1.2
 """Exponent of the Pareto law that the weights of one end of the edges follow."""
+PUBLISHED, PUBLISHED_EDGES, PUBLISHED_FEATURES, PUBLISHED_CLASSES = 232_965, 114_615_892, 602, 41
+"""Reddit's nodes, edges, features and classes, as PyG's table of datasets has them (Hamilton et al., 2017)."""
 
 
 def write_graph(path: Path, nodes: int, edges: int, seed: int) -> None:
@@ -82,6 +84,21 @@ def written(nodes: int, edges: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def by_degrees(nodes: int, edges: int, seed: int) -> dict[str, Any]:
+    """The pipeline's price on a graph of which the degrees are known alone; they are drawn by the power law."""
+    rng = np.random.default_rng(seed)
+    weight = np.minimum(rng.pareto(EXPONENT, nodes) + 1, np.sqrt(nodes))
+    degrees = rng.multinomial(edges, weight / weight.sum())
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    np.savez(FOLDER / "degrees.npz", degrees=degrees, features=PUBLISHED_FEATURES, classes=PUBLISHED_CLASSES)
+    run("design", "gcn", str(HIDDEN), "--out", "gcn.json")
+    price = run("price", "gcn.json", "--degrees", "degrees.npz")
+    kept = ("latency_cycles", "multiplications", "multipliers", "lut", "ff", "dsp", "bram36", "memory_bytes")
+    return {"nodes": nodes, "edges": edges, "seed": seed, "largest": int(degrees.max()),
+            "features": PUBLISHED_FEATURES, "classes": PUBLISHED_CLASSES, **{name: price[name] for name in kept},
+            "steps": taken({"price": price})}  # fmt: skip
+
+
 def taken(steps: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
     """What commands took."""
     return {name: {key: one[key] for key in ("seconds", "processor_s", "memory_mb")} for name, one in steps.items()}
@@ -104,16 +121,23 @@ def page(record: dict[str, Any]) -> str:
                   port=BEAT_BITS, **record)  # fmt: skip
 
 
+PARTS = ("simulated", "written", "priced")
+"""What is measured: a graph each."""
+
+
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("simulated", "written"), help="one of both graphs; default: both")
+    parser.add_argument("--only", choices=PARTS, help="one of the three graphs; default: all")
     options = parser.parse_args()
     record = read_record(NAME) if (RESULTS / f"{NAME}.json").is_file() else {}
-    if options.only != "written":
+    wanted = PARTS if options.only is None else (options.only,)
+    if "simulated" in wanted:
         record |= measured(NODES, EDGES, SEED)
-    if options.only != "simulated":
+    if "written" in wanted:
         record["larger"] = written(LARGEST, LARGEST_EDGES, SEED)
+    if "priced" in wanted:
+        record["published"] = by_degrees(PUBLISHED, PUBLISHED_EDGES, SEED)
     write_record(NAME, record)
     write_page(f"{NAME}.md", page(record))
 

@@ -20,6 +20,7 @@ from fgnas.errors import UserError
 if TYPE_CHECKING:
     from fgnas.api import (
         Accelerator,
+        Degrees,
         Design,
         GraphData,
         PointAccelerator,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Accelerator", "Design", "GraphData", "PointAccelerator", "PointDesign", "Project", "Run", "UserError",
+    "Accelerator", "Degrees", "Design", "GraphData", "PointAccelerator", "PointDesign", "Project", "Run", "UserError",
     "candidates", "compare", "doctor", "encode", "import_model", "load", "measure", "price_network", "price_on_array",
     "prices", "read_designs", "sample", "search", "to_onnx",
 ]  # fmt: skip

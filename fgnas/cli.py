@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fgnas.hardware.specification import Specification
     from fgnas.mapping.study import Answer, Point
     from fgnas.tasks.collection import Collection
+    from fgnas.tasks.degrees import Degrees
     from fgnas.tasks.nodes import GraphData
 
 
@@ -119,6 +120,8 @@ def _add_price(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--bits", POSITIVE, "of every number on that array; default: those of its search, or 8")
     sub.add_argument("--measure", action="store_true", help="with --target: time the network here, too")
     _add_dataset(sub)
+    about = "a graph by its sizes alone, of which a pipeline's price is exact: degrees, features and classes"
+    sub.add_argument("--degrees", metavar="FILE.npz", help=about)
     add_arguments(sub, Options, (*SPECIFICATION, "fpga"), defaults=False)
     _add_number(sub, "--workers", POSITIVE, "processes that price a long .jsonl file; default: one per core")
     _add_json(sub)
@@ -588,6 +591,8 @@ def _trials(options: argparse.Namespace) -> int:
 def _price(options: argparse.Namespace) -> int:
     from fgnas import api
 
+    if options.degrees is not None and (options.target or _reference(options) or api.is_imported(options.design)):
+        raise UserError("--degrees is a graph by its sizes, for the pipeline of a design: no --dataset or --target")
     if options.target == ARRAY:
         return _price_on_array(options)
     for name in ARRAY_SIZES:
@@ -600,13 +605,13 @@ def _price(options: argparse.Namespace) -> int:
     limits = chosen(options, Options, (*SPECIFICATION, "fpga"))
     if options.design.suffix == ".jsonl":
         workers = options.workers or os.cpu_count() or 1
-        for lines in api.price_lines(options.design, lambda: _load(_reference(options)), workers=workers, **limits):
+        for lines in api.price_lines(options.design, lambda: _sized(options, None), workers=workers, **limits):
             sys.stdout.writelines(lines)
         return 0
     if api.is_imported(options.design):
         return _price_imported(api.ImportedNetwork.load(options.design), options.json, limits)
     design = api.Design.load(options.design)
-    row = design.price(_load(_reference(options) or design.dataset), **limits)
+    row = design.price(_sized(options, design.dataset), **limits)
     if options.json:
         _print_json(row)
         return 0
@@ -614,6 +619,15 @@ def _price(options: argparse.Namespace) -> int:
     for violation in row["violations"]:
         print(violation)
     return 0
+
+
+def _sized(options: argparse.Namespace, default: str | None) -> GraphData | Degrees:
+    """What a design is priced on: the data that the options name, or the sizes of a graph."""
+    from fgnas.tasks.degrees import Degrees
+
+    if options.degrees is not None:
+        return Degrees.read(options.degrees)
+    return _load(_reference(options) or default)
 
 
 def _price_imported(network: ImportedNetwork, as_json: bool, limits: dict[str, Any]) -> int:

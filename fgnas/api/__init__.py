@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from fgnas.api.pricing import price_lines, specification
     from fgnas.api.projects import Project, doctor, passed
     from fgnas.api.runs import Run, candidates, compare, search
+    from fgnas.tasks.degrees import Degrees
     from fgnas.tasks.nodes import GraphData
 
 __all__ = [
-    "Accelerator", "Design", "GraphData", "ImportedNetwork", "PointAccelerator", "PointDesign", "Project", "Run",
-    "UserError", "candidates", "compare", "doctor", "encode", "import_model", "is_imported", "load", "map_cuts",
+    "Accelerator", "Degrees", "Design", "GraphData", "ImportedNetwork", "PointAccelerator", "PointDesign", "Project",
+    "Run", "UserError", "candidates", "compare", "doctor", "encode", "import_model", "is_imported", "load", "map_cuts",
     "map_network", "measure", "measure_platform", "passed", "price_lines", "price_network", "price_on_array", "prices",
     "read_designs", "sample", "search", "specification", "to_onnx",
 ]  # fmt: skip
@@ -44,6 +45,7 @@ _HOMES = {
     "fgnas.api.pricing": ("price_lines", "specification"),
     "fgnas.api.projects": ("Project", "doctor", "passed"),
     "fgnas.api.runs": ("Run", "candidates", "compare", "search"),
+    "fgnas.tasks.degrees": ("Degrees",),
     "fgnas.tasks.nodes": ("GraphData",),
 }  # fmt: skip
 

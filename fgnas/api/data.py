@@ -8,6 +8,7 @@ from typing import Any
 from fgnas.errors import UserError
 from fgnas.tasks import nodes, sources
 from fgnas.tasks.collection import Collection, of_nodes
+from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
 
 Data = str | os.PathLike[str] | GraphData
@@ -17,6 +18,11 @@ Data = str | os.PathLike[str] | GraphData
 def data_of(data: Data) -> GraphData:
     """Return the data, loading it if necessary."""
     return data if isinstance(data, GraphData) else nodes.load(data)
+
+
+def sized_of(data: Data | Degrees) -> GraphData | Degrees:
+    """Return the data, loading it if necessary; sizes of a graph as they are."""
+    return data if isinstance(data, Degrees) else data_of(data)
 
 
 def collection_of(data: Any) -> Collection:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas import design as choices
-from fgnas.api.data import Data, data_of
+from fgnas.api.data import Data, data_of, sized_of
 from fgnas.api.pricing import specification
 from fgnas.api.projects import Checked, Project
 from fgnas.backends import project as projects
@@ -35,6 +35,7 @@ from fgnas.plain import plain_design
 from fgnas.progress import step
 from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
+from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
 
 
@@ -106,8 +107,11 @@ class Design:
             )
         return found
 
-    def price(self, data: Data, **specification: Any) -> dict[str, Any]:
-        """Predicted cycles, LUT, FF, DSP and block RAM, and the limits of a specification that they break."""
+    def price(self, data: Data | Degrees, **specification: Any) -> dict[str, Any]:
+        """Predicted cycles, LUT, FF, DSP and block RAM, and the limits of a specification that they break.
+
+        A pipeline's price needs no more of a graph than its `Degrees`.
+        """
         return prices([self], data, **specification)[0]
 
     def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
@@ -195,12 +199,12 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def prices(designs: Sequence[Design], data: Data, **limits: Any) -> list[dict[str, Any]]:
+def prices(designs: Sequence[Design], data: Data | Degrees, **limits: Any) -> list[dict[str, Any]]:
     """The price of each design, in order; `limits` as `specification` takes them.
 
     Designs of one target with the same number of layers are priced together.
     """
-    given, found = specification(**limits), data_of(data)
+    given, found = specification(**limits), sized_of(data)
     rows: list[dict[str, Any]] = [{}] * len(designs)
     for table in tables_of([design.choices for design in designs]):
         priced = kind_of(table).pricer(found, given)(table).rows(given)

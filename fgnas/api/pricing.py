@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fgnas.api.data import Data, data_of
+from fgnas.api.data import Data, sized_of
 from fgnas.designs import DesignTable, read_tables
 from fgnas.errors import UserError
 from fgnas.hardware.kind import TablePricer
 from fgnas.hardware.kinds import find_kind, kind_of
 from fgnas.hardware.specification import Specification
+from fgnas.tasks.degrees import Degrees
 
 
 def specification(fpga: str | None = None, **limits: Any) -> Specification:
@@ -35,7 +36,7 @@ WORTH_WORKERS = 40_000_000
 
 
 def price_lines(
-    path: str | os.PathLike[str], data: Callable[[], Data], *, workers: int = 1, **limits: Any
+    path: str | os.PathLike[str], data: Callable[[], Data | Degrees], *, workers: int = 1, **limits: Any
 ) -> Iterator[list[str]]:
     """The prices of the designs in a .jsonl file as lines of JSON, in blocks: those of `prices`, many times as fast.
 
@@ -47,7 +48,7 @@ def price_lines(
             tables = read_tables(Path(path), run)
         if not tables:
             return
-        found = data_of(data())
+        found = sized_of(data())
         pricers = {name: find_kind(name).pricer(found, given) for name in {kind_of(table).name for table in tables}}
         size = min(BLOCK, -(-sum(len(table.places) for table in tables) // processes))
         priced = run(functools.partial(_priced_lines, pricers=pricers, given=given), _parts(tables, size))

@@ -11,6 +11,7 @@ from fgnas.designs import DesignTable
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.arithmetic import Arithmetic
 from fgnas.hardware.prices import Priced
+from fgnas.hardware.shape import Sized
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -121,8 +122,8 @@ class Kind(Described, Protocol):
     def check(self, design: Design) -> None:
         """Raise UserError where it has no hardware for a design's layers."""
 
-    def pricer(self, data: GraphData, specification: Specification) -> TablePricer:
-        """Prices of designs on a graph."""
+    def pricer(self, data: Sized, specification: Specification) -> TablePricer:
+        """Prices of designs on a graph. Raises UserError where they need more than its sizes, and there is no more."""
 
     def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> Fitted:
         """A design with its weights on hardware for a graph. Raises UserError for what it cannot be asked."""

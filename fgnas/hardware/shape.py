@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fgnas.hardware.numbers import ceil_div
+from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
+
+Sized = GraphData | Degrees
+"""A graph, or one of which the sizes are known alone."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class GraphShape:
     degree_capacity: int
 
     @classmethod
-    def of(cls, data: GraphData) -> GraphShape:
+    def of(cls, data: Sized) -> GraphShape:
         """Capacity of nodes: rounded up to 1,024; of |S(i)|: to the next power of two."""
         largest = int(data.degrees.max()) if data.nodes else 1
         return cls(

@@ -28,9 +28,10 @@ from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.integer.quantised import integer_logits
 from fgnas.hardware.kind import TablePricer, Wanted
 from fgnas.hardware.prices import Priced
-from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.shape import GraphShape, Sized
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
+from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.sampling import layer_graphs
 
@@ -55,8 +56,11 @@ class MultiplierArray:
     def check(self, design: Design) -> None:
         """An array runs every layer."""
 
-    def pricer(self, data: GraphData, specification: Specification) -> TablePricer:
+    def pricer(self, data: Sized, specification: Specification) -> TablePricer:
         """Prices of designs with arrays on a graph."""
+        if isinstance(data, Degrees):
+            raise UserError(f"{data.name} has the sizes of a graph alone: an array's cycles follow from its edges; "
+                            f"give the graph with --dataset")  # fmt: skip
         return partial(_priced, ArrayDesignPricer(data, specification.family))
 
     def fit(self, design: Design, network: Network, data: GraphData, wanted: Wanted) -> FittedArray:

@@ -19,7 +19,7 @@ from fgnas.hardware.pipeline.geometry import GATHERS, NO_MLP, NO_SCORES, TOO_WID
 from fgnas.hardware.pipeline.lowering import ROUNDING, lower
 from fgnas.hardware.pipeline.pricing import Pricer, written_resources
 from fgnas.hardware.prices import Priced
-from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.shape import GraphShape, Sized
 from fgnas.hardware.specification import Specification
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
@@ -50,7 +50,7 @@ class Pipeline:
         if not all(layer.pipelined for layer in design.layers):
             raise UserError(NO_SCORES if all(layer.narrow for layer in design.layers) else TOO_WIDE)
 
-    def pricer(self, data: GraphData, specification: Specification) -> TablePricer:
+    def pricer(self, data: Sized, specification: Specification) -> TablePricer:
         """Prices of designs on a graph."""
         return partial(_priced, Pricer(data, specification.family, specification.beat_cycles))
 

@@ -23,11 +23,10 @@ from fgnas.hardware.pipeline.memories import reader_buffer, ring_edges_before_a_
 from fgnas.hardware.pipeline.packing import pack_rows
 from fgnas.hardware.pipeline.stages import LOAD, first_layer, parameter_beats, phase_graph
 from fgnas.hardware.port import Port, load_cycles, port_cycles
-from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.shape import GraphShape, Sized
 from fgnas.hardware.stage import Bools, StageGraph
 from fgnas.hardware.timeline import Phase, Timeline
 from fgnas.hardware.timeline import timeline as timeline_of
-from fgnas.tasks.nodes import GraphData
 
 BURST_BEATS = 4096 // wire.BEAT_BYTES
 """Beats of a burst of the reader: a page."""
@@ -68,8 +67,8 @@ class Workload:
         object.__setattr__(self, "ring_release", first_fit.astype(np.int64) - 1)
 
     @classmethod
-    def of(cls, data: GraphData) -> Workload:
-        """The workload of a dataset."""
+    def of(cls, data: Sized) -> Workload:
+        """The workload of a graph."""
         return cls(data.non_zeros, data.degrees, GraphShape.of(data).degree_capacity)
 
     @property

@@ -32,7 +32,7 @@ from fgnas.hardware.pipeline.tables import layer_tables
 from fgnas.hardware.pipeline.traffic import Reals, clock_mhz_of, mb_s_of, memory_bytes, peak_beats
 from fgnas.hardware.pipeline.work import multiplications
 from fgnas.hardware.prices import Priced
-from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.shape import GraphShape, Sized
 from fgnas.hardware.specification import DEFAULT_FAMILY, Specification
 from fgnas.space import Columns
 from fgnas.tasks.nodes import GraphData
@@ -114,7 +114,7 @@ def _named_rates(columns: dict[str, Reals]) -> list[dict[str, float]]:
 class Pricer:
     """Prices designs for one graph, on one family of devices."""
 
-    def __init__(self, data: GraphData, family: str = DEFAULT_FAMILY, beat_cycles: float = 1.0) -> None:
+    def __init__(self, data: Sized, family: str = DEFAULT_FAMILY, beat_cycles: float = 1.0) -> None:
         """`beat_cycles`: those of the memory port for a beat, see `Specification`."""
         self.family, self.beat_cycles = family, beat_cycles
         self.shape = GraphShape.of(data)
