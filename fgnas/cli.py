@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 import os
 import re
 import shlex
@@ -472,7 +473,12 @@ def _show_best(run: Run, page: Path, as_json: bool) -> int:
             over = best["retrained"][kind][split]
             spread = (f"{over['mean']:.2%}", f"{over['std']:.2%}") if seeds > 1 else ()
             rows.append((f"{kind} {split}", f"{value:.2%}", *spread))
-    _show_table("Accuracy", ("", "delivered", *((f"mean of {seeds} seeds", "std") if seeds > 1 else ())), rows)
+            if "deviation" in best:
+                error = best["deviation"] * math.sqrt(1 - value)
+                rows.append((f"{kind} {split}, RMSE", f"{error:.4g}", *("" for _ in spread)))
+    title = config["scores"][0]["label"].removeprefix("Validation ")
+    several = (f"mean of {seeds} seeds", "std") if seeds > 1 else ()
+    _show_table(title[0].upper() + title[1:], ("", "delivered", *several), rows)
     if (cheapest := run.cheapest) is not None and cheapest["design_hash"] != best["design_hash"]:
         _show_cheapest(config["costs"], best, cheapest)
     print(run.folder / "best.json")
@@ -799,16 +805,21 @@ def _layers_of(design: Design) -> list[dict[str, Any]]:
 
 def _show_import(data: Collection, accuracy: dict[str, Any], layers: Sequence[dict[str, Any]]) -> None:
     """Print the layers of the imported model as they run here, and its metric in float and in fixed point."""
-    from fgnas.tasks.collection import METRICS
-
     if layers:
         rows = [(one["layer"], one["kind"], one["becomes"], str(one["bits"] or "")) for one in layers]
         _show_table("Layers", ("layer", "class", "becomes", "bits"), rows)
-    form = "{:.2%}" if data.kind == "classes" else "{:.4f}"
+    _show_metrics(data.kind, data.label, accuracy)
+
+
+def _show_metrics(kind: str, label: str, accuracy: dict[str, dict[str, float]]) -> None:
+    """What networks are worth on the parts of data, by the measure of its kind of targets."""
+    from fgnas.tasks.collection import METRICS
+
+    form = "{:.2%}" if kind == "classes" else "{:.4f}"
     splits = [name for name in ("val", "test") if name in accuracy["float"]]
-    shown = [(kind, *(form.format(values[name]) for name in splits)) for kind, values in accuracy.items()]
-    name = METRICS[data.kind]
-    _show_table(f"{name[0].upper()}{name[1:]} on {data.label}", ("", *splits), shown)
+    shown = [(name, *(form.format(values[split]) for split in splits)) for name, values in accuracy.items()]
+    title = METRICS[kind]
+    _show_table(f"{title[0].upper()}{title[1:]} on {label}", ("", *splits), shown)
 
 
 def _hardware_of(kind: str, price: dict[str, Any]) -> str:
@@ -834,7 +845,7 @@ def _hls(options: argparse.Namespace) -> int:
     if isinstance(design, api.ImportedNetwork):
         return _write_imported(design, options)
     if isinstance(design, api.PointDesign):
-        return _write_network(design, options)
+        return _write_over_edges(design, options) if design.over_edges else _write_network(design, options)
     return _write_design(design, options)
 
 
@@ -977,6 +988,20 @@ def _write_network(design: PointDesign, options: argparse.Namespace) -> int:
     else:
         print(project.directory)
     return 0
+
+
+def _write_over_edges(design: PointDesign, options: argparse.Namespace) -> int:
+    """Write the project of a network over graphs with edges of their own, which an array runs in calls."""
+    if options.dataset is not None:
+        raise UserError("--dataset is for clouds: a network over edges is written for the graphs that trained it")
+    network = design.imported(options.bits)
+    options.bits = None  # it has become the network's
+    for name in ("multipliers", "beat_bits"):
+        setattr(options, name, getattr(options, name) or getattr(design.delivered.size, name))
+    if not (options.json or options.quiet):
+        found = network.content
+        _show_metrics(found["targets"], found["dataset"], {name: found[name] for name in ("float", "quantised")})
+    return _write_imported(network, options)
 
 
 def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> int:

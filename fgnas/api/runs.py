@@ -110,7 +110,13 @@ class Run:
         In a run that maps its candidates "mapping-7" names a mapping on the front, by its number in mappings.json.
         """
         if self.delivers_designs:
-            return self.design(rank).lower().write(directory)
+            from fgnas.api.networks import PointDesign
+
+            found = self.design(rank)
+            if isinstance(found, PointDesign) and found.over_edges:
+                size = found.delivered.size
+                return found.imported().write(directory, None, None, size.multipliers, size.beat_bits)
+            return found.lower().write(directory)
         back_end = self._back_end()
         with step("write the project"):
             back_end.write(back_end.open(self._entry(rank), self.folder), None, Path(directory))

@@ -1,8 +1,8 @@
-"""Classification of whole graphs: point clouds whose graph a network makes, and sets of graphs with edges of their own.
+"""Tasks of whole graphs: point clouds whose graph a network makes, and sets of graphs with edges of their own.
 
 `digit-points` needs only scikit-learn; `shapes` is made here and synthetic. `mnist-points`, `modelnet10`, `modelnet40`
 and `mr` are read from `$FGNAS_DATA_ROOT`; nothing is downloaded. Names that end in .npz are files of the user
-(docs/data.md).
+(docs/data.md). `fgnas.tasks.sources` has molecules, graphs of the TU collection, and files with targets of any kind.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.errors import UserError
-from fgnas.tasks import sentences, shapes
+from fgnas.tasks import molecules, sentences, shapes, sources
+from fgnas.tasks.collection import Collection, Kind
 from fgnas.tasks.digits import digits
 from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.images import DIGITS_COUNTS, MNIST_COUNTS, SPLITS, drawn_masks, raw_folder, read_idx
+from fgnas.tasks.nodes import UNDIVIDED
 from fgnas.tasks.surfaces import Surface, mesh
 
 Ints = NDArray[np.int64]
@@ -42,25 +44,26 @@ MASKS = tuple(f"{split}_mask" for split in SPLITS)
 
 @dataclass(frozen=True, eq=False)
 class GraphSet:
-    """B graphs or point clouds with their classes, split three ways.
+    """B graphs or point clouds with their targets, split three ways.
 
     Attributes:
         name: the reference with which `load_graphs` finds the data again, in any process.
         features: [n, F] float32 of all points, graph after graph.
         starts: [B + 1] where the points of each graph begin.
-        labels: [B] int64.
-        classes: number of classes.
+        labels: [B] int64 classes; of another kind [B, T] float64, NaN where unknown.
+        classes: outputs of a network: the number of classes, or T.
         train, val, test: [B] bool, disjoint.
         neighbours: k of a graph that a network makes; a point is among its own k.
         edge_index: [2, E] int64 sources above targets, as in PyG, by place in `features`; None where a network makes
             the graph.
         synthetic: whether the data was made by a programme.
+        kind: of the targets.
     """
 
     name: str
     features: NDArray[np.float32]
     starts: Ints
-    labels: Ints
+    labels: NDArray[Any]
     classes: int
     train: NDArray[np.bool_]
     val: NDArray[np.bool_]
@@ -68,6 +71,7 @@ class GraphSet:
     neighbours: int
     edge_index: Ints | None = None
     synthetic: bool = False
+    kind: Kind = "classes"
 
     @property
     def label(self) -> str:
@@ -88,6 +92,13 @@ class GraphSet:
     def points(self) -> int | None:
         """N, where all graphs have as many points; else None."""
         return int(self.sizes[0]) if (self.sizes == self.sizes[0]).all() else None
+
+    @functools.cached_property
+    def spread(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """[T] mean and deviation of the numbers that train; those that never vary have the deviation 1."""
+        trained = self.labels[self.train].astype(np.float64)
+        deviation = np.nanstd(trained, axis=0)
+        return np.nanmean(trained, axis=0), np.where(deviation > 0, deviation, 1.0)
 
     def clouds(self, split: str) -> tuple[NDArray[np.float32], Ints]:
         """[graphs, N, F] features and [graphs] labels of "train", "val" or "test", of clouds of equal N."""
@@ -115,10 +126,53 @@ def load_graphs(name: str | os.PathLike[str]) -> GraphSet:
         return BUILT_IN[name]()
     if sized := re.fullmatch(r"shapes(?:-(\d+))?", name):
         return _shapes(int(sized[1] or SHAPES_DEFAULT))
+    if sources.has_graphs(name):
+        return _named(name)
+    if Path(name).suffix in (".pt", ".pth"):
+        return of_collection(sources.load(name))
     if Path(name).suffix != ".npz":
-        known = ", ".join((*BUILT_IN, "shapes", "shapes-N"))
-        raise UserError(f"unknown graphs {name!r}; known: {known}, and files that end in .npz")
+        known = ", ".join((*BUILT_IN, "shapes", "shapes-N", *molecules.SOURCES, f"{UNDIVIDED}NAME"))
+        raise UserError(f"unknown graphs {name!r}; known: {known}, and files that end in .npz or .pt")
     return _of_file(Path(name).expanduser().absolute())
+
+
+@functools.lru_cache(maxsize=2)
+def _named(name: str) -> GraphSet:
+    """Graphs that others have collected."""
+    return of_collection(sources.load(name))
+
+
+def of_collection(data: Collection) -> GraphSet:
+    """The graphs that models are imported for. Raises UserError for a single graph, and for what networks of operations
+    do not read."""
+    if data.graph is None:
+        raise UserError(f"{data.label} is one graph, and networks of operations are for sets of graphs")
+    if data.edge_weight is not None:
+        raise UserError(f"{data.label} has weights of edges, which networks of operations do not read: leave them out")
+    labels = data.targets
+    for name in SPLITS:
+        known = ~np.isnan(labels[getattr(data, name)])
+        if not len(known):
+            raise UserError(f"no graph of {data.label} is to {name}: give a mask that has some")
+        if not (of_target := known.any(axis=0)).all():
+            raise UserError(f"{data.label}: target {of_target.argmin()} is known of no graph that is to {name}")
+    if data.kind == "classes":
+        if np.isnan(labels).any():
+            raise UserError(f"{data.label} has graphs of unknown class: leave them out")
+        labels = labels[:, 0].astype(np.int64)
+        for fault in _split_faults(labels, {name: getattr(data, name) for name in SPLITS}):
+            raise UserError(f"{data.label}: {fault}")
+    sizes = np.bincount(data.graph, minlength=data.rows)
+    return GraphSet(
+        name=data.name, features=data.features.toarray().astype(np.float32), starts=_starts(sizes), labels=labels,
+        classes=data.outputs, train=data.train, val=data.val, test=data.test,
+        neighbours=default_neighbours(int(sizes.min())), edge_index=data.edge_index, kind=data.kind,
+    )  # fmt: skip
+
+
+def _starts(sizes: Ints) -> Ints:
+    """[B + 1] where graphs of these sizes begin, one behind the other."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def default_neighbours(points: int) -> int:
@@ -235,7 +289,7 @@ def _sentences() -> GraphSet:
     found = sentences.read(raw_folder("mr", "mr", embedded=EMBEDDED))
     masks = [found.splits == one for one in range(len(SPLITS))]
     return GraphSet(
-        name="mr", features=found.features, starts=np.concatenate([[0], np.cumsum(found.sizes)]), labels=found.labels,
+        name="mr", features=found.features, starts=_starts(found.sizes), labels=found.labels,
         classes=len(sentences.FILES), train=masks[0], val=masks[1], test=masks[2],
         neighbours=default_neighbours(int(found.sizes.min())), edge_index=found.edges,
     )  # fmt: skip
@@ -255,6 +309,8 @@ def _of_file(path: Path) -> GraphSet:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read the graphs {path}: {getattr(error, 'strerror', None) or error}") from None
     own = ("points",) if "points" in content else ("x", "edge_index", "graph")
+    if "graph" in content and "y" in content and (content["y"].dtype.kind == "f" or content["y"].ndim > 1):
+        return of_collection(sources.load(str(path)))  # targets that are no classes
     needed = (*own, "y", *MASKS)
     if missing := [name for name in needed if name not in content]:
         raise UserError(f"{path} lacks {', '.join(missing)}: it must hold points or x, edge_index and graph, and "
@@ -282,9 +338,8 @@ def _of_edges(
     order = np.argsort(content["graph"], kind="stable")
     place = np.argsort(order)
     sizes = np.bincount(content["graph"], minlength=len(labels))
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return GraphSet(
-        name=str(path), features=np.asarray(content["x"], np.float32)[order], starts=starts, labels=labels,
+        name=str(path), features=np.asarray(content["x"], np.float32)[order], starts=_starts(sizes), labels=labels,
         classes=int(labels.max()) + 1, train=masks[0], val=masks[1], test=masks[2],
         neighbours=default_neighbours(int(sizes.min())), edge_index=place[content["edge_index"]].astype(np.int64),
     )  # fmt: skip

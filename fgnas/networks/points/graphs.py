@@ -30,16 +30,18 @@ class Batch:
         sizes: points of each graph.
         neighbours: k of a graph that a network makes.
         edges: [2, E] sources and targets by place in the batch; None where a network makes the graph.
+        listed: whether graphs that a network makes are lists of edges, too, and graphs of equal sizes are as any.
     """
 
     sizes: tuple[int, ...]
     neighbours: int
     edges: Tensor | None = None
+    listed: bool = False
 
     @functools.cached_property
     def equal(self) -> bool:
-        """Whether all graphs have as many points."""
-        return len(set(self.sizes)) == 1
+        """Whether all graphs have as many points, so that they fill an array."""
+        return not self.listed and len(set(self.sizes)) == 1
 
     @functools.cached_property
     def graph_of(self) -> Tensor:
@@ -76,6 +78,11 @@ class Neighbours:
 
     sources: Tensor
     points: int
+
+    def as_edges(self) -> Edges:
+        """The same as a list of edges."""
+        count, k = self.sources.shape
+        return Edges(self.sources.flatten(), torch.arange(count).repeat_interleave(k))
 
     def reduce(self, one: Aggregate, x: Tensor) -> Tensor:
         """As `Graph.reduce`. Many clouds whose gradient nobody asks for are gathered a few at a time, which stay in the

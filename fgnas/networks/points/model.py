@@ -94,13 +94,14 @@ class LazyGraph:
         """The graph."""
         if self.graph is None:
             assert self.x is not None, "features are held until the graph is made"
-            k = state.batch.neighbours
+            batch, x, k = state.batch, self.x, state.batch.neighbours
             if self.function == "nearest":
                 make = functools.partial(nearest, k=k)
             else:
-                make = functools.partial(_random, k=k, ordinal=state.drawn)
+                make, x = functools.partial(_random, k=k, ordinal=state.drawn), x.new_zeros(len(x), 1)
                 state.drawn += 1
-            self.graph, self.x = Neighbours(state.batch.each(make, self.x), max(state.batch.sizes)), None
+            found = Neighbours(batch.each(make, x), max(batch.sizes))
+            self.graph, self.x = found.as_edges() if batch.listed else found, None
         return self.graph
 
 

@@ -24,16 +24,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.functional import cross_entropy
 
 from fgnas.files import replace_file
 from fgnas.networks.norm import Norm
+from fgnas.networks.points import targets
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import DROPOUT, State, readout, started, step
 from fgnas.networks.points.operations import MESSAGES, WIDTHS, Aggregate, Combine, PointNetwork, Tail
 from fgnas.networks.points.training import Recipe, changed, graphs_of, keep_memory, release_memory
 from fgnas.networks.points.work import Cloud
-from fgnas.tasks.points import GraphSet
+from fgnas.tasks.points import GraphSet, Ints
 
 PARTS = 4
 """Blocks of columns of a matrix; further parts of an input share them in turn."""
@@ -229,7 +229,7 @@ def train(
         for number, chosen in enumerate(np.array_split(rng.permutation(trained), steps)):
             for group in optimiser.param_groups:
                 group["lr"] = alone.rate(epoch * steps + number, recipe.epochs * steps)
-            _step(model, optimiser, graphs_of(data, chosen), alone, draw(rng), rng)
+            _step(model, optimiser, data, chosen, alone, draw(rng), rng)
         _save(checkpoint, model, optimiser, epoch + 1)
         release_memory()
         on_epoch(epoch + 1)
@@ -237,16 +237,16 @@ def train(
 
 
 def _step(
-    model: PointSupernet, optimiser: torch.optim.Optimizer, graphs: tuple[Tensor, Batch, Tensor], recipe: Recipe,
+    model: PointSupernet, optimiser: torch.optim.Optimizer, data: GraphSet, chosen: Ints, recipe: Recipe,
     paths: Sequence[PointNetwork], rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """One update by the gradients of all paths on the same clouds."""
-    x, batch, labels = graphs
+    """One update by the gradients of all paths on the same graphs, those at these places."""
+    x, batch, labels = graphs_of(data, chosen)
     x = changed(x, batch, recipe, rng)
     model.train()
     optimiser.zero_grad(set_to_none=True)
     for path in paths:
-        cross_entropy(model(x, batch, path), labels, label_smoothing=recipe.smoothing).backward()
+        targets.loss(data, model(x, batch, path), labels, recipe.smoothing).backward()
     optimiser.step()
 
 
@@ -266,16 +266,15 @@ def _interned(value: Any) -> Any:
 
 
 def accuracy(model: PointSupernet, network: PointNetwork, data: GraphSet, split: str = "val") -> float:
-    """A path's accuracy, with its own statistics from training graphs."""
+    """A path's quality, with its own statistics from training graphs; see `targets.quality`."""
     model.eval()
     x, batch, _ = graphs_of(data, np.flatnonzero(data.train)[:MEASURED_GRAPHS])
     model.measure(x, batch, network)
-    right = 0
+    graphs = _batches(data, split)
     with torch.no_grad():
-        for x, batch, labels in _batches(data, split):
-            right += int((model(x, batch, network).argmax(dim=1) == labels).sum())
+        found = targets.quality(data, ((model(x, batch, network), labels) for x, batch, labels in graphs))
     model.forget()
-    return right / int(getattr(data, split).sum())
+    return found
 
 
 def _batches(data: GraphSet, split: str) -> Iterator[tuple[Tensor, Batch, Tensor]]:

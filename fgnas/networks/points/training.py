@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
+from fgnas.networks.points import targets
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import PointNetwork
@@ -118,23 +118,21 @@ def train_epoch(
             group["lr"] = recipe.rate(epoch * steps + step, recipe.epochs * steps)
         x, batch, labels = graphs_of(data, chosen)
         optimiser.zero_grad()
-        loss = cross_entropy(model(changed(x, batch, recipe, rng), batch), labels, label_smoothing=recipe.smoothing)
-        loss.backward()
+        targets.loss(data, model(changed(x, batch, recipe, rng), batch), labels, recipe.smoothing).backward()
         optimiser.step()
     release_memory()
 
 
 def accuracy(model: nn.Module, data: GraphSet, split: str) -> float:
-    """Share of the graphs of "train", "val" or "test" whose largest logit is their class's, 0 to 1."""
-    right = 0
+    """The quality of a network on "train", "val" or "test", see `targets.quality`: of classes the share that is right.
+    """
+    graphs = _batches(data, np.flatnonzero(getattr(data, split)))
     with torch.no_grad():
-        for x, batch, labels in _batches(data, np.flatnonzero(getattr(data, split))):
-            right += int((model(x, batch).argmax(dim=1) == labels).sum())
-    return right / int(getattr(data, split).sum())
+        return targets.quality(data, ((model(x, batch), labels) for x, batch, labels in graphs))
 
 
 def graphs_of(data: GraphSet, chosen: Ints) -> tuple[Tensor, Batch, Tensor]:
-    """Points [n, F], their batch and labels [graphs] of the graphs at these places."""
+    """Points [n, F], their batch and the labels of the graphs at these places: [graphs] classes, or [graphs, T]."""
     sizes = data.sizes[chosen]
     ends = np.cumsum(sizes)
     places = np.arange(ends[-1]) + np.repeat(data.starts[chosen] - (ends - sizes), sizes)
@@ -145,7 +143,8 @@ def graphs_of(data: GraphSet, chosen: Ints) -> tuple[Tensor, Batch, Tensor]:
         links = behind[data.edge_index]
         edges = torch.from_numpy(links[:, (links >= 0).all(axis=0)])
     batch = Batch(tuple(sizes.tolist()), data.neighbours, edges)
-    return torch.from_numpy(data.features[places]), batch, torch.from_numpy(data.labels[chosen])
+    labels = torch.from_numpy(data.labels[chosen])
+    return torch.from_numpy(data.features[places]), batch, labels if data.kind == "classes" else labels.float()
 
 
 def changed(x: Tensor, batch: Batch, recipe: Recipe, rng: np.random.Generator) -> Tensor:

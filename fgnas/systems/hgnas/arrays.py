@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -67,6 +67,10 @@ class OnEngine(NamedTuple):
     engine: Engine
 
 
+Lowering = Callable[[PointNetwork], OnEngine]
+"""A network on the smallest array of a size. Raises UserError where none holds it."""
+
+
 class ArrayTarget:
     """Exact cycles of one cloud, and the smallest array of a size that runs the network.
 
@@ -79,9 +83,10 @@ class ArrayTarget:
     identity: dict[str, Any]
 
     def __init__(
-        self, space: PointSpace, size: ArraySize, clock_mhz: float = 100.0, family: str = DEFAULT_FAMILY
-    ) -> None:
-        self.space, self.size, self.family = space, size, family
+        self, space: PointSpace, size: ArraySize, lowering: Lowering, clock_mhz: float = 100.0,
+        family: str = DEFAULT_FAMILY,
+    ) -> None:  # fmt: skip
+        self.space, self.size, self.family, self._lowering = space, size, family, lowering
         self.reference = multiplications(baseline(REFERENCE, space.tail), space.cloud) / size.multipliers
         self.costs: tuple[Quantity, ...] = (
             Quantity("latency_cycles", "Latency", "cycles", scale=1 / (clock_mhz * 1000), shown_unit="ms"),
@@ -127,11 +132,10 @@ class ArrayTarget:
         return self._known[network.hash]
 
     def _lowered(self, network: PointNetwork) -> OnEngine | None:
-        cloud = self.space.cloud
-        if widest(network.operations, cloud.width) > LARGEST_WIDTH:
+        if widest(network.operations, self.space.cloud.width) > LARGEST_WIDTH:
             return None  # whatever it costs, the space has no such network
         try:
-            return on_engine(network, cloud, self.size)
+            return self._lowering(network)
         except UserError:
             return None
 

@@ -18,6 +18,7 @@ from fgnas.networks.points.training import recipe_of
 from fgnas.networks.points.work import Cloud
 from fgnas.options import refuse
 from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget
+from fgnas.systems.hgnas.edges import lowering
 from fgnas.systems.hgnas.options import Options
 from fgnas.systems.hgnas.space import PointSpace, point_space
 from fgnas.systems.hgnas.target import MEGABYTE, WIDEST, MeasuredTarget, ProductTarget
@@ -59,6 +60,7 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
         },
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "synthetic": data.synthetic, **asked.delivered,
+            **_deviation(data),
         },
         survey_draws=asked.draws,
     )  # fmt: skip
@@ -85,7 +87,7 @@ def _asked(options: Options, space: PointSpace, data: GraphSet) -> Asked:
     """The target by its name. Raises UserError for a device of other data, and for options of another target."""
     if options.target == ARRAY:
         refuse(options, OF_DEVICE, "is for a measured device: an array's memories are its --bram36")
-        return _of_array(options, space)
+        return _of_array(options, space, data)
     refuse(options, OF_ARRAY, "is for an array: give --target array")
     if options.target is not None:
         path = Path(options.target)
@@ -95,7 +97,7 @@ def _asked(options: Options, space: PointSpace, data: GraphSet) -> Asked:
     return Asked(ProductTarget(space), _limits(options))
 
 
-def _of_array(options: Options, space: PointSpace) -> Asked:
+def _of_array(options: Options, space: PointSpace, data: GraphSet) -> Asked:
     """An array of the size that the options say, within their limits."""
     given = {name: getattr(options, name) for name in (*SIZES, *LIMITS)}
     given = {name: value for name, value in given.items() if value is not None}
@@ -103,11 +105,17 @@ def _of_array(options: Options, space: PointSpace) -> Asked:
     specification = Specification(
         **{name: value for name, value in given.items() if name in LIMITS}, latency_ms=options.latency_ms
     )
-    target = ArrayTarget(space, size, specification.clock_mhz, specification.family)
+    lower = lowering(data, space.cloud, size)
+    target = ArrayTarget(space, size, lower, specification.clock_mhz, specification.family)
     products = tuple(one for one in _limits(options) if one.cost == "products")
     limits = (target.held, *specification.bounds(), *products)
     return Asked(target, limits, {"array": vars(size), "specification": specification.to_dict()}, size.bits,
                  LOWERED_DRAWS)  # fmt: skip
+
+
+def _deviation(data: GraphSet) -> dict[str, float]:
+    """Of one number that networks predict, the deviation: with it the variance explained says an RMSE."""
+    return {"deviation": float(data.spread[1][0])} if data.kind == "values" and data.classes == 1 else {}
 
 
 def tail_of(name: str | None, data: GraphSet) -> Tail:

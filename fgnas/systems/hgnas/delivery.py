@@ -29,8 +29,9 @@ from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import PointNetwork
 from fgnas.networks.scaled import logits
 from fgnas.progress import step
-from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget, on_engine
+from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget
 from fgnas.systems.hgnas.composition import cloud_of
+from fgnas.systems.hgnas.edges import lowering
 from fgnas.systems.hgnas.finetuning import quantised
 from fgnas.systems.hgnas.integers import accuracy
 from fgnas.systems.hgnas.space import point_space
@@ -180,9 +181,11 @@ def priced(delivered: Delivered, size: ArraySize, specification: Specification) 
 
     Raises UserError where no array of the size holds it.
     """
-    space = point_space(cloud_of(load_graphs(delivered.dataset)), delivered.network.tail)
-    on_engine(delivered.network, space.cloud, size)  # which says why none does
-    target = ArrayTarget(space, size, specification.clock_mhz, specification.family)
+    data = load_graphs(delivered.dataset)
+    space = point_space(cloud_of(data), delivered.network.tail)
+    lower = lowering(data, space.cloud, size)
+    lower(delivered.network)  # which says why none does
+    target = ArrayTarget(space, size, lower, specification.clock_mhz, specification.family)
     costs = target.of([delivered.network])
     found = plain({name: costs[name] for name in costs if name != target.held.cost}, 0)
     return {

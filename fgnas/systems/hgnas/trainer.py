@@ -27,12 +27,15 @@ from fgnas.networks.points.operations import PointNetwork, Tail
 from fgnas.networks.points.supernet import PointSupernet, SupernetRecipe, supernet_of
 from fgnas.networks.points.training import Recipe
 from fgnas.networks.points.work import Cloud
+from fgnas.systems.hgnas.edges import on_array, quality
 from fgnas.systems.hgnas.finetuning import quantised
 from fgnas.systems.hgnas.integers import accuracy
 from fgnas.systems.hgnas.space import POSITIONS, PointCandidate, PointSpace
 from fgnas.tasks.points import GraphSet, load_graphs
 
 SHARED = "shared"
+QUALITIES = {"classes": "accuracy", "labels": "area under the ROC curve", "values": "variance explained"}
+"""Names of what `fgnas.networks.points.targets.quality` returns, by the kind of targets."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,6 @@ class Alone:
 class PointTrainer:
     """Scores networks with a shared supernet, or with one of their own functions that continues from it."""
 
-    scores = (Quantity("val", "Validation accuracy", "share", lower_is_better=False),)
     TOGETHER = 4
     """Networks of one job."""
 
@@ -79,6 +81,7 @@ class PointTrainer:
     ) -> None:  # fmt: skip
         self.data, self.seed, self.space, self.recipe, self.own_epochs = data, seed, space, recipe, own_epochs
         self.bits = bits
+        self.scores = (Quantity("val", f"Validation {QUALITIES[data.kind]}", "share", lower_is_better=False),)
         self.folder, self.digests = Path(), dict[str, str]()
         self._known: dict[str, float] = {}
         self._seen: set[str] = set()
@@ -110,7 +113,7 @@ class PointTrainer:
         return self.folder / f"supernet-{name}.pt"
 
     def score(self, candidates: Sequence[PointCandidate], workers: Workers) -> list[Score]:
-        """The validation accuracy of networks, in order; none is trained alone."""
+        """The validation quality of networks, in order; none is trained alone."""
         new = list({one.score_key: one for one in candidates if one.score_key not in self._known}.values())
         for one in new:
             self._trained(one.supernet, one.functions)
@@ -165,11 +168,14 @@ class PointTrainer:
         return {"weights": str(path), "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
     def test(self, candidate: PointCandidate, outcome: Outcome) -> dict[str, dict[str, float]]:
-        """Accuracy on the validation and the test split, as floats, and where it has a number of bits in integers."""
+        """Quality on the validation and the test split, as floats, and where it has a number of bits in integers."""
         model = PointModel(candidate.network, self.data.width_in, self.data.classes).eval()
         model.load_state_dict(outcome.model)
         found = {"float": {split: training.accuracy(model, self.data, split) for split in ("val", "test")}}
-        if self.bits is not None:
+        if self.bits is not None and self.data.edge_index is not None:
+            metrics = on_array(model, self.data, self.bits, 1).accuracy["quantised"]
+            found["quantised"] = {split: quality(self.data, value) for split, value in metrics.items()}
+        elif self.bits is not None:
             numbers = quantised(model, self.data, self.bits)
             found["quantised"] = {split: accuracy(numbers, self.data, split) for split in ("val", "test")}
         return found
