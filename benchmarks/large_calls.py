@@ -1,5 +1,6 @@
 """A plain network on a made graph that no array holds, as calls: cycles of C++ and RTL beside the pipeline's; what its
-price and its project take for a graph ten times as large; and its price on a graph of Reddit's published size."""
+price and its project take for a graph ten times as large; a search on the first graph; and the price on a graph of
+Reddit's published size."""
 
 from __future__ import annotations
 
@@ -25,6 +26,8 @@ LARGEST, LARGEST_EDGES = 1_000_000, 5_000_000
 """A graph whose project is written and not simulated."""
 EXPONENT = 1.2
 """Exponent of the Pareto law that the weights of one end of the edges follow."""
+CHILDREN, LEADERS, MILLISECONDS = 20, 4, 100
+"""The budget of the search on the first graph, and its limit of latency."""
 PUBLISHED, PUBLISHED_EDGES, PUBLISHED_FEATURES, PUBLISHED_CLASSES = 232_965, 114_615_892, 602, 41
 """Reddit's nodes, edges, features and classes, as PyG's table of datasets has them (Hamilton et al., 2017)."""
 
@@ -121,19 +124,31 @@ def page(record: dict[str, Any]) -> str:
                   port=BEAT_BITS, **record)  # fmt: skip
 
 
-PARTS = ("simulated", "written", "priced")
-"""What is measured: a graph each."""
+def searched(nodes: int, edges: int, seed: int) -> dict[str, Any]:
+    """A small search for a pipeline on a large graph, and what it took."""
+    write_graph(FOLDER / "graph.npz", nodes, edges, seed)
+    budget = ("--children", str(CHILDREN), "--leaders", str(LEADERS), "--latency-ms", str(MILLISECONDS))
+    best = run("search", "--dataset", "graph.npz", *budget, "--run", f"search-{seed}")
+    return {"children": CHILDREN, "leaders": LEADERS, "milliseconds": MILLISECONDS,
+            "costs": best["costs"], "test": best["delivered"]["quantised"]["test"],
+            "steps": taken({"search": best})}  # fmt: skip
+
+
+PARTS = ("simulated", "searched", "written", "priced")
+"""What is measured, on three graphs."""
 
 
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS, help="one of the three graphs; default: all")
+    parser.add_argument("--only", choices=PARTS, help="one of these; default: all")
     options = parser.parse_args()
     record = read_record(NAME) if (RESULTS / f"{NAME}.json").is_file() else {}
     wanted = PARTS if options.only is None else (options.only,)
     if "simulated" in wanted:
         record |= measured(NODES, EDGES, SEED)
+    if "searched" in wanted:
+        record["search"] = searched(NODES, EDGES, SEED)
     if "written" in wanted:
         record["larger"] = written(LARGEST, LARGEST_EDGES, SEED)
     if "priced" in wanted:

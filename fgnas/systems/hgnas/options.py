@@ -36,8 +36,9 @@ class Options(SearchOptions):
     finalists: int = option(3, "leaders that train with every seed, the best by the first one", POSITIVE, "N")
     retrain_seeds: int = option(3, "fresh seeds of a finalist; other leaders have one", POSITIVE, "N")
     dataset: str = option(
-        "digit-points", "digit-points, shapes, shapes-N, mnist-points, modelnet10, modelnet40, or an .npz file", TEXT,
-        "NAME|PATH",
+        "digit-points",
+        "digit-points, shapes, shapes-N, mnist-points, modelnet10, modelnet40, esol, tox21, hiv, tu:NAME, or a file",
+        TEXT, "NAME|PATH",
     )  # fmt: skip
     tail: str | None = option(
         None, "layers behind the operations: small for digit-points, else middle", TEXT, "NAME", tuple(TAILS)
