@@ -1001,11 +1001,13 @@ def _write_over_edges(design: PointDesign, options: argparse.Namespace) -> int:
     if not (options.json or options.quiet):
         found = network.content
         _show_metrics(found["targets"], found["dataset"], {name: found[name] for name in ("float", "quantised")})
-    return _write_imported(network, options)
+    return _write_imported(network, options, design.delivered.specification)
 
 
-def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> int:
-    """Write the project of an imported network, which an array runs."""
+def _write_imported(
+    network: ImportedNetwork, options: argparse.Namespace, specification: Specification | None = None
+) -> int:
+    """Write the project of an imported network, which an array runs, within the limits of a search for it."""
     from fgnas.backends.project import check_replaceable, held_by
     from fgnas.hardware.kinds import ARRAY, find_kind
 
@@ -1021,7 +1023,7 @@ def _write_imported(network: ImportedNetwork, options: argparse.Namespace) -> in
     before = held_by(directory)
     project = network.write(
         directory, options.fpga, options.clock_mhz, options.multipliers, options.beat_bits, options.bram36,
-        options.flexible, options.paired,
+        options.flexible, options.paired, specification,
     )  # fmt: skip
     if options.json:
         _print_json({"directory": str(project.directory), "network_hash": network.hash,

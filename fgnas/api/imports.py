@@ -157,13 +157,16 @@ class ImportedNetwork:
     def write(
         self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None,
         multipliers: int | None = None, beat_bits: int | None = None, bram36: float | None = None,
-        flexible: bool = False, paired: bool = False,
+        flexible: bool = False, paired: bool = False, specification: Specification | None = None,
     ) -> Project:  # fmt: skip
-        """Write the project, whole or not at all: C++, RTL, vectors of every call, driver, reports; see `fitted`."""
+        """Write the project, whole or not at all: C++, RTL, vectors of every call, driver, reports; see `fitted`.
+
+        A device and a clock given here replace those of a `specification`.
+        """
         from fgnas.backends.array import write_calls
         from fgnas.hardware.devices import specified
 
-        wanted = specified(Specification(), fpga, clock_mhz)
+        wanted = specified(specification or Specification(), fpga, clock_mhz)
         called = self.fitted(wanted, multipliers, beat_bits, bram36, flexible, paired)
         with step("write the project"):
             write_calls(called, Path(directory), wanted)

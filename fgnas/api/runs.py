@@ -114,8 +114,9 @@ class Run:
 
             found = self.design(rank)
             if isinstance(found, PointDesign) and found.over_edges:
-                size = found.delivered.size
-                return found.imported().write(directory, None, None, size.multipliers, size.beat_bits)
+                size, wanted = found.delivered.size, found.delivered.specification
+                network = found.imported()
+                return network.write(directory, None, None, size.multipliers, size.beat_bits, specification=wanted)
             return found.lower().write(directory)
         back_end = self._back_end()
         with step("write the project"):

@@ -167,6 +167,18 @@ def test_calls_of_units_that_share_a_table(tmp_path: Path, capsys: pytest.Captur
     assert_right(tmp_path / "p", data, capsys)
 
 
+@pytest.mark.parametrize("beat_bits", [pytest.param(128, marks=pytest.mark.slow), 512])
+def test_calls_of_units_that_work_together(beat_bits: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sixteen units on five rows, two of them on each; their sums meet in front of the epilogue."""
+    rng = np.random.default_rng(12)
+    data = random_graph(rng, 5, 30, 9, 8)
+    source = random_source(rng, 2, data, ("add", "max"))
+    array = fit_calls(source, data, 16, 2, beat_bits, grouped=True)
+    assert {mode.k for mode in array.engine.modes} == {1, 2}
+    write_calls(array, tmp_path / "p")
+    assert_right(tmp_path / "p", data, capsys)
+
+
 def test_what_runs_one_call_alone_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     data = random_graph(rng, 12, 6, 3, 20)

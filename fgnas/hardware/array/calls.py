@@ -142,13 +142,15 @@ class CalledArray:
 
 def fit_calls(
     source: ArrayNetwork, data: GraphData, units: int, tiles: int = MOST_TILES, beat_bits: int = wire.BEAT_BITS,
-    further: Sequence[GraphData] = (), shared: int = 1, words: int = TABLE_WORDS,
+    further: Sequence[GraphData] = (), shared: int = 1, words: int = TABLE_WORDS, grouped: bool = False,
 ) -> CalledArray:  # fmt: skip
     """A network on a graph as calls of the smallest engine of so many units that runs them, in parts of up to `tiles`
-    words of a row whose tables have up to `words`; `further` as in `encode_array`, `shared` as in `Engine`."""
+    words of a row whose tables have up to `words`; `further` as in `encode_array`, `shared` as in `Engine`, `grouped`
+    as in `calls_engine`."""
     halves = halves_of(source, data, further)
     parts = parts_of(halves, tiles, most_rows(halves, units), words)
-    return CalledArray(source, calls_engine(source, parts, units, beat_bits, shared), parts, len(data.sources))
+    engine = calls_engine(source, parts, units, beat_bits, shared, grouped)
+    return CalledArray(source, engine, parts, len(data.sources))
 
 
 def _needs(source: Source) -> tuple[int, int, Softmax | None]:
@@ -158,10 +160,22 @@ def _needs(source: Source) -> tuple[int, int, Softmax | None]:
     return widest(source), sum_bits(source), softmax_of(source)
 
 
+def together(part: Part, units: int) -> Mode:
+    """The mode in which units work on the rows of a part: groups of as many units as leave a group for every row, a
+    power of two, each unit with other entries of the row. Rows of maxima and softmaxes have a unit each, which reads an
+    entry in every slot."""
+    k = 1
+    if not part.half.maximum and part.half.heads is None:
+        while units % (2 * k) == 0 and units // (2 * k) >= part.chunk.rows.count:
+            k *= 2
+    return Mode(units // k, k, 1)
+
+
 def calls_engine(
-    source: Source, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
+    source: Source, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1, grouped: bool = False
 ) -> Engine:
-    """The smallest engine of so many units that runs all parts."""
+    """The smallest engine of so many units that runs all parts; with `grouped` one whose units work together on parts
+    of fewer rows."""
     each = list(itertools.chain(*parts))
     scored = [(one.half.heads, one.chunk.rows) for one in each if one.half.heads is not None]
     scores = [heads.bits for heads, _ in scored]
@@ -169,7 +183,8 @@ def calls_engine(
     wide, of_sums, softmax = _needs(source)
     shifts = {one.half.shift for one in each} | {0 for _ in scored}
     return Engine(
-        units=units, bits=max([wide, *scores]), modes=(Mode(units, 1, 1),),
+        units=units, bits=max([wide, *scores]),
+        modes=tuple(dict.fromkeys([Mode(units, 1, 1), *(together(one, units) for one in each if grouped)])),
         tiles=max(one.tiles for one in each),
         table_words=int(table_depth(max(one.table_words for one in each), beat_bits, shared=shared)),
         own_words=int(own_depth(max(own, default=0))),
@@ -204,14 +219,16 @@ MANY_ENTRIES = 1 << 20
 """Entries whose orders are not kept but for the last one's, since each takes some 24 bytes an entry."""
 
 
-def order_of(engine: Engine, rows: Rows, tiles: int) -> CallOrder:
-    """Groups of one unit each; results leave row by row across them. The parts of a half have the same order."""
-    return (_last_ordered if len(rows.index) > MANY_ENTRIES else _ordered)(engine, rows, tiles)
-
-
-def _order(engine: Engine, rows: Rows, tiles: int) -> CallOrder:
-    mode = Mode(engine.units, 1, 1)
+def order_of(engine: Engine, part: Part) -> CallOrder:
+    """Groups of units for the rows of a part; results leave row by row across them. The parts of a half have the same
+    order. Groups have one unit each where the engine has no other mode for the part."""
+    rows, mode = part.chunk.rows, together(part, engine.units)
+    mode = mode if mode in engine.modes else Mode(engine.units, 1, 1)
     engine.mode_number(mode)
+    return (_last_ordered if len(rows.index) > MANY_ENTRIES else _ordered)(engine, rows, part.tiles, mode)
+
+
+def _order(engine: Engine, rows: Rows, tiles: int, mode: Mode) -> CallOrder:
     deal = deal_of(rows, mode.m)
     ordered = rows_held(engine.queue_words, tiles) - 1
     return CallOrder(mode, deal, packed(engine, rows.indptr, rows.index * tiles, deal, mode, ordered))
@@ -277,7 +294,7 @@ def laid_out(engine: Engine, part: Part, edges: int) -> EncodedCall:
     half = part.half
     if engine.shared > 1 and half.maximum and isinstance(half.value, np.ndarray) and not half.value.all():
         raise UserError(f"layer {half.layer}: {ROUNDED_AWAY}")
-    order = order_of(engine, part.chunk.rows, part.tiles)
+    order = order_of(engine, part)
     if not order.deal.depth:
         return EncodedCall(part, engine, order, edges, {}, (), {})
     held = {
@@ -289,8 +306,8 @@ def laid_out(engine: Engine, part: Part, edges: int) -> EncodedCall:
             raise UserError(f"{part.name}: {words} words are loaded into {target.name.lower()}, the engine has "
                             f"{held[target]}")  # fmt: skip
         programme.append(Descriptor(
-            operation=Operation.LOAD, mode=engine.mode_number(order.mode), tiles=1, count=words, target=target,
-            region=Region.PARAMETERS, offset=beats, beats=int(ceil_div(words, engine.loaded_together)),
+            operation=Operation.LOAD, mode=engine.mode_number(Mode(engine.units, 1, 1)), tiles=1, count=words,
+            target=target, region=Region.PARAMETERS, offset=beats, beats=int(ceil_div(words, engine.loaded_together)),
         ))  # fmt: skip
         beats += programme[-1].beats
     streams = _streams(engine, part, order)
@@ -348,7 +365,7 @@ def filled(call: EncodedCall) -> EncodedCall:
         order, entries = call.order, (chunk.rows.index * call.part.pitch, half.value[chunk.entries])
         repeat = (half.maximum or half.heads is not None) and engine.shared == 1
         again = half.heads.again if half.heads is not None else None
-        placed = place_entries(order.schedule, order.deal, 1, chunk.rows.indptr, entries, repeat, again)
+        placed = place_entries(order.schedule, order.deal, order.mode.k, chunk.rows.indptr, entries, repeat, again)
         stream = entry_beats(*placed, order.mode.takers, engine.beat_bits, engine.bits)
         regions[Region(call.programme[-1].region).name.lower()] = stream
     regions["programme"] = programme_beats(call.programme, engine.beat_bits)

@@ -284,17 +284,19 @@ def _fastest_calls(
     best, found = (np.inf, np.inf), list[CalledArray]()
     offered = itertools.product(
         powers(2 * widest_row - 1), reversed(offered_units(min(LARGEST_UNITS, room.multipliers // LANES))),
-        SHARED if shares(room) else SHARED[:1],
+        SHARED if shares(room) else SHARED[:1], (False, True),
     )  # fmt: skip
     divided = functools.cache(functools.partial(parts_of, halves, words=words))
-    for tiles, units, shared in offered:
+    for tiles, units, shared, grouped in offered:
         if units % shared:
             continue
         try:
             parts = divided(tiles, most_rows(halves, units))
             if least_cycles(parts, units) > best[0]:
                 continue
-            engine = calls_engine(source, parts, units, room.beat_bits, shared)
+            engine = calls_engine(source, parts, units, room.beat_bits, shared, grouped)
+            if grouped and len(engine.modes) == 1:
+                continue
             paired = engine.may_pair and exceeds(units, room)
             array = CalledArray(source, replace(engine, paired=paired), parts, edges)
             _check_limits(array, room)
@@ -302,7 +304,7 @@ def _fastest_calls(
         except UserError as error:
             problems.append(error)
             continue
-        price = (cycles * (1 + LARGER) ** (shared.bit_length() - 1), units)
+        price = (cycles * (1 + LARGER) ** (shared.bit_length() - 1 + grouped), units)
         if price < best:
             best, found = price, [array]
     if found:

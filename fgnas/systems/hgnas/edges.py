@@ -103,5 +103,5 @@ def in_calls(network: PointNetwork, data: GraphSet, graph: Collection, size: Arr
                               int(graph.edge_index.shape[1]))  # fmt: skip
     halves = halves_of_operations(source)
     parts = parts_of(halves, MOST_TILES, most_rows(halves, size.units))
-    engine = calls_engine(source, parts, size.units, size.beat_bits)
+    engine = calls_engine(source, parts, size.units, size.beat_bits, grouped=True)
     return OnEngine(CalledArray(source, engine, parts, source.edges).cycles, engine)

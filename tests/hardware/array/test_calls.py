@@ -127,10 +127,10 @@ def results_of(array: CalledArray) -> list[Codes]:
 
 
 def assert_same(source: ArrayNetwork, data: GraphData, encoded: EncodedArray, rng: np.random.Generator) -> CalledArray:
-    """Any number of units, some of which may share a table, and parts of any width."""
-    units, tiles = int(rng.choice([1, 2, 3, 5, 8, 16])), int(rng.integers(1, 9))
+    """Any number of units, some of which may share a table, or work on a row together; and parts of any width."""
+    units, tiles, grouped = int(rng.choice([1, 2, 3, 5, 8, 16, 32])), int(rng.integers(1, 9)), bool(rng.integers(2))
     shared = int(rng.choice([one for one in SHARED if units % one == 0]))
-    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, shared=shared)
+    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, shared=shared, grouped=grouped)
     found, expected = results_of(array), kept(encoded)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -158,6 +158,23 @@ def test_every_call_gives_what_the_undivided_programme_keeps(seed: int, layers: 
     data = random_data(rng)
     source = random_source(rng, layers, data, ("add", "mean", "max"), heads=(1, 2, 4))
     assert_same(source, data, encode_array(random_array(rng, source, data), data), rng)
+
+
+def test_units_work_together_on_few_rows() -> None:
+    """Sixteen units have groups of four for three rows, and take a quarter of the slots; a maximum has a unit a row."""
+    rng = np.random.default_rng(7)
+    data = random_graph(rng, 3, 40, 4, 2)
+    for aggregation, k in (("add", 4), ("max", 1)):
+        source = random_source(rng, 1, data, (aggregation,), ("constant",))
+        alone, groups = (fit_calls(source, data, 16, 1, grouped=grouped) for grouped in (False, True))
+        assert np.array_equal(alone.logits(), groups.logits())
+        orders = [[call.order for call in array.laid_out()] for array in (alone, groups)]
+        assert {one.mode for one in orders[0]} == {Mode(16, 1, 1)}
+        assert [one.mode.k for one in orders[1]][:1] == [4] and orders[1][-1].mode.k == k
+        most = [np.diff(one.part.chunk.rows.indptr).max(initial=1) for one in groups.laid_out()]
+        assert [one.schedule.slot_rows for one in orders[1]] == [-(-longest // one.mode.k) for longest, one in
+                                                                 zip(most, orders[1], strict=True)]  # fmt: skip
+        assert groups.cycles < alone.cycles
 
 
 KINDS = (("gat", "gcn"), ("linear", "gat-sym"), ("cos", "gat"), ("gene-linear", "cos", "constant"))
