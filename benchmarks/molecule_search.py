@@ -21,7 +21,7 @@ from fgnas.api import Run
 NAME = "molecule-search"
 FOLDER = Path(__file__).parent.parent / "build" / NAME
 CODE = (*hgnas.CODE, "networks/imported", "hardware/array", "tasks/collection.py", "tasks/molecules.py")
-DATASET, MULTIPLIERS, CLOCK_MHZ, MICROSECONDS, SEEDS = "esol", 64, 100, 150, 3
+DATASET, MULTIPLIERS, CLOCK_MHZ, MICROSECONDS, SEEDS = "esol", 64, 100, 250, 3
 METHODS = ("staged", "random")
 
 

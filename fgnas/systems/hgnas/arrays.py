@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -76,7 +77,8 @@ class ArrayTarget:
 
     Cycles depend on shapes alone, so that a network is lowered without weights; each is lowered once. LUTs and
     flip-flops are modelled, for usual shifts. A network that no array of the size holds is `refused`; its
-    other costs are the least that its multiplications allow.
+    other costs are the least that its multiplications allow. So are those of a network that takes more than
+    `most_cycles` even so: it is not lowered.
     """
 
     fronts = (("latency_cycles",), ("bram36",))
@@ -84,9 +86,10 @@ class ArrayTarget:
 
     def __init__(
         self, space: PointSpace, size: ArraySize, lowering: Lowering, clock_mhz: float = 100.0,
-        family: str = DEFAULT_FAMILY,
+        family: str = DEFAULT_FAMILY, most_cycles: float = math.inf,
     ) -> None:  # fmt: skip
-        self.space, self.size, self.family, self._lowering = space, size, family, lowering
+        self.space, self.size, self.family = space, size, family
+        self._lowering, self._most_cycles = lowering, most_cycles
         self.reference = multiplications(baseline(REFERENCE, space.tail), space.cloud) / size.multipliers
         self.costs: tuple[Quantity, ...] = (
             Quantity("latency_cycles", "Latency", "cycles", scale=1 / (clock_mhz * 1000), shown_unit="ms"),
@@ -110,9 +113,10 @@ class ArrayTarget:
 
     def of(self, networks: Sequence[PointNetwork]) -> Costs:
         """Every cost of n networks, [n] each."""
-        found = [self.lowered(one) for one in networks]
         products, width = counted(networks, self.space)
         least = np.ceil(products / self.size.multipliers)
+        over = least > self._most_cycles
+        found = [None if beyond else self.lowered(one) for one, beyond in zip(networks, over, strict=True)]
         latency = np.array([there if one is None else one.cycles for one, there in zip(found, least, strict=True)])
         resources = {name: np.zeros(len(networks)) for name in RESOURCES}
         held = np.array([one is not None for one in found], bool)
@@ -122,7 +126,7 @@ class ArrayTarget:
                 resources[name][held] = values
         return {
             "latency_cycles": latency.astype(np.float64), "share": latency / self.reference, **resources,
-            "products": products, "width": width, "refused": (~held).astype(np.float64),
+            "products": products, "width": width, "refused": (~held & ~over).astype(np.float64),
         }  # fmt: skip
 
     def lowered(self, network: PointNetwork) -> OnEngine | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,10 @@ def _of_array(options: Options, space: PointSpace, data: GraphSet) -> Asked:
         **{name: value for name, value in given.items() if name in LIMITS}, latency_ms=options.latency_ms
     )
     lower = lowering(data, space.cloud, size)
-    target = ArrayTarget(space, size, lower, specification.clock_mhz, specification.family)
+    most = math.inf
+    if data.edge_index is not None and options.latency_ms is not None:  # lowering one takes some 50 ms
+        most = options.latency_ms * 1000 * specification.clock_mhz
+    target = ArrayTarget(space, size, lower, specification.clock_mhz, specification.family, most)
     products = tuple(one for one in _limits(options) if one.cost == "products")
     limits = (target.held, *specification.bounds(), *products)
     return Asked(target, limits, {"array": vars(size), "specification": specification.to_dict()}, size.bits,
