@@ -292,8 +292,6 @@ def _arranged(array: CalledArray) -> Iterator[float]:
 
 def in_rtl(array: CalledArray, kind: str, units: int) -> dict[str, int]:
     """The molecule in the RTL, call by call: mismatches and cycles."""
-    if units != min(ARRAYS):
-        return {}
     folder = BUILD / f"{kind}-{units}"
     write_calls(array, folder)
     found = run_calls(folder)
