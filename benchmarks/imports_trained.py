@@ -241,8 +241,8 @@ def molecules(kind: str, units: int) -> dict[str, Any]:
         source = OperationNetwork(kind, "esol", Described("0" * 12, {}), found.integers, found.graphs, 1)
         halves = halves_of_operations(source)
         parts = parts_of(halves, 8, most_rows(halves, units))
-        engine = calls_engine(source, parts, units, ARRAYS[units], grouped=True)
-        return CalledArray(source, engine, parts, source.edges)
+        engine = calls_engine(source, parts, units, ARRAYS[units])
+        return CalledArray(source, engine, parts, source.edges).in_groups()
 
     one = called(np.array([median]))
     return {

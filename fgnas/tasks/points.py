@@ -100,6 +100,11 @@ class GraphSet:
         deviation = np.nanstd(trained, axis=0)
         return np.nanmean(trained, axis=0), np.where(deviation > 0, deviation, 1.0)
 
+    @property
+    def deviation(self) -> float:
+        """The RMSE of a network that says the mean of the numbers that train, on these."""
+        return float(np.sqrt((self.spread[1] ** 2).mean()))
+
     def clouds(self, split: str) -> tuple[NDArray[np.float32], Ints]:
         """[graphs, N, F] features and [graphs] labels of "train", "val" or "test", of clouds of equal N."""
         assert self.points is not None, "clouds of unequal N do not fill an array"

@@ -173,7 +173,7 @@ def test_calls_of_units_that_work_together(beat_bits: int, tmp_path: Path, capsy
     rng = np.random.default_rng(12)
     data = random_graph(rng, 5, 30, 9, 8)
     source = random_source(rng, 2, data, ("add", "max"))
-    array = fit_calls(source, data, 16, 2, beat_bits, grouped=True)
+    array = fit_calls(source, data, 16, 2, beat_bits).in_groups()
     assert {mode.k for mode in array.engine.modes} == {1, 2}
     write_calls(array, tmp_path / "p")
     assert_right(tmp_path / "p", data, capsys)

@@ -90,7 +90,7 @@ def test_a_search_for_an_array(
     assert main([*command, "--latency-ms", "0.1", *SMALL, "--json"]) == 0
     best = json.loads(capsys.readouterr().out)
     assert best["kinds"] == ["float", "quantised"]
-    assert best["deviation"] == pytest.approx(load_graphs(data).spread[1][0])
+    assert best["deviation"] == pytest.approx(load_graphs(data).deviation)
     assert best["costs"]["latency_cycles"] <= 10_000
     for leader in json.loads(Path("runs/values-1/leaders.json").read_text(encoding="utf-8")):
         edges.check_importable(PointNetwork.from_dict(leader["design"]))

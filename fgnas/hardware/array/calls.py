@@ -85,6 +85,11 @@ class CalledArray:
         """The same calls on another engine, which has the mode of as many groups as units."""
         return replace(self, engine=engine)
 
+    def in_groups(self) -> CalledArray:
+        """The same calls on an engine whose units also work together, in the modes that parts of few rows have."""
+        modes = (together(one, self.engine.units) for one in itertools.chain(*self.parts))
+        return self.on(replace(self.engine, modes=tuple(dict.fromkeys([*self.engine.modes, *modes]))))
+
     @property
     def count(self) -> int:
         """How many calls there are."""
@@ -142,15 +147,13 @@ class CalledArray:
 
 def fit_calls(
     source: ArrayNetwork, data: GraphData, units: int, tiles: int = MOST_TILES, beat_bits: int = wire.BEAT_BITS,
-    further: Sequence[GraphData] = (), shared: int = 1, words: int = TABLE_WORDS, grouped: bool = False,
+    further: Sequence[GraphData] = (), shared: int = 1, words: int = TABLE_WORDS,
 ) -> CalledArray:  # fmt: skip
     """A network on a graph as calls of the smallest engine of so many units that runs them, in parts of up to `tiles`
-    words of a row whose tables have up to `words`; `further` as in `encode_array`, `shared` as in `Engine`, `grouped`
-    as in `calls_engine`."""
+    words of a row whose tables have up to `words`; `further` as in `encode_array`, `shared` as in `Engine`."""
     halves = halves_of(source, data, further)
     parts = parts_of(halves, tiles, most_rows(halves, units), words)
-    engine = calls_engine(source, parts, units, beat_bits, shared, grouped)
-    return CalledArray(source, engine, parts, len(data.sources))
+    return CalledArray(source, calls_engine(source, parts, units, beat_bits, shared), parts, len(data.sources))
 
 
 def _needs(source: Source) -> tuple[int, int, Softmax | None]:
@@ -172,10 +175,9 @@ def together(part: Part, units: int) -> Mode:
 
 
 def calls_engine(
-    source: Source, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1, grouped: bool = False
+    source: Source, parts: Sequence[Sequence[Part]], units: int, beat_bits: int, shared: int = 1
 ) -> Engine:
-    """The smallest engine of so many units that runs all parts; with `grouped` one whose units work together on parts
-    of fewer rows."""
+    """The smallest engine of so many units that runs all parts."""
     each = list(itertools.chain(*parts))
     scored = [(one.half.heads, one.chunk.rows) for one in each if one.half.heads is not None]
     scores = [heads.bits for heads, _ in scored]
@@ -183,8 +185,7 @@ def calls_engine(
     wide, of_sums, softmax = _needs(source)
     shifts = {one.half.shift for one in each} | {0 for _ in scored}
     return Engine(
-        units=units, bits=max([wide, *scores]),
-        modes=tuple(dict.fromkeys([Mode(units, 1, 1), *(together(one, units) for one in each if grouped)])),
+        units=units, bits=max([wide, *scores]), modes=(Mode(units, 1, 1),),
         tiles=max(one.tiles for one in each),
         table_words=int(table_depth(max(one.table_words for one in each), beat_bits, shared=shared)),
         own_words=int(own_depth(max(own, default=0))),

@@ -294,11 +294,12 @@ def _fastest_calls(
             parts = divided(tiles, most_rows(halves, units))
             if least_cycles(parts, units) > best[0]:
                 continue
-            engine = calls_engine(source, parts, units, room.beat_bits, shared, grouped)
-            if grouped and len(engine.modes) == 1:
-                continue
+            engine = calls_engine(source, parts, units, room.beat_bits, shared)
             paired = engine.may_pair and exceeds(units, room)
             array = CalledArray(source, replace(engine, paired=paired), parts, edges)
+            array = array.in_groups() if grouped else array
+            if grouped and len(array.engine.modes) == 1:
+                continue
             _check_limits(array, room)
             cycles = array.cycles
         except UserError as error:

@@ -50,7 +50,12 @@ def quality(data: GraphSet, pairs: Pairs) -> float:
     if data.kind == "labels":
         return metric(data.kind, wanted, found)
     centre, scale = data.spread
-    return 1.0 - metric("values", (wanted - centre) / scale, found) ** 2
+    return explained(data, metric("values", wanted, found * scale + centre))
+
+
+def explained(data: GraphSet, error: float) -> float:
+    """The share of the variance that is explained by numbers with this RMSE."""
+    return 1.0 - (error / data.deviation) ** 2
 
 
 def _joined(pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

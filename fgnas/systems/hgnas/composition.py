@@ -61,7 +61,7 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
         },
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "synthetic": data.synthetic, **asked.delivered,
-            **_deviation(data),
+            **({"deviation": data.deviation} if data.kind == "values" else {}),
         },
         survey_draws=asked.draws,
     )  # fmt: skip
@@ -115,11 +115,6 @@ def _of_array(options: Options, space: PointSpace, data: GraphSet) -> Asked:
     limits = (target.held, *specification.bounds(), *products)
     return Asked(target, limits, {"array": vars(size), "specification": specification.to_dict()}, size.bits,
                  LOWERED_DRAWS)  # fmt: skip
-
-
-def _deviation(data: GraphSet) -> dict[str, float]:
-    """Of one number that networks predict, the deviation: with it the variance explained says an RMSE."""
-    return {"deviation": float(data.spread[1][0])} if data.kind == "values" and data.classes == 1 else {}
 
 
 def tail_of(name: str | None, data: GraphSet) -> Tail:

@@ -22,6 +22,7 @@ from fgnas.networks.imported.reading import traced
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import PARTS, Aggregate, PointNetwork, Sample
+from fgnas.networks.points.targets import explained
 from fgnas.networks.points.work import Cloud
 from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.systems.hgnas.arrays import ArraySize, Lowering, OnEngine, on_engine
@@ -75,7 +76,7 @@ def on_array(model: PointModel, data: GraphSet, bits: int, kept: int = KEPT) -> 
 
 def quality(data: GraphSet, metric: float) -> float:
     """What `fgnas.networks.points.targets.quality` says of results with this metric of their kind."""
-    return 1.0 - (metric / float(data.spread[1][0])) ** 2 if data.kind == "values" else metric
+    return explained(data, metric) if data.kind == "values" else metric
 
 
 def lowering(data: GraphSet, cloud: Cloud, size: ArraySize) -> Lowering:
@@ -103,5 +104,6 @@ def in_calls(network: PointNetwork, data: GraphSet, graph: Collection, size: Arr
                               int(graph.edge_index.shape[1]))  # fmt: skip
     halves = halves_of_operations(source)
     parts = parts_of(halves, MOST_TILES, most_rows(halves, size.units))
-    engine = calls_engine(source, parts, size.units, size.beat_bits, grouped=True)
-    return OnEngine(CalledArray(source, engine, parts, source.edges).cycles, engine)
+    engine = calls_engine(source, parts, size.units, size.beat_bits)
+    array = CalledArray(source, engine, parts, source.edges).in_groups()
+    return OnEngine(array.cycles, array.engine)

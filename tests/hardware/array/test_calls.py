@@ -130,7 +130,8 @@ def assert_same(source: ArrayNetwork, data: GraphData, encoded: EncodedArray, rn
     """Any number of units, some of which may share a table, or work on a row together; and parts of any width."""
     units, tiles, grouped = int(rng.choice([1, 2, 3, 5, 8, 16, 32])), int(rng.integers(1, 9)), bool(rng.integers(2))
     shared = int(rng.choice([one for one in SHARED if units % one == 0]))
-    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, shared=shared, grouped=grouped)
+    array = fit_calls(source, data, units, tiles, encoded.engine.beat_bits, shared=shared)
+    array = array.in_groups() if grouped else array
     found, expected = results_of(array), kept(encoded)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -166,7 +167,8 @@ def test_units_work_together_on_few_rows() -> None:
     data = random_graph(rng, 3, 40, 4, 2)
     for aggregation, k in (("add", 4), ("max", 1)):
         source = random_source(rng, 1, data, (aggregation,), ("constant",))
-        alone, groups = (fit_calls(source, data, 16, 1, grouped=grouped) for grouped in (False, True))
+        alone = fit_calls(source, data, 16, 1)
+        groups = alone.in_groups()
         assert np.array_equal(alone.logits(), groups.logits())
         orders = [[call.order for call in array.laid_out()] for array in (alone, groups)]
         assert {one.mode for one in orders[0]} == {Mode(16, 1, 1)}

@@ -35,6 +35,7 @@ def test_numbers(tmp_path: Path) -> None:
     error = metric("values", trained, (half.double().numpy() * scale + centre))
     assert targets.quality(data, [(half, wanted)]) == pytest.approx(1 - (error / scale[0]) ** 2, abs=1e-6)
     assert float(targets.loss(data, mean, wanted, 0.1)) == pytest.approx(1.0, abs=1e-5)
+    assert data.deviation == pytest.approx(scale[0])
 
 
 def test_labels(tmp_path: Path) -> None:
