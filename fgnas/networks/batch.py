@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels
-from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, keep_mask, random_bits
+from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, random_bits
 
 Reals = NDArray[np.float32]
 COMPILED = ("constant", "gcn", "gat")
@@ -156,8 +156,8 @@ def drop(rng: np.random.Generator, values: Reals, dropout: float, out: Reals) ->
     if dropout == 0.5:  # one random bit per value, as `keep_mask` has them
         kernels.half_of(random_bits(rng, len(values)), values, out)
     else:
-        keep_mask(rng, values.shape, dropout, out)
-        out *= values
+        rng.random(dtype=np.float32, out=out)
+        kernels.share_of(values, np.float32(dropout), np.float32(1) / np.float32(1 - dropout), out)
 
 
 @functools.lru_cache(maxsize=64)

@@ -61,6 +61,14 @@ def half_of(bits: Any, values: Any, out: Any) -> None:
 
 
 @compiled
+def share_of(values: Any, dropout: Any, factor: Any, out: Any) -> None:
+    """out = `factor` times the value where `out` was `dropout` or more, else 0."""
+    zero = out.dtype.type(0)
+    for place in range(values.size):
+        out[place] = factor * values[place] if out[place] >= dropout else zero
+
+
+@compiled
 def maximum(
     indptr: Any, sources: Any, coefficients: Any, h: Any, out: Any, winner: Any, first_column: int, end_column: int
 ) -> None:
