@@ -22,6 +22,7 @@ NAME = "molecule-search"
 FOLDER = Path(__file__).parent.parent / "build" / NAME
 CODE = (*hgnas.CODE, "networks/imported", "hardware/array", "tasks/collection.py", "tasks/molecules.py")
 DATASET, MULTIPLIERS, CLOCK_MHZ, MICROSECONDS, SEEDS = "esol", 64, 100, 250, 3
+CHILDREN = 600
 METHODS = ("staged", "random")
 
 
@@ -30,7 +31,7 @@ def found(method: str, seed: int) -> Run:
     name = f"{method}-{seed}"
     return fgnas.search(
         DATASET, system="hgnas", target="array", multipliers=MULTIPLIERS, latency_ms=MICROSECONDS / 1000,
-        method=method, seed=seed, run=name, runs=FOLDER, resume=(FOLDER / name).is_dir(), workers=1,
+        method=method, children=CHILDREN, seed=seed, run=name, runs=FOLDER, resume=(FOLDER / name).is_dir(), workers=1,
     )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def searched(method: str, seed: int) -> dict[str, Any]:
 def page(results: dict[str, Any]) -> str:
     """The page of a record."""
     rows = [one for one in results.values() if isinstance(one, dict) and "method" in one]
-    return render(f"{NAME}.md", rows=rows, dataset=DATASET, multipliers=MULTIPLIERS, clock=CLOCK_MHZ,
+    return render(f"{NAME}.md", rows=rows, dataset=DATASET, multipliers=MULTIPLIERS, clock=CLOCK_MHZ, children=CHILDREN,
                   microseconds=MICROSECONDS, note=results.get("note"))  # fmt: skip
 
 

@@ -92,6 +92,8 @@ def test_a_search_for_an_array(
     assert best["kinds"] == ["float", "quantised"]
     assert best["deviation"] == pytest.approx(load_graphs(data).deviation)
     assert best["costs"]["latency_cycles"] <= 10_000
+    drawn = [json.loads(line) for line in Path("runs/values-1/trials.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert all(one["costs"]["refused"] == 0 for one in drawn)
     for leader in json.loads(Path("runs/values-1/leaders.json").read_text(encoding="utf-8")):
         edges.check_importable(PointNetwork.from_dict(leader["design"]))
     assert main(["price", "runs/values-1/best.json", "--target", "array", "--json"]) == 0

@@ -21,7 +21,7 @@ from fgnas.options import refuse
 from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget
 from fgnas.systems.hgnas.edges import lowering
 from fgnas.systems.hgnas.options import Options
-from fgnas.systems.hgnas.space import PointSpace, point_space
+from fgnas.systems.hgnas.space import FUNCTIONS, OVER_EDGES, PointSpace, point_space
 from fgnas.systems.hgnas.target import MEGABYTE, WIDEST, MeasuredTarget, ProductTarget
 from fgnas.systems.hgnas.trainer import PointTrainer
 from fgnas.tasks.points import EMBEDDED, GraphSet, load_graphs
@@ -42,7 +42,8 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
     """Space, target and trainer of the options. Raises UserError for unknown names and missing data."""
     data = data or load_graphs(options.dataset)
     tail = tail_of(options.tail, data)
-    space = point_space(cloud_of(data), tail)
+    limited = options.target == ARRAY and data.edge_index is not None
+    space = point_space(cloud_of(data), tail, OVER_EDGES if limited else FUNCTIONS)
     asked = _asked(options, space, data)
     target = asked.target
     recipe = SupernetRecipe(options.epochs, replace(recipe_of(data), epochs=options.retrain_epochs), options.supernet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from fgnas.networks.points.canonical import canonical
 from fgnas.networks.points.operations import (
     CONNECTS,
     MESSAGES,
+    PARTS,
     REDUCERS,
     SAMPLES,
     WIDTHS,
@@ -34,6 +36,10 @@ OPERATIONS = ("connect", "aggregate", "combine", "sample")
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "connect": CONNECTS, "reducer": REDUCERS, "message": tuple(MESSAGES), "width": WIDTHS, "sample": SAMPLES,
 }  # fmt: skip
+OVER_EDGES = FUNCTIONS | {
+    "message": tuple(name for name, parts in PARTS.items() if "distance" not in parts), "sample": ("random",),
+}  # fmt: skip
+"""Those that an array computes over edges: neither distances nor nearest neighbours by features."""
 SUPERNET = "supernet"
 OWN = "own"
 
@@ -132,11 +138,11 @@ def listed(values: dict[str, Any]) -> tuple[Operation, ...]:
     return tuple(found)
 
 
-def point_space(cloud: Cloud, tail: Tail) -> PointSpace:
-    """The space for clouds of a kind."""
+def point_space(cloud: Cloud, tail: Tail, offered: Mapping[str, tuple[Any, ...]] = FUNCTIONS) -> PointSpace:
+    """The space for clouds of a kind, of these functions."""
     functions = tuple(
         Choice(f"{half}_{name}", options, "function", where="design", label=f"{half} {name}")
-        for half in HALVES for name, options in FUNCTIONS.items()
+        for half in HALVES for name, options in offered.items()
     )  # fmt: skip
     # A condition that no function meets: the decision has no effect in any draw.
     own = Choice(SUPERNET, (OWN,), "stage", where="design", only_if=(functions[0].name, OWN))
