@@ -30,6 +30,7 @@ import initiation_interval
 import large_calls
 import mapping
 import methods
+import molecule_search
 import multiplier_array
 import open_compiler
 import points_array
@@ -65,6 +66,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{large_calls.NAME}.md": (large_calls.NAME, large_calls.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
+    f"{molecule_search.NAME}.md": (molecule_search.NAME, molecule_search.page),
     f"{array_area.NAME}.md": (array_area.NAME, array_area.page),
     f"{array_area.NAME}.svg": (array_area.NAME, hardware_model.figure),
     "multiplier-array-cpp.md": ("multiplier-array-cpp", array_cpp.page),
