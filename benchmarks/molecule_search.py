@@ -36,20 +36,18 @@ def found(method: str, seed: int) -> Run:
 
 
 def searched(method: str, seed: int) -> dict[str, Any]:
-    """The delivered network of a search: costs, errors, operations; processor seconds; its molecules in RTL."""
-    begun = hgnas.processor_seconds()
+    """The delivered network of a search: costs, errors, operations; its molecules in RTL."""
     run = found(method, seed)
-    seconds = hgnas.processor_seconds() - begun
     best = run.best
     with tempfile.TemporaryDirectory() as scratch:
         project = run.write(Path(scratch) / "project")
         rtl = project.simulate()
         described = json.loads((project.directory / "report/accelerator.json").read_text(encoding="utf-8"))
     return {
-        "method": method, "seed": seed, "costs": best["costs"], "operations": listed(best), "cpu_s": seconds,
+        "method": method, "seed": seed, "costs": best["costs"], "operations": listed(best),
         "rmse": described["design"]["metrics"], "retrained": best["retrained"]["float"], "children": len(run.trials()),
         "deviation": best["deviation"],
-        **{f"rtl_{name}": rtl[name] for name in ("mismatches", "cycles", "cycle_difference", "graphs")},
+        **{f"rtl_{name}": rtl[name] for name in ("mismatches", "cycles", "cycle_difference")},
     }  # fmt: skip
 
 
