@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fgnas.design import MLP, VECTORS
 from fgnas.networks import kernels
-from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, random_bits
+from fgnas.networks.model import Architecture, Block, Child, Field, SparseMatrix, keep_mask
 
 Reals = NDArray[np.float32]
 COMPILED = ("constant", "gcn", "gat")
@@ -153,8 +153,9 @@ def run_all(kernel: Any, each: Sequence[tuple[Any, ...]]) -> None:
 
 def drop(rng: np.random.Generator, values: Reals, dropout: float, out: Reals) -> None:
     """out = values, of which random ones are 0, and the others are divided by 1 - `dropout`."""
-    if dropout == 0.5:  # one random bit per value, as `keep_mask` has them
-        kernels.half_of(random_bits(rng, len(values)), values, out)
+    if dropout == 0.5:  # of which `keep_mask` asks for one random bit a value
+        keep_mask(rng, values.shape, dropout, out)
+        out *= values
     else:
         rng.random(dtype=np.float32, out=out)
         kernels.share_of(values, np.float32(dropout), np.float32(1) / np.float32(1 - dropout), out)

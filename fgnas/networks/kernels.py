@@ -52,15 +52,6 @@ def multiply_transposed(indptr: Any, indices: Any, values: Any, dense: Any, out:
 
 
 @compiled
-def half_of(bits: Any, values: Any, out: Any) -> None:
-    """out = twice the value where its bit is set, else 0; eight bits a byte, the first the highest."""
-    zero, two = out.dtype.type(0), out.dtype.type(2)
-    for place in range(values.size):
-        kept = bits[place >> 3] >> (7 - (place & 7)) & 1
-        out[place] = two * values[place] if kept else zero
-
-
-@compiled
 def share_of(values: Any, dropout: Any, factor: Any, out: Any) -> None:
     """out = `factor` times the value where `out` was `dropout` or more, else 0."""
     zero = out.dtype.type(0)

@@ -314,14 +314,9 @@ def keep_mask(
     """0 with probability `dropout`, else 1 / (1 - dropout); in `out`, where it is given."""
     if dropout == 0.5:  # one random bit per value: fifteen times as fast as uniform numbers
         count = math.prod(shape)
-        bits = np.unpackbits(random_bits(rng, count), count=count)
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
         return np.multiply(bits.reshape(shape), np.float32(2), out=out, dtype=np.float32)
     return np.divide(rng.random(shape, np.float32) >= dropout, np.float32(1 - dropout), out=out, dtype=np.float32)
-
-
-def random_bits(rng: np.random.Generator, count: int) -> NDArray[np.uint8]:
-    """So many random bits, eight in a byte."""
-    return np.frombuffer(rng.bytes(-(-count // 8)), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
