@@ -86,7 +86,10 @@ class CalledArray:
         return replace(self, engine=engine)
 
     def in_groups(self) -> CalledArray:
-        """The same calls on an engine whose units also work together, in the modes that parts of few rows have."""
+        """The same calls on an engine whose units also work together, in the modes that parts of few rows have; as they
+        are where units share tables."""
+        if self.engine.shared > 1:
+            return self
         modes = (together(one, self.engine.units) for one in itertools.chain(*self.parts))
         return self.on(replace(self.engine, modes=tuple(dict.fromkeys([*self.engine.modes, *modes]))))
 
